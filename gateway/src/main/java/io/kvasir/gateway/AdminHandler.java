@@ -102,12 +102,14 @@ final class AdminHandler extends Handler.Abstract {
     private void answer(String path, Request request, Response response, Callback callback)
             throws ApiException, IOException {
         switch (path) {
-            case "/health" ->
-                    Responses.json(
-                            response,
-                            callback,
-                            readiness.health().good() ? 200 : 503,
-                            endpoints.health(readiness.health()));
+            case "/health" -> {
+                final Readiness.State state = readiness.health();
+                Responses.json(
+                        response,
+                        callback,
+                        state.good() ? 200 : 503,
+                        endpoints.health(readiness, state));
+            }
             case "/metrics" -> {
                 final GatewayMetrics.Page page =
                         metrics.page(request.getHeaders().get(HttpHeader.ACCEPT));
@@ -162,13 +164,13 @@ final class AdminHandler extends Handler.Abstract {
         final String id = query.getValue("id");
         final int limit = limit(query.get("limit"));
         if (id == null) {
-            return StatusEndpoints.decisions(decisions.newest(limit));
+            return endpoints.decisions(decisions.newest(limit), decisions.size());
         }
         final List<DecisionRecord> found = decisions.of(id, limit);
         if (found.isEmpty()) {
             throw ApiException.decisionNotHeld(id, decisions.size());
         }
-        return StatusEndpoints.decisions(found);
+        return endpoints.decisions(found, decisions.size());
     }
 
     private int limit(Fields.Field limit) throws ApiException {

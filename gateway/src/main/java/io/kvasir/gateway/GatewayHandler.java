@@ -51,31 +51,30 @@ final class GatewayHandler extends Handler.Abstract {
                     "/v1/models", List.of("GET", "HEAD"),
                     "/tokenize", List.of("POST"));
 
-    private final ProxyContext context;
+    private final ServedModels models;
+    private final ProxyContext context; // the first model's, for what all share
     private final AdmissionGate gate;
     private final PromptExecutor executor;
     private final BodyReader bodies;
     private final int maxBodyBytes;
     private final boolean trustsTemplates;
-    private final PromptReader prompts;
     private final StatusEndpoints endpoints;
     private final Tracing tracing;
     private final RequestFailures failures;
 
     GatewayHandler(
-            ProxyContext context,
+            ServedModels models,
             AdmissionGate gate,
             PromptExecutor executor,
-            PromptReader prompts,
             StatusEndpoints endpoints,
             Tracing tracing) {
-        this.context = context;
+        this.models = models;
+        this.context = models.first().context();
         this.gate = gate;
         this.executor = executor;
         this.bodies = new BodyReader(context.config());
         this.maxBodyBytes = context.config().get(GatewaySettings.MAX_BODY_BYTES);
         this.trustsTemplates = context.config().get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE);
-        this.prompts = prompts;
         this.endpoints = endpoints;
         this.tracing = tracing;
         this.failures = new RequestFailures(context.metrics());
@@ -178,25 +177,29 @@ final class GatewayHandler extends Handler.Abstract {
             Callback callback)
             throws ApiException, IOException {
         final InferenceRequest inference = RequestParser.parse(route, given);
+        final ServedModel model = models.of(inference.model);
         final boolean trusted = context.trusted().trusts(request);
         final RoutingHeaders overrides =
-                trusted
-                        ? RoutingHeaders.parse(request.getHeaders(), context.registry())
-                        : RoutingHeaders.NONE;
+                (trusted
+                                ? RoutingHeaders.parse(request.getHeaders(), model.registry())
+                                : RoutingHeaders.NONE)
+                        .ofSession(
+                                request.getHeaders()
+                                        .get(model.config().get(GatewaySettings.SESSION_HEADER)));
         if (inference.namesBlocks
                 && !trusted
-                && context.registry().routerOrNull(WorkerPool.PREFILL) != null) {
+                && model.registry().routerOrNull(WorkerPool.PREFILL) != null) {
             throw ApiException.invalid(
                     null, "members that hand KV blocks over are set by the gateway alone");
         }
         final boolean salted = salt(inference, request);
         final long begin = System.nanoTime();
         final RequestRecord record = RequestRecords.of(request);
-        final RoutedPrompt prompt = prompts.read(inference, overrides, record.id());
+        final RoutedPrompt prompt = model.prompts().read(inference, overrides, record.id());
         final long readNs = System.nanoTime() - begin;
         context.metrics().tokenized(route, readNs, prompt.known());
         record.trace().step("tokenize", readNs);
-        record.model(prompts.servedModel(inference.model));
+        record.model(model.prompts().servedModel(inference.model));
         final boolean askUsage =
                 inference.stream
                         && !inference.includeUsage
@@ -214,7 +217,7 @@ final class GatewayHandler extends Handler.Abstract {
                         askUsage,
                         trusted,
                         record);
-        return new ProxyExchange(context, proxied, request, response, callback)::start;
+        return new ProxyExchange(model.context(), proxied, request, response, callback)::start;
     }
 
     /** Sets the salt of the request's tenant; true if the worker must get it, too. */
@@ -244,6 +247,8 @@ final class GatewayHandler extends Handler.Abstract {
                 RequestParser.parse(
                         isChat ? InferenceRequest.Route.CHAT : InferenceRequest.Route.COMPLETIONS,
                         body);
+        final ServedModel model = models.of(inference.model);
+        final PromptReader prompts = model.prompts();
         prompts.adapter(inference.model);
         final int[] tokens;
         try {
@@ -259,7 +264,7 @@ final class GatewayHandler extends Handler.Abstract {
                     "no_tokenizer",
                     "the gateway cannot tokenize this prompt; is tokenizer set?");
         }
-        final byte[] page = endpoints.tokens(tokens);
+        final byte[] page = StatusEndpoints.tokens(tokens, model);
         return () -> context.coding().json(response, callback, page);
     }
 

@@ -7,6 +7,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.discovery.Discoveries;
 import io.kvasir.gateway.log.AccessLog;
+import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.metrics.GatewayActivity;
 import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.proxy.PredictionFeedback;
@@ -34,6 +35,7 @@ import io.kvasir.gateway.upstream.AdminDiscovery;
 import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.FileDiscovery;
+import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.HealthProbe;
 import io.kvasir.gateway.upstream.InterimResponses;
 import io.kvasir.gateway.upstream.PoolRouters;
@@ -45,10 +47,6 @@ import io.kvasir.gateway.upstream.UpstreamTransport;
 import io.kvasir.gateway.upstream.WorkerKey;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.chat.ChatModel;
-import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.prompt.chat.TemplatePolicy;
-import io.kvasir.prompt.jinja.TemplateLimits;
-import io.kvasir.prompt.tokenizer.TokenizerException;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
@@ -73,9 +71,9 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 
 /**
- * A running gateway: a serving port, an admin port, a router for each pool of workers, the workers
- * of its configuration. Several live side by side in one process. All methods may be called by any
- * thread.
+ * A running gateway: a serving port, an admin port, the models of its configuration with a router
+ * for each pool of their workers, and these workers. Several live side by side in one process. All
+ * methods may be called by any thread.
  */
 public final class GatewayServer implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(GatewayServer.class);
@@ -109,16 +107,15 @@ public final class GatewayServer implements AutoCloseable {
     private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
     private final GatewayConfig config;
-    private final PoolRouters routers;
+    private final ServedModels models;
     private final BlockRelease release;
-    private final KvRouter router;
-    private final ChatModel encoder;
+    private final Encoders encoders;
     private final PromptExecutor executor;
     private final HttpClient client;
     private final Server server;
     private final ClosableConnector connector;
     private final ConnectionCap cap;
-    private final UpstreamRegistry registry;
+    private final Fleet fleet;
     private final List<Discovery> discoveries = new ArrayList<>();
     private final AdminDiscovery byAdmin = new AdminDiscovery();
     private final BearerTokens adminTokens;
@@ -131,12 +128,10 @@ public final class GatewayServer implements AutoCloseable {
     private final GracefulHandler requests = new GracefulHandler();
     private final Readiness readiness;
     private final StatusEndpoints endpoints;
-    private final HealthProbe probe;
-    private volatile boolean ownsEncoder;
 
-    private GatewayServer(GatewayConfig config, ChatModel encoder, BlockRelease release) {
+    private GatewayServer(GatewayConfig config, Encoders encoders, BlockRelease release) {
         this.config = config;
-        this.encoder = encoder;
+        this.encoders = encoders;
         this.release = release;
         // what may be wrong in files comes first: nothing has to be given back then
         trusted = new TrustedCallers(config);
@@ -157,13 +152,13 @@ public final class GatewayServer implements AutoCloseable {
         server = new Server(threads);
         connector = newConnector();
         client = newClient(threads);
-        routers = new PoolRouters(config);
-        router = routers.main();
         final DecisionLog decisions =
                 new DecisionLog(config.get(GatewaySettings.DECISION_LOG_SIZE));
         final GatewayMetrics metrics = new GatewayMetrics();
-        registry = new UpstreamRegistry(config, routers);
-        metrics.watch(registry);
+        final StaleConnectionDetector staleConnections = new StaleConnectionDetector();
+        models = models(decisions, metrics, staleConnections);
+        fleet = new Fleet(models.all().stream().map(ServedModel::registry).toList());
+        metrics.watch(fleet);
         discoveries.add(new StaticDiscovery(config));
         if (config.get(GatewaySettings.WORKERS_FILE) != null) {
             discoveries.add(
@@ -176,26 +171,13 @@ public final class GatewayServer implements AutoCloseable {
         discoveries.add(byAdmin);
         metrics.watch(release);
         metrics.watch(tracing.counts());
-        final StaleConnectionDetector staleConnections = new StaleConnectionDetector();
-        final ProxyContext context =
-                new ProxyContext(
-                        config,
-                        client,
-                        staleConnections,
-                        new WorkerReservations(registry, decisions, metrics, Clock.systemUTC()),
-                        registry,
-                        metrics,
-                        new PredictionFeedback(metrics),
-                        RetryPolicy.Rules.of(config),
-                        trusted,
-                        workerKey,
-                        new ResponseCoding(config),
-                        SplitContext.of(config, client, release),
-                        running);
+        if (encoders.memoCountsOrNull() != null) {
+            metrics.watchMemo(encoders::memoCountsOrNull);
+        }
         final AdmissionGate gate = newGate();
         metrics.watch(() -> activity(gate));
-        readiness = new Readiness(registry, INDEX_LOAD_LIMIT_NS);
-        endpoints = new StatusEndpoints(config, router, registry, Clock.systemUTC().instant());
+        readiness = new Readiness(fleet.registries(), INDEX_LOAD_LIMIT_NS);
+        endpoints = new StatusEndpoints(models, fleet, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         cap = newCap();
         server.setRequestLog(new CompletedRequests(metrics, accessLog));
@@ -208,14 +190,7 @@ public final class GatewayServer implements AutoCloseable {
                                 threads.getVirtualThreadsExecutor(),
                                 requests),
                         config));
-        requests.setHandler(
-                new GatewayHandler(
-                        context,
-                        gate,
-                        executor,
-                        new PromptReader(config, encoder, registry::maxModelLength),
-                        endpoints,
-                        tracing));
+        requests.setHandler(new GatewayHandler(models, gate, executor, endpoints, tracing));
         admin =
                 new AdminServer(
                         config,
@@ -226,8 +201,50 @@ public final class GatewayServer implements AutoCloseable {
                                 decisions,
                                 readiness,
                                 endpoints,
-                                new WorkersApi(config, registry, byAdmin, endpoints)));
-        probe = new HealthProbe(client, staleConnections, workerKey, config, encoder);
+                                new WorkersApi(config, fleet, byAdmin, endpoints)));
+    }
+
+    /** Makes the routers of every model, or of none, and what goes with them. */
+    private ServedModels models(
+            DecisionLog decisions,
+            GatewayMetrics metrics,
+            StaleConnectionDetector staleConnections) {
+        final PredictionFeedback feedback = new PredictionFeedback(metrics);
+        final ResponseCoding coding = new ResponseCoding(config);
+        final List<PoolRouters> routers = PoolRouters.open(config.models());
+        final List<ServedModel> all = new ArrayList<>();
+        for (GatewayConfig model : config.models()) {
+            final ChatModel encoder = encoders.get(all.size());
+            final PoolRouters own = routers.get(all.size());
+            final UpstreamRegistry registry = new UpstreamRegistry(model, own);
+            all.add(
+                    new ServedModel(
+                            model,
+                            own,
+                            registry,
+                            new PromptReader(
+                                    model,
+                                    encoder,
+                                    registry::maxModelLength,
+                                    registry::hasTokensWorkers),
+                            new HealthProbe(client, staleConnections, workerKey, model, encoder),
+                            new ProxyContext(
+                                    model,
+                                    client,
+                                    staleConnections,
+                                    new WorkerReservations(
+                                            registry, decisions, metrics, Clock.systemUTC()),
+                                    registry,
+                                    metrics,
+                                    feedback,
+                                    RetryPolicy.Rules.of(model),
+                                    trusted,
+                                    workerKey,
+                                    coding,
+                                    SplitContext.of(model, client, release),
+                                    running)));
+        }
+        return new ServedModels(all);
     }
 
     private ClosableConnector newConnector() {
@@ -283,8 +300,13 @@ public final class GatewayServer implements AutoCloseable {
         http.setIdleTimeout(POOLED_IDLE_MS);
         http.setDestinationIdleTimeout(FORGOTTEN_AFTER_MS);
         // all bookings may be on one worker, and its probe must not wait for them
-        http.setMaxConnectionsPerDestination(config.get(RouterSettings.MAX_ACTIVE_REQUESTS) + 1);
-        http.setMaxRequestsQueuedPerDestination(config.get(RouterSettings.MAX_ACTIVE_REQUESTS) + 1);
+        final int bookings =
+                config.models().stream()
+                        .mapToInt(model -> model.get(RouterSettings.MAX_ACTIVE_REQUESTS))
+                        .max()
+                        .orElseThrow();
+        http.setMaxConnectionsPerDestination(bookings + 1);
+        http.setMaxRequestsQueuedPerDestination(bookings + 1);
         http.setFollowRedirects(false);
         http.setUserAgentField(null);
         http.setHttpCookieStore(new HttpCookieStore.Empty());
@@ -303,31 +325,27 @@ public final class GatewayServer implements AutoCloseable {
      */
     public static GatewayServer start(GatewayConfig config) {
         Ports.check(config);
-        final ChatModel encoder = encoder(config);
+        IndexMemory.check(config);
+        final Encoders encoders = Encoders.load(config);
         try {
             Descriptors.checkFor(config.get(RouterSettings.MAX_ACTIVE_REQUESTS));
-            final GatewayServer gateway =
-                    start(
-                            new GatewayServer(config, encoder, BlockRelease.open(config)),
-                            () -> WarmUp.run(config, encoder));
-            gateway.ownsEncoder = true;
-            return gateway;
+            return start(
+                    new GatewayServer(config, encoders, BlockRelease.open(config)),
+                    () -> WarmUp.run(config, encoders));
         } catch (RuntimeException e) {
-            if (encoder != null) {
-                encoder.close();
-            }
+            encoders.close();
             throw e;
         }
     }
 
-    /** Starts a gateway with an encoder that stays the caller's. */
-    static GatewayServer startWith(GatewayConfig config, ChatModel encoder) {
-        return start(new GatewayServer(config, encoder, BlockRelease.open(config)), () -> {});
+    /** Starts a gateway with encoders that it closes as far as they are not the caller's. */
+    static GatewayServer startWith(GatewayConfig config, Encoders encoders) {
+        return start(new GatewayServer(config, encoders, BlockRelease.open(config)), () -> {});
     }
 
     /** Starts a gateway that has prefills freed in a way of the caller's; closes it in the end. */
     static GatewayServer startWith(GatewayConfig config, BlockRelease release) {
-        return start(new GatewayServer(config, encoder(config), release), () -> {});
+        return start(new GatewayServer(config, Encoders.load(config), release), () -> {});
     }
 
     /**
@@ -346,27 +364,8 @@ public final class GatewayServer implements AutoCloseable {
         }
     }
 
-    private static ChatModel encoder(GatewayConfig config) {
-        if (config.get(GatewaySettings.TOKENIZER) == null) {
-            LOG.warn("no tokenizer is set: prompts that are not ids are routed by load alone");
-            return null;
-        }
-        try {
-            return ChatModel.load(
-                    config.get(GatewaySettings.TOKENIZER).toString().equals(SimModel.KEYWORD)
-                            ? SimModel.files()
-                            : config.get(GatewaySettings.TOKENIZER),
-                    templates(config));
-        } catch (TokenizerException e) {
-            throw new GatewayException(
-                    "cannot load the tokenizer: "
-                            + e.getMessage()
-                            + "; tokenizer must name the model's folder or its tokenizer.json",
-                    e);
-        }
-    }
-
-    private static long heapShare() {
+    /** What one rendering, and all bodies together, may take of the heap. */
+    static long heapShare() {
         return Runtime.getRuntime().maxMemory() / HEAP_SHARE;
     }
 
@@ -375,7 +374,7 @@ public final class GatewayServer implements AutoCloseable {
         return new PromptExecutor(
                 threads == 0 ? PromptExecutor.usualThreads() : threads,
                 config.get(GatewaySettings.PROMPT_QUEUE),
-                encoder != null && encoder.encodesNatively()
+                encoders.allNative()
                         ? PromptExecutor.LARGE_NATIVE_BODY_BYTES
                         : PromptExecutor.LARGE_BODY_BYTES);
     }
@@ -385,26 +384,12 @@ public final class GatewayServer implements AutoCloseable {
         return new AdmissionGate(
                 config.get(RouterSettings.MAX_ACTIVE_REQUESTS),
                 bytes == null ? heapShare() : bytes,
-                routers::activeLeases);
-    }
-
-    private static TemplatePolicy templates(GatewayConfig config) {
-        final Long memory = config.get(GatewaySettings.TEMPLATE_MAX_MEMORY_BYTES);
-        return new TemplatePolicy(
-                config.get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE),
-                new TemplateLimits(
-                        config.get(GatewaySettings.TEMPLATE_MAX_STEPS),
-                        config.get(GatewaySettings.TEMPLATE_MAX_OUTPUT_CHARS),
-                        memory == null
-                                ? Math.min(TemplateLimits.DEFAULT.maxMemoryBytes(), heapShare())
-                                : memory,
-                        config.get(GatewaySettings.TEMPLATE_MAX_DEPTH)),
-                config.get(GatewaySettings.TEMPLATE_CACHE_BYTES));
+                models::activeLeases);
     }
 
     private void discover() {
         for (Discovery discovery : discoveries) {
-            discovery.start(registry.listener(discovery.source()));
+            discovery.start(fleet.listener(discovery.source()));
         }
     }
 
@@ -420,18 +405,20 @@ public final class GatewayServer implements AutoCloseable {
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
         client.getProtocolHandlers().put(new InterimResponses());
-        registry.watch(probe::watch);
+        fleet.watch(upstream -> models.of(upstream.model()).probe().watch(upstream));
+        LOG.info("listening on {}, admin port on {}", url(), adminUrl());
+        models.all().forEach(GatewayServer::logServed);
+    }
+
+    private static void logServed(ServedModel model) {
         LOG.info(
-                "listening on {}, admin port on {}, model {}, {} workers, mode {}; {} prefill"
-                        + " workers, mode {}, requests are {}",
-                url(),
-                adminUrl(),
-                config.get(GatewaySettings.MODEL),
-                router.workers().size(),
-                config.get(RouterSettings.MODE).spelling(),
-                registry.workers(WorkerPool.PREFILL).size(),
-                config.get(GatewaySettings.PREFILL_MODE).spelling(),
-                registry.canSplit() ? "split" : "not split");
+                "model {}, {} workers, mode {}; {} prefill workers, mode {}, requests are {}",
+                LogText.of(model.name()),
+                model.registry().workers(WorkerPool.MAIN).size(),
+                model.config().get(RouterSettings.MODE).spelling(),
+                model.registry().workers(WorkerPool.PREFILL).size(),
+                model.config().get(GatewaySettings.PREFILL_MODE).spelling(),
+                model.registry().canSplit() ? "split" : "not split");
     }
 
     private GatewayException startFailure(Exception e) {
@@ -492,11 +479,28 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * The router of the workers that answer clients, for inspection and for embedding.
+     * The router of the workers that answer clients, for inspection and for embedding. Of several
+     * models the first one's.
      *
      * @return the router; closed by {@link #close}
      */
     public KvRouter router() {
+        return models.first().routers().main();
+    }
+
+    /**
+     * The router of the workers of a model that answer clients.
+     *
+     * @param model its name
+     * @return the router; closed by {@link #close}
+     * @throws IllegalArgumentException if no such model is served
+     */
+    public KvRouter router(String model) {
+        final KvRouter router = models.routerOrNull(model);
+        if (router == null) {
+            throw new IllegalArgumentException(
+                    "no model is named '" + model + "'; there are: " + config.modelNames());
+        }
         return router;
     }
 
@@ -525,12 +529,13 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * Changes the routing mode of the main pool for requests that do not choose one themselves.
+     * Changes the routing mode of the main pool of every model for requests that do not choose one
+     * themselves.
      *
      * @param mode the mode from now on
      */
     public void mode(RoutingMode mode) {
-        router.mode(mode);
+        models.all().forEach(model -> model.routers().main().mode(mode));
     }
 
     /**
@@ -618,7 +623,7 @@ public final class GatewayServer implements AutoCloseable {
     private void awaitLeases() {
         final long deadline = System.nanoTime() + LEASE_WAIT_NS;
         try {
-            while (routers.activeLeases() > 0 && System.nanoTime() - deadline < 0) {
+            while (models.activeLeases() > 0 && System.nanoTime() - deadline < 0) {
                 Thread.sleep(2);
             }
         } catch (InterruptedException e) {
@@ -628,7 +633,7 @@ public final class GatewayServer implements AutoCloseable {
 
     private void stop() {
         discoveries.forEach(Discovery::close);
-        registry.close();
+        fleet.close();
         try {
             server.stop();
         } catch (Exception e) {
@@ -646,10 +651,8 @@ public final class GatewayServer implements AutoCloseable {
         }
         tracing.close();
         release.close();
-        routers.close();
-        if (ownsEncoder && encoder != null) {
-            encoder.close();
-        }
+        models.all().forEach(model -> model.routers().close());
+        encoders.close();
     }
 
     private GatewayActivity activity(AdmissionGate gate) {

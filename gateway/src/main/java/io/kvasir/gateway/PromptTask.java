@@ -8,6 +8,7 @@ import io.kvasir.gateway.server.ClientProbe;
 import io.kvasir.gateway.server.DisconnectWatcher;
 import io.kvasir.gateway.server.RequestFailures;
 import io.kvasir.gateway.server.RequestRecords;
+import io.kvasir.gateway.server.StalledWrite;
 
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -48,6 +49,7 @@ final class PromptTask {
     private final ClientProbe clientProbe;
     private final DisconnectWatcher watch;
     private final AtomicReference<State> state = new AtomicReference<>(State.WORKING);
+    private StalledWrite stalled; // set before the work begins
     private volatile PromptExecutor.Job job;
 
     /**
@@ -83,7 +85,7 @@ final class PromptTask {
      */
     void start(int bodyBytes, boolean mayTakeLong, Work work) throws ApiException {
         // the connection is idle because we work, not because its client is
-        request.addIdleTimeoutListener(timeout -> answers && state.get() == State.DONE);
+        stalled = StalledWrite.of(request);
         if (mayTakeLong || !executor.isQuick(bodyBytes)) {
             watch.arm();
         }
@@ -113,6 +115,7 @@ final class PromptTask {
     }
 
     private void goOn(Runnable next) {
+        stalled.writing(answers);
         try {
             next.run();
         } catch (Throwable e) {

@@ -5,10 +5,13 @@ import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamHealth;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 
+import java.util.List;
+import java.util.function.Function;
+
 /**
- * Whether the gateway can serve. Not before workers answer that can serve a request, one of them
- * all of it or two of them its legs, and, in the first moments, the indexes of the workers are
- * loaded; not from the moment on at which it was asked to end. Waits for nothing.
+ * Whether the gateway can serve. Not before workers answer that can serve a request for one of its
+ * models, one of them all of it or two of them its legs, and, in the first moments, the indexes of
+ * the workers are loaded; not from the moment on at which it was asked to end. Waits for nothing.
  */
 final class Readiness {
     /** An answer of a status page. */
@@ -39,17 +42,18 @@ final class Readiness {
         }
     }
 
-    private final UpstreamRegistry registry;
+    private final List<UpstreamRegistry> registries;
     private final long loadLimitNs;
     private final long startNs = System.nanoTime();
     private volatile boolean loaded;
     private volatile boolean draining;
 
     /**
+     * @param registries the workers of each model; one model at least
      * @param loadLimitNs how long the load of indexes is waited for at most
      */
-    Readiness(UpstreamRegistry registry, long loadLimitNs) {
-        this.registry = registry;
+    Readiness(List<UpstreamRegistry> registries, long loadLimitNs) {
+        this.registries = registries;
         this.loadLimitNs = loadLimitNs;
     }
 
@@ -67,11 +71,26 @@ final class Readiness {
         if (draining) {
             return State.DRAINING;
         }
-        final Capabilities known = Capabilities.of(registry.upstreams(), Readiness::answers);
-        if (!known.canServe()) {
-            return missing(known);
+        final State missing =
+                missingOrNull(
+                        registry -> Capabilities.of(registry.upstreams(), Readiness::answers));
+        if (missing != null) {
+            return missing;
         }
         return loaded() ? State.READY : State.LOADING;
+    }
+
+    /** What the first model lacks where none can be served; null where one can. */
+    private State missingOrNull(Function<UpstreamRegistry, Capabilities> known) {
+        State ofFirst = null;
+        for (UpstreamRegistry registry : registries) {
+            final Capabilities here = known.apply(registry);
+            if (here.canServe()) {
+                return null;
+            }
+            ofFirst = ofFirst == null ? missing(here) : ofFirst;
+        }
+        return ofFirst;
     }
 
     private static State missing(Capabilities known) {
@@ -89,7 +108,8 @@ final class Readiness {
         if (!loaded) {
             loaded =
                     System.nanoTime() - startNs > loadLimitNs
-                            || registry.upstreams().stream()
+                            || registries.stream()
+                                    .flatMap(registry -> registry.upstreams().stream())
                                     .flatMap(upstream -> upstream.ranks().stream())
                                     .allMatch(w -> !w.available() || w.ready());
         }
@@ -98,6 +118,15 @@ final class Readiness {
 
     /** As {@link #ready}, but a worker that was not contacted yet counts as usable. */
     State health() {
+        if (draining) {
+            return State.DRAINING;
+        }
+        final State missing = missingOrNull(UpstreamRegistry::capabilities);
+        return missing == null ? State.OK : missing;
+    }
+
+    /** As {@link #health}, of one model. */
+    State health(UpstreamRegistry registry) {
         if (draining) {
             return State.DRAINING;
         }

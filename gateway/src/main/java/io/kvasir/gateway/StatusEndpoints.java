@@ -4,15 +4,17 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
+import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.Upstream;
-import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
+import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.pipeline.source.UnknownWorker;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
@@ -30,16 +32,14 @@ import java.util.Objects;
 final class StatusEndpoints {
     private static final double NANOS_PER_MILLI = 1e6;
 
-    private final GatewayConfig config;
-    private final KvRouter router;
-    private final UpstreamRegistry registry;
+    private final ServedModels models;
+    private final Fleet fleet;
     private final Instant started;
 
-    StatusEndpoints(
-            GatewayConfig config, KvRouter router, UpstreamRegistry registry, Instant started) {
-        this.config = config;
-        this.router = router;
-        this.registry = registry;
+    /** Pages name the model of what they list where there are several. */
+    StatusEndpoints(ServedModels models, Fleet fleet, Instant started) {
+        this.models = models;
+        this.fleet = fleet;
         this.started = started;
     }
 
@@ -47,14 +47,16 @@ final class StatusEndpoints {
         final ObjectNode page = Json.MAPPER.createObjectNode();
         page.put("object", "list");
         final ArrayNode data = page.putArray("data");
-        model(data.addObject(), config.get(GatewaySettings.MODEL), null);
-        for (String adapter : config.get(GatewaySettings.LORA)) {
-            model(data.addObject(), adapter, config.get(GatewaySettings.MODEL));
+        for (ServedModel served : models.all()) {
+            model(data.addObject(), served, served.name(), null);
+            for (String adapter : served.config().get(GatewaySettings.LORA)) {
+                model(data.addObject(), served, adapter, served.name());
+            }
         }
         return page;
     }
 
-    private void model(ObjectNode model, String id, String parent) {
+    private void model(ObjectNode model, ServedModel served, String id, String parent) {
         model.put("id", id);
         model.put("object", "model");
         model.put("created", started.getEpochSecond());
@@ -62,20 +64,11 @@ final class StatusEndpoints {
         if (parent != null) {
             model.put("parent", parent);
         }
-        putLength(model);
+        known(model, "max_model_len", maxModelLength(served));
     }
 
-    private void putLength(ObjectNode node) {
-        final int length = maxModelLength();
-        if (length == UsageReader.UNKNOWN) {
-            node.putNull("max_model_len");
-        } else {
-            node.put("max_model_len", length);
-        }
-    }
-
-    private int maxModelLength() {
-        for (Upstream upstream : registry.upstreams(WorkerPool.MAIN)) {
+    private static int maxModelLength(ServedModel served) {
+        for (Upstream upstream : served.registry().upstreams(WorkerPool.MAIN)) {
             if (upstream.maxModelLength() != UsageReader.UNKNOWN) {
                 return upstream.maxModelLength();
             }
@@ -84,12 +77,12 @@ final class StatusEndpoints {
     }
 
     /** As bytes: there may be many, and a tree of them takes ten times as much. */
-    byte[] tokens(int[] tokens) {
+    static byte[] tokens(int[] tokens, ServedModel served) {
         final ByteArrayOutputStream page = new ByteArrayOutputStream(8 * tokens.length + 128);
         try (JsonGenerator json = Json.FACTORY.createGenerator(page)) {
             json.writeStartObject();
             json.writeNumberField("count", tokens.length);
-            final int length = maxModelLength();
+            final int length = maxModelLength(served);
             if (length == UsageReader.UNKNOWN) {
                 json.writeNullField("max_model_len");
             } else {
@@ -105,11 +98,19 @@ final class StatusEndpoints {
         return page.toByteArray();
     }
 
-    ObjectNode health(Readiness.State state) {
+    ObjectNode health(Readiness readiness, Readiness.State state) {
         final ObjectNode page = Json.MAPPER.createObjectNode();
         page.put("status", state.text());
+        if (models.several()) {
+            final ArrayNode each = page.putArray("models");
+            for (ServedModel model : models.all()) {
+                each.addObject()
+                        .put("model", model.name())
+                        .put("status", readiness.health(model.registry()).text());
+            }
+        }
         final ArrayNode list = page.putArray("workers");
-        for (Upstream upstream : registry.upstreams()) {
+        for (Upstream upstream : fleet.upstreams()) {
             for (Worker worker : upstream.ranks()) {
                 final ObjectNode item = list.addObject();
                 item.put("worker", worker.name());
@@ -127,21 +128,25 @@ final class StatusEndpoints {
     }
 
     /** What it is there for. */
-    private static void putPart(ObjectNode item, Upstream upstream) {
+    private void putPart(ObjectNode item, Upstream upstream) {
+        if (models.several()) {
+            item.put("model", upstream.model());
+        }
         item.put("role", upstream.role().spelling());
         item.put("pool", upstream.pool().spelling());
         item.put("handoff", upstream.handoff().spelling());
+        item.put("input", upstream.input().spelling());
     }
 
     /** One entry a server, its ranks together. */
     ObjectNode registered() {
         final ObjectNode page = Json.MAPPER.createObjectNode();
         final ArrayNode list = page.putArray("workers");
-        registry.upstreams().forEach(upstream -> registered(list.addObject(), upstream));
+        fleet.upstreams().forEach(upstream -> registered(list.addObject(), upstream));
         return page;
     }
 
-    static void registered(ObjectNode item, Upstream upstream) {
+    void registered(ObjectNode item, Upstream upstream) {
         item.put("name", upstream.name());
         item.put("url", upstream.url().toString());
         item.put("source", upstream.source());
@@ -161,21 +166,34 @@ final class StatusEndpoints {
 
     ObjectNode workers() {
         final ObjectNode page = Json.MAPPER.createObjectNode();
-        page.put("mode", router.mode().spelling());
-        page.put("block_size", config.get(RouterSettings.BLOCK_SIZE));
-        page.put("active_leases", router.activeLeases());
-        final KvRouter prefill = registry.routerOrNull(WorkerPool.PREFILL);
-        page.put("prefill_mode", prefill == null ? null : prefill.mode().spelling());
-        page.put("prefill_active_leases", prefill == null ? 0 : prefill.activeLeases());
-        page.put("split", registry.canSplit());
-        replicas(page, router.status().replicaOrNull());
+        routers(page, models.first());
+        if (models.several()) {
+            final ArrayNode each = page.putArray("models");
+            for (ServedModel model : models.all()) {
+                routers(each.addObject().put("model", model.name()), model);
+            }
+        }
         final ArrayNode list = page.putArray("workers");
-        for (Upstream upstream : registry.upstreams()) {
+        for (Upstream upstream : fleet.upstreams()) {
             for (Worker worker : upstream.ranks()) {
                 worker(list.addObject(), worker, upstream);
             }
         }
         return page;
+    }
+
+    /** What the routers of a model say. */
+    private static void routers(ObjectNode page, ServedModel model) {
+        final KvRouter router = model.routers().main();
+        page.put("mode", router.mode().spelling());
+        page.put("block_size", model.config().get(RouterSettings.BLOCK_SIZE));
+        page.put("active_leases", router.activeLeases());
+        final KvRouter prefill = model.routers().of(WorkerPool.PREFILL);
+        page.put("prefill_mode", prefill == null ? null : prefill.mode().spelling());
+        page.put("prefill_active_leases", prefill == null ? 0 : prefill.activeLeases());
+        page.put("split", model.registry().canSplit());
+        replicas(page, router.status().replicaOrNull());
+        plane(page, router.eventPlane());
     }
 
     private static void replicas(ObjectNode page, ReplicaStatus statusOrNull) {
@@ -187,7 +205,27 @@ final class StatusEndpoints {
         }
     }
 
-    private static void worker(ObjectNode item, Worker worker, Upstream upstream) {
+    private static void plane(ObjectNode page, EventPlane planeOrNull) {
+        if (planeOrNull != null) {
+            final EventPlaneStatus status = planeOrNull.status();
+            final ObjectNode item = page.putObject("event_plane");
+            item.put("problem", status.isConnected() ? null : status.unconnected());
+            item.put("streams", status.streams());
+            item.put("waiting", status.waiting());
+            item.put("behind", status.behind());
+            item.put("recovering", status.recovering());
+            status.byEvent().forEach((event, n) -> item.put(event.replace('-', '_'), n));
+            final ArrayNode list = item.putArray("unknown_workers");
+            for (UnknownWorker unknown : planeOrNull.unknownWorkers()) {
+                final ObjectNode worker = list.addObject();
+                worker.put("worker_id", Long.toUnsignedString(unknown.workerId()));
+                worker.put("dp_rank", unknown.dpRank());
+                worker.put("events", unknown.events());
+            }
+        }
+    }
+
+    private void worker(ObjectNode item, Worker worker, Upstream upstream) {
         item.put("worker", worker.name());
         item.put("dp_rank", worker.dpRank());
         item.put("url", worker.url());
@@ -249,11 +287,19 @@ final class StatusEndpoints {
         return value.name().toLowerCase(Locale.ROOT).replace('_', '-');
     }
 
-    static ObjectNode decisions(List<DecisionRecord> decisions) {
+    /**
+     * @param kept how many are kept at most
+     */
+    ObjectNode decisions(List<DecisionRecord> decisions, int kept) {
         final ObjectNode page = Json.MAPPER.createObjectNode();
+        page.put("kept", kept);
         final ArrayNode list = page.putArray("decisions");
         for (DecisionRecord decision : decisions) {
-            list.add(decision.json());
+            final ObjectNode item = decision.json();
+            item.put(
+                    "block_size",
+                    models.of(decision.model()).config().get(RouterSettings.BLOCK_SIZE));
+            list.add(models.several() ? item.put("model", decision.model()) : item);
         }
         return page;
     }

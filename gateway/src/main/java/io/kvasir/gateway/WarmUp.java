@@ -18,6 +18,7 @@ import org.eclipse.jetty.util.component.LifeCycle;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -56,20 +57,28 @@ final class WarmUp {
     }
 
     /**
-     * Sends requests until the time that the configuration gives to it is over.
+     * Sends requests for each model in turn until the time that the configuration gives to it is
+     * over.
      *
      * @param config of the real gateway
-     * @param encoder its model; stays open; null for none
+     * @param encoders of its models; stay open
      * @return requests that were answered
      */
-    static int run(GatewayConfig config, ChatModel encoder) {
-        final long limitNs = config.get(GatewaySettings.WARM_UP).toNanos();
-        if (limitNs == 0) {
-            return 0;
+    static int run(GatewayConfig config, Encoders encoders) {
+        final List<GatewayConfig> models = config.models();
+        final long limitNs = config.get(GatewaySettings.WARM_UP).toNanos() / models.size();
+        int answered = 0;
+        for (int i = 0; i < models.size() && limitNs > 0; i++) {
+            answered += run(models.get(i), encoders.get(i), limitNs);
         }
+        return answered;
+    }
+
+    private static int run(GatewayConfig config, ChatModel encoder, long limitNs) {
         final long startNs = System.nanoTime();
         try (StubWorker worker = StubWorker.start();
-                GatewayServer gateway = GatewayServer.startWith(config(config, worker), encoder);
+                GatewayServer gateway =
+                        GatewayServer.startWith(config(config, worker), Encoders.of(encoder));
                 Sender sender = Sender.start()) { // ends first: gateways wait for connections
             final WarmUp warmUp =
                     new WarmUp(

@@ -12,8 +12,8 @@ import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.upstream.AdminDiscovery;
+import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.Upstream;
-import io.kvasir.gateway.upstream.UpstreamRegistry;
 
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
@@ -37,18 +37,18 @@ final class WorkersApi {
     private static final int MAX_BODY_BYTES = 64 << 10;
 
     private final GatewayConfig config;
-    private final UpstreamRegistry registry;
+    private final Fleet fleet;
     private final AdminDiscovery discovery;
     private final StatusEndpoints endpoints;
     private final BodyReader bodies;
 
     WorkersApi(
             GatewayConfig config,
-            UpstreamRegistry registry,
+            Fleet fleet,
             AdminDiscovery discovery,
             StatusEndpoints endpoints) {
         this.config = config;
-        this.registry = registry;
+        this.fleet = fleet;
         this.discovery = discovery;
         this.endpoints = endpoints;
         this.bodies = new BodyReader(config);
@@ -82,7 +82,7 @@ final class WorkersApi {
             }
             final boolean begin = rest.endsWith(DRAIN);
             final String name = rest.substring(0, rest.lastIndexOf('/'));
-            check(name, registry.drain(name, begin));
+            check(name, fleet.drain(name, begin));
             Responses.json(response, callback, 200, one(name));
             return;
         }
@@ -142,9 +142,9 @@ final class WorkersApi {
 
     private ObjectNode one(String name) throws ApiException {
         final ObjectNode page = Json.MAPPER.createObjectNode();
-        for (Upstream upstream : registry.upstreams()) {
+        for (Upstream upstream : fleet.upstreams()) {
             if (upstream.name().equals(name)) {
-                StatusEndpoints.registered(page, upstream);
+                endpoints.registered(page, upstream);
                 return page;
             }
         }

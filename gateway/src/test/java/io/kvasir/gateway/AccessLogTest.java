@@ -21,6 +21,7 @@ import io.kvasir.gateway.testing.RawClient;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -30,6 +31,7 @@ import java.time.Instant;
 import java.util.List;
 import java.util.regex.Pattern;
 
+@Isolated // looks at the threads of the process
 class AccessLogTest {
     private static final Pattern COMMON =
             Pattern.compile(

@@ -22,6 +22,7 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
@@ -30,6 +31,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** What is looked at before anything is spent on a request. */
+@Isolated // looks at the threads of the process
 class AdmissionTest {
     private static final String SMALL = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
 

@@ -1,14 +1,19 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.config.EventPlaneKind;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
@@ -16,6 +21,8 @@ import io.kvasir.router.Worker;
 
 import org.junit.jupiter.api.Test;
 
+import java.net.ServerSocket;
+import java.net.SocketTimeoutException;
 import java.net.http.HttpResponse;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -49,6 +56,7 @@ class ApproximateModeTest {
                 assertEquals(worker(first), worker(next));
                 assertEquals(4, overlap(next));
             }
+            Eventually.holds("applied", () -> gateway.router().routedPrefixes().visits() == 11);
             final JsonNode decision =
                     Json.MAPPER
                             .readTree(Gateways.get(gateway, "/debug/decisions").body())
@@ -60,6 +68,31 @@ class ApproximateModeTest {
             assertTrue(
                     page.contains("kvasir_routed_prompts_dropped_total{reason=\"expired\"} 0.0"),
                     page);
+        }
+    }
+
+    @Test
+    void eventsThatAreSwitchedOffAreLeftAlone() throws Exception {
+        try (ServerSocket events = new ServerSocket(0);
+                FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(
+                                                WorkerConfig.parse(
+                                                        engine.url()
+                                                                + ",name=one,events="
+                                                                + "tcp://127.0.0.1:"
+                                                                + events.getLocalPort()))
+                                        .set(GatewaySettings.KV_EVENTS, false)
+                                        .set(GatewaySettings.EVENT_PLANE, EventPlaneKind.NATS)
+                                        .build())) {
+            Gateways.awaitContact(gateway);
+            assertEquals(0, overlap(Gateways.post(gateway, "/v1/completions", PROMPT)));
+            Eventually.holds("booked", () -> gateway.router().routedPrefixes().visits() == 1);
+            assertEquals(4, overlap(Gateways.post(gateway, "/v1/completions", PROMPT)));
+            assertEquals(IndexState.PREDICTED, gateway.router().workers().getFirst().state());
+            events.setSoTimeout(1);
+            assertThrows(SocketTimeoutException.class, events::accept, "no connection is made");
         }
     }
 

@@ -481,6 +481,8 @@ class GatewayHttpTest {
                     "kvasir_worker_up{dp_rank=\"0\",worker=\"w1\"} 1.0",
                     "kvasir_worker_index_state{dp_rank=\"0\",state=\"degraded\",worker=\"w1\"} 1.0",
                     "router_kv_hit_rate_count 2",
+                    "dynamo_kv_hit_rate{worker=\"w1\"} 0.0",
+                    "kvasir_load_balance_score 0.0",
                     "dynamo_routing_latency_seconds_count 2",
                 }) {
             assertTrue(page.contains(line + "\n"), line + " is not in\n" + page);

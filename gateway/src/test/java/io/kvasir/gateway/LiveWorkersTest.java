@@ -15,12 +15,14 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.ReplacedFile;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 
 import java.lang.management.ManagementFactory;
 import java.net.http.HttpResponse;
@@ -41,6 +43,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Workers that come and go while the gateway runs. */
+@Isolated // looks at the threads of the process
 class LiveWorkersTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";
@@ -382,6 +385,8 @@ class LiveWorkersTest {
         admin("POST", "", json(engine, name)); // every other time in place of another one
         awaitInUse(name);
         awaitInUse("of-file-" + round);
+        final int before = engine.calls.size();
+        Eventually.holds("requests go to it", () -> engine.calls.size() > before);
         admin("POST", "/kept/drain", "");
         admin("POST", "/" + name + "/drain", "");
         admin("POST", "/kept/resume", "");
@@ -423,6 +428,9 @@ class LiveWorkersTest {
             addAndRemove(i);
         }
         assertEquals(200, complete().statusCode());
+        Eventually.holds(
+                "the request has its series",
+                () -> MetricsPage.of(gateway).sum("kvasir_requests_total") == 1);
         final long descriptors = descriptors();
         final int threads = Thread.activeCount();
         final long series = metrics().lines().count();

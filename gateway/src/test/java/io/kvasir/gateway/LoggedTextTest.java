@@ -20,6 +20,7 @@ import io.kvasir.prompt.chat.SimModel;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -30,6 +31,7 @@ import java.time.Duration;
 import java.util.List;
 
 /** What clients and workers write does not get into the log as they wrote it. */
+@Isolated // captures the log of the process
 class LoggedTextTest {
     private static final String SECRET = "SECRETWORDS";
     private static final String FORGED =

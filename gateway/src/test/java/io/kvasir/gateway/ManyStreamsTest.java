@@ -160,7 +160,7 @@ class ManyStreamsTest {
                 call.beginEvents();
                 call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"first\"}"));
             }
-            if (!goOn.await(1, TimeUnit.MINUTES)) {
+            if (!goOn.await(10, TimeUnit.MINUTES)) {
                 return;
             }
             if (late) {

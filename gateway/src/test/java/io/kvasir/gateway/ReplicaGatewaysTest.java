@@ -2,12 +2,12 @@ package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.abort;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.ModelConfig;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
@@ -16,13 +16,14 @@ import io.kvasir.router.Worker;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.RunningNats;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-import java.io.IOException;
+import java.net.URI;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -58,12 +59,7 @@ class ReplicaGatewaysTest {
 
     /** Engines that compute a prompt for longer than a test lasts, so that it stays load. */
     private void start(boolean sync) throws Exception {
-        try {
-            nats = NatsServer.in(NatsServer.program(), folder);
-            nats.start();
-        } catch (IOException e) {
-            abort("skipped: no NATS: " + e.getMessage());
-        }
+        startNats();
         final WorkerConfig[] workers = new WorkerConfig[ENGINES];
         for (int i = 0; i < ENGINES; i++) {
             engines.add(
@@ -89,6 +85,83 @@ class ReplicaGatewaysTest {
                         () -> gateway.router().status().replicaOrNull().peers() == 1);
             }
         }
+    }
+
+    private void startNats() throws InterruptedException {
+        nats = RunningNats.started(folder);
+    }
+
+    /** An engine of each model that computes as long as a test lasts, under several names. */
+    private GatewayServer startWithModels(String... namesAndModels) throws Exception {
+        if (engines.isEmpty()) {
+            for (String model : List.of("m", "n")) {
+                engines.add(
+                        SimEngine.start(
+                                SimConfig.builder()
+                                        .model(model)
+                                        .blocks(512)
+                                        .prefillTokensPerSecond(0.1)
+                                        .build()));
+            }
+        }
+        final WorkerConfig[] workers =
+                Arrays.stream(namesAndModels)
+                        .map(keys -> WorkerConfig.parse(url(keys) + "," + keys))
+                        .toArray(WorkerConfig[]::new);
+        final GatewayServer gateway =
+                Gateways.started(
+                        Gateways.config(workers)
+                                .set(GatewaySettings.MODELS, List.of(ModelConfig.parse("name=n")))
+                                .set(GatewaySettings.REPLICA_SYNC, true)
+                                .set(GatewaySettings.NATS_URL, nats.url()));
+        gateways.add(gateway);
+        return gateway;
+    }
+
+    private URI url(String keys) {
+        return engines.get(keys.endsWith("model=n") ? 1 : 0).url();
+    }
+
+    private static long booked(GatewayServer gateway, String model, String worker) {
+        return gateway.router(model).workers().stream()
+                .filter(w -> w.name().equals(worker))
+                .mapToLong(Worker::activeRequests)
+                .sum();
+    }
+
+    @Test
+    void bookingsOfOneModelAreNotTakenForAnothers() throws Exception {
+        startNats();
+        final GatewayServer here =
+                startWithModels("name=w0", "name=w1,model=n", "name=m2", "name=n2,model=n");
+        final GatewayServer there = // two names are of the other model here
+                startWithModels("name=w0,model=n", "name=w1", "name=m2", "name=n2,model=n");
+        for (GatewayServer gateway : gateways) {
+            for (String model : List.of("m", "n")) {
+                Eventually.holds(
+                        model + " hears of the other gateway",
+                        () -> gateway.router(model).status().replicaOrNull().peers() == 1);
+            }
+        }
+        final List<CompletableFuture<?>> requests = new ArrayList<>();
+        for (String worker : List.of("m/w0", "n/w1", "m/m2", "n/n2")) {
+            final String model = worker.substring(0, 1);
+            requests.add(
+                    Gateways.postAsync(
+                            here,
+                            "/v1/completions",
+                            BODY.replace("\"m\"", "\"" + model + "\""),
+                            "x-kvasir-worker",
+                            worker.substring(2)));
+            Eventually.holds(
+                    worker + " is booked", () -> booked(here, model, worker.substring(2)) == 1);
+        }
+        Eventually.holds("its bookings are known", () -> booked(there, "m", "m2") == 1);
+        Eventually.holds("those of the other, too", () -> booked(there, "n", "n2") == 1);
+        assertEquals(0, booked(there, "n", "w0"), "this name is another worker's there");
+        assertEquals(0, booked(there, "m", "w1"));
+        requests.forEach(request -> request.cancel(true));
+        Eventually.holds("they have ended", () -> booked(there, "n", "n2") == 0);
     }
 
     private CompletableFuture<?> send(int number) {

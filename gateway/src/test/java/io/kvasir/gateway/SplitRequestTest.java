@@ -227,8 +227,9 @@ class SplitRequestTest {
     })
     void aDecodeWorkerDoesAllWhereThePrefillFails(String how, String kind) throws Exception {
         failPrefills(how);
+        final int timeoutMs = how.equals("stall") ? 300 : 60_000;
         start(
-                config().set(GatewaySettings.PREFILL_TIMEOUT, Duration.ofMillis(300)),
+                config().set(GatewaySettings.PREFILL_TIMEOUT, Duration.ofMillis(timeoutMs)),
                 worker(prefill, "p", "prefill"),
                 worker(decode, "d", "decode"));
         if (how.equals("down")) {

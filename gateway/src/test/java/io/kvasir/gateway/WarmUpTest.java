@@ -13,10 +13,12 @@ import io.kvasir.prompt.chat.SimModel;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
+@Isolated // looks at the threads of the process
 class WarmUpTest {
     private static final Duration SHORT = Duration.ofMillis(300);
 
@@ -64,15 +66,16 @@ class WarmUpTest {
     void chatsTextsAndIdsAreSentAsTheModelTakesThem() throws Exception {
         final GatewayConfig config =
                 Gateways.config(engine.worker("w1")).set(GatewaySettings.WARM_UP, SHORT).build();
-        Eventually.holds("ids", () -> WarmUp.run(config, null) > 0);
+        Eventually.holds("ids", () -> WarmUp.run(config, Encoders.of(null)) > 0);
         try (ChatModel model = ChatModel.load(SimModel.files())) {
-            Eventually.holds("chat", () -> WarmUp.run(config, model) > 0);
+            Eventually.holds("chat", () -> WarmUp.run(config, Encoders.of(model)) > 0);
             assertTrue(model.completionTokens("still open").length > 0);
         }
     }
 
     @Test
     void anEmbeddedGatewaySendsNoneUnlessAsked() {
-        assertEquals(0, WarmUp.run(Gateways.config(engine.worker("w1")).build(), null));
+        assertEquals(
+                0, WarmUp.run(Gateways.config(engine.worker("w1")).build(), Encoders.of(null)));
     }
 }

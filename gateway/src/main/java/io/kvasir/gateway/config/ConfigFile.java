@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 /** Reads settings from YAML; every complaint names file and line. */
 public final class ConfigFile {
@@ -138,22 +139,61 @@ public final class ConfigFile {
             }
             if (setting == GatewaySettings.WORKERS) {
                 final List<WorkerConfig> workers = new ArrayList<>();
+                final List<String> written = new ArrayList<>();
                 for (Node item : elements(tuple.getValueNode())) {
                     workers.add(at(item, () -> worker(item)));
+                    written.add(written(item));
                 }
-                settings.set(GatewaySettings.WORKERS, workers, Source.FILE, origin(key));
+                settings.set(GatewaySettings.WORKERS, workers, Source.FILE, origin(key), written);
+            } else if (setting == GatewaySettings.MODELS) {
+                final List<ModelConfig> models = new ArrayList<>();
+                for (Node item : elements(tuple.getValueNode())) {
+                    models.add(model(item));
+                }
+                settings.set(GatewaySettings.MODELS, models, Source.FILE, origin(key));
             } else {
                 at(tuple.getValueNode(), () -> parse(setting, tuple.getValueNode()));
             }
         }
     }
 
+    /** A worker in the form of a flag. */
+    private String written(Node item) {
+        return item instanceof MappingNode mapping
+                ? texts(mapping, WorkerConfig.KEYS).entrySet().stream()
+                        .map(member -> member.getKey() + "=" + member.getValue())
+                        .collect(Collectors.joining(","))
+                : text(item);
+    }
+
     private Settings.Builder parse(Setting<?> setting, Node value) {
+        return settings.parse(setting, texts(setting, value), Source.FILE, origin(value));
+    }
+
+    private List<String> texts(Setting<?> setting, Node value) {
         final List<String> texts = new ArrayList<>();
         for (Node node : setting.isList() ? elements(value) : List.of(value)) {
             texts.add(PATHS.contains(setting) ? beside(setting, text(node)) : text(node));
         }
-        return settings.parse(setting, texts, Source.FILE, origin(value));
+        return texts;
+    }
+
+    private ModelConfig model(Node item) {
+        if (!(item instanceof MappingNode mapping)) {
+            return at(item, () -> ModelConfig.parse(text(item)));
+        }
+        final ModelConfig.Builder model = new ModelConfig.Builder();
+        for (NodeTuple tuple : mapping.getValue()) {
+            final Node key = tuple.getKeyNode();
+            final Node value = tuple.getValueNode();
+            if (text(key).equals(ModelConfig.NAME)) {
+                at(value, () -> model.name(text(value)));
+            } else {
+                final Setting<?> setting = at(key, () -> model.key(text(key)));
+                at(value, () -> model.parse(setting, texts(setting, value), origin(value)));
+            }
+        }
+        return at(item, model::build);
     }
 
     /** A path relative to the file, unless it is the word for the simulated model. */

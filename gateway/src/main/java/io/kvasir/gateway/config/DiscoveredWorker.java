@@ -16,37 +16,42 @@ import java.util.stream.Stream;
  * @param worker its name, endpoints and limits
  */
 public record DiscoveredWorker(String model, long generation, WorkerConfig worker) {
-    private static final List<String> OWN_KEYS = List.of("model", "generation");
+    private static final String GENERATION = "generation";
 
     /** Keys of a worker in YAML and JSON. */
     static final List<String> KEYS =
-            Stream.concat(WorkerConfig.KEYS.stream(), OWN_KEYS.stream()).toList();
+            Stream.concat(WorkerConfig.KEYS.stream(), Stream.of(GENERATION)).toList();
 
-    /** Checks that nothing but the generation is left out. */
+    /** Checks that nothing but the generation is left out; the worker is one of the model. */
     public DiscoveredWorker {
         Objects.requireNonNull(model, "model");
-        Objects.requireNonNull(worker, "worker");
-    }
-
-    /** A worker of one model. */
-    public static DiscoveredWorker of(String model, WorkerConfig worker) {
-        return new DiscoveredWorker(model, 0, worker);
+        worker = worker.withModel(model);
     }
 
     /**
-     * Makes a worker of keys and values: those of {@link WorkerConfig}, and {@code model} and
-     * {@code generation}.
+     * A worker as its source describes it.
+     *
+     * @param model where the worker names none
+     */
+    public static DiscoveredWorker of(String model, WorkerConfig worker) {
+        return of(model, 0, worker);
+    }
+
+    private static DiscoveredWorker of(String model, long generation, WorkerConfig worker) {
+        return new DiscoveredWorker(
+                Objects.requireNonNullElse(worker.model(), model), generation, worker);
+    }
+
+    /**
+     * Makes a worker of keys and values: those of {@link WorkerConfig}, and {@code generation}.
      *
      * @param model where the texts name none
      * @throws IllegalArgumentException if a key or value is wrong; the message names it
      */
     public static DiscoveredWorker of(String model, Map<String, String> texts) {
         final Map<String, String> rest = new LinkedHashMap<>(texts);
-        OWN_KEYS.forEach(rest::remove);
-        return new DiscoveredWorker(
-                texts.getOrDefault("model", model),
-                generation(texts.getOrDefault("generation", "0")),
-                WorkerConfig.of(rest));
+        rest.remove(GENERATION);
+        return of(model, generation(texts.getOrDefault(GENERATION, "0")), WorkerConfig.of(rest));
     }
 
     private static long generation(String text) {

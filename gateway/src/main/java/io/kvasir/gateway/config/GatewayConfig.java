@@ -1,5 +1,6 @@
 package io.kvasir.gateway.config;
 
+import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Setting;
 import io.kvasir.router.Settings;
@@ -10,22 +11,63 @@ import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
- * Values of {@link GatewaySettings} that go together: what a gateway is started with. Immutable.
+ * Values of {@link GatewaySettings} that go together: what a gateway is started with. Where it
+ * serves several models these are the first one's, and {@link #models} has those of each.
+ * Immutable.
  */
 public final class GatewayConfig {
     private static final int ADMIN_OFFSET = 1000;
     private static final int MAX_PORT = 65_535;
 
-    private final Settings settings;
+    private static final String MODELS_FOLDER = "models";
+    private static final String PREFILL_SUFFIX = "-prefill";
+    private static final String MODEL_SUFFIX = "-model-";
 
-    private GatewayConfig(Settings settings) {
-        this.settings = settings;
+    private final Settings settings;
+    private final String replicaSuffix;
+    private final List<GatewayConfig> further;
+
+    /** What holds for a model that is not the first. */
+    private GatewayConfig(ModelConfig model, Settings gateway) {
+        final String key = ModelKey.of(model.name());
+        final Settings.Builder own = model.over(gateway).toBuilder();
+        for (Setting<Path> folder : RouterSettings.FOLDERS) {
+            final Path root = gateway.get(folder);
+            if (root != null && !model.sets(folder)) {
+                own.set(folder, root.resolve(MODELS_FOLDER).resolve(key));
+            }
+        }
+        settings = effective(own.build());
+        replicaSuffix = model.sets(GatewaySettings.NATS_COMPONENT) ? "" : MODEL_SUFFIX + key;
+        further = List.of();
+    }
+
+    /** What the switch of events says of others. */
+    private static Settings effective(Settings given) {
+        return given.get(GatewaySettings.KV_EVENTS)
+                ? given
+                : given.toBuilder()
+                        .set(RouterSettings.APPROXIMATE, true)
+                        .set(GatewaySettings.EVENT_PLANE, EventPlaneKind.OFF)
+                        .build();
+    }
+
+    private GatewayConfig(Settings given) {
+        settings = effective(given);
+        replicaSuffix = "";
+        further =
+                get(GatewaySettings.MODELS).stream()
+                        .map(model -> new GatewayConfig(model, settings))
+                        .toList();
         if (get(GatewaySettings.MODEL) == null) {
             throw new IllegalArgumentException(
                     "model is not set; name the model that the workers serve");
@@ -45,8 +87,31 @@ public final class GatewayConfig {
                     "cors-credentials with cors-origin=* would let every page use its visitors'"
                             + " cookies; name the origins");
         }
+        final boolean onPlane = get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.OFF;
+        final Long seed = get(RouterSettings.HASH_SEED);
+        if (onPlane && seed != null && seed != BlockHasher.BASE_SEED) {
+            throw new IllegalArgumentException(
+                    "events of an event-plane carry public hashes, and hash-seed is another one;"
+                            + " set hash-seed="
+                            + BlockHasher.BASE_SEED
+                            + " or leave it out");
+        }
+        if (get(GatewaySettings.RESET_STATES)
+                && (get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.JETSTREAM
+                        || get(GatewaySettings.SNAPSHOT_THRESHOLD) == 0)) {
+            throw new IllegalArgumentException(
+                    "reset-states without event-plane=jetstream and a snapshot-threshold: there is"
+                            + " nothing to be reset");
+        }
         final Set<String> names = new HashSet<>();
         for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {
+            if (worker.planeOrNull() != null && !onPlane && get(GatewaySettings.KV_EVENTS)) {
+                throw new IllegalArgumentException(
+                        "worker '"
+                                + worker.name()
+                                + "' has event-worker, and event-plane is off; set event-plane=nats"
+                                + " or jetstream");
+            }
             if (!names.add(worker.name())) {
                 throw new IllegalArgumentException(
                         "two workers are named '"
@@ -54,24 +119,110 @@ public final class GatewayConfig {
                                 + "'; tell them apart with name=");
             }
         }
-        checkRoom(true);
-        checkRoom(false);
+        checkServedNames();
+        checkModelsOfWorkers();
+        for (GatewayConfig model : models()) {
+            checkRoom(model, true);
+            checkRoom(model, false);
+        }
+        checkReplicaComponents();
+    }
+
+    /** Checks that a name that a request may have is one model's. */
+    private void checkServedNames() {
+        final Map<String, String> models = new HashMap<>(); // by the names that requests have
+        for (GatewayConfig model : models()) {
+            final String name = model.get(GatewaySettings.MODEL);
+            if (models.put(name, name) != null) {
+                throw new IllegalArgumentException(
+                        "two models are named '"
+                                + name
+                                + "'; a gateway serves each name once: change model, or name= of"
+                                + " serve-model");
+            }
+        }
+        for (GatewayConfig model : models()) {
+            final String name = model.get(GatewaySettings.MODEL);
+            for (String adapter : model.get(GatewaySettings.LORA)) {
+                final String other = models.putIfAbsent(adapter, name);
+                if (other != null && !other.equals(name)) {
+                    throw new IllegalArgumentException(
+                            "the adapter '"
+                                    + adapter
+                                    + "' of model '"
+                                    + name
+                                    + "' has the name of "
+                                    + (other.equals(adapter)
+                                            ? "another model"
+                                            : "an adapter of model '" + other + "'")
+                                    + "; a request's model must say which is meant: change lora"
+                                    + " of one");
+                }
+            }
+        }
+    }
+
+    private void checkModelsOfWorkers() {
+        for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {
+            if (models().stream().noneMatch(model -> isOf(model, worker))) {
+                throw new IllegalArgumentException(
+                        "worker '"
+                                + worker.name()
+                                + "' has model="
+                                + worker.model()
+                                + ", and the gateway serves "
+                                + modelNames()
+                                + "; add it by serve-model, or change model= of the worker");
+            }
+        }
+    }
+
+    private boolean isOf(GatewayConfig model, WorkerConfig worker) {
+        return model.get(GatewaySettings.MODEL)
+                .equals(Objects.requireNonNullElse(worker.model(), get(GatewaySettings.MODEL)));
     }
 
     /** Checks that the workers of the role prefill, or all others, fit into their pool. */
-    private void checkRoom(boolean prefill) {
+    private void checkRoom(GatewayConfig model, boolean prefill) {
         final int ranks =
                 get(GatewaySettings.WORKERS).stream()
+                        .filter(w -> isOf(model, w))
                         .filter(w -> prefill == (w.disaggregation().role() == WorkerRole.PREFILL))
                         .mapToInt(WorkerConfig::dataParallelSize)
                         .sum();
-        if (ranks > get(RouterSettings.MAX_WORKERS)) {
+        if (ranks > model.get(RouterSettings.MAX_WORKERS)) {
             throw new IllegalArgumentException(
                     ranks
                             + (prefill ? " prefill" : "")
                             + " workers (dp ranks counted) exceed max-workers="
-                            + get(RouterSettings.MAX_WORKERS)
+                            + model.get(RouterSettings.MAX_WORKERS)
+                            + (further.isEmpty()
+                                    ? ""
+                                    : " of model '" + model.get(GatewaySettings.MODEL) + "'")
                             + "; raise it");
+        }
+    }
+
+    /** Checks that bookings of one model are never taken for another's. */
+    private void checkReplicaComponents() {
+        if (!get(GatewaySettings.REPLICA_SYNC)) {
+            return;
+        }
+        final Set<List<String>> taken = new HashSet<>();
+        for (GatewayConfig model : models()) {
+            for (boolean prefill : new boolean[] {false, true}) {
+                final String component = model.replicaComponent(prefill);
+                if (!taken.add(List.of(model.get(GatewaySettings.NATS_NAMESPACE), component))) {
+                    throw new IllegalArgumentException(
+                            "two models share their bookings as component '"
+                                    + component
+                                    + "' of namespace '"
+                                    + model.get(GatewaySettings.NATS_NAMESPACE)
+                                    + "'; give model '"
+                                    + model.get(GatewaySettings.MODEL)
+                                    + "' another nats-component");
+                }
+            }
         }
     }
 
@@ -93,6 +244,38 @@ public final class GatewayConfig {
      */
     public <T> T get(Setting<T> setting) {
         return settings.get(setting);
+    }
+
+    /**
+     * What holds for each model that is served: its own values, and the gateway's where it has
+     * none.
+     *
+     * @return the first model's, which is this, and those of {@link GatewaySettings#MODELS} in
+     *     their order; each names its model as {@link GatewaySettings#MODEL}
+     */
+    public List<GatewayConfig> models() {
+        final List<GatewayConfig> all = new ArrayList<>();
+        all.add(this);
+        all.addAll(further);
+        return all;
+    }
+
+    /** Names of the models that are served, for messages. */
+    public String modelNames() {
+        return models().stream()
+                .map(model -> model.get(GatewaySettings.MODEL))
+                .collect(Collectors.joining(", "));
+    }
+
+    /**
+     * Component under which bookings of the model's workers are shared with other gateways.
+     *
+     * @param prefill of the prefill workers
+     */
+    public String replicaComponent(boolean prefill) {
+        return get(GatewaySettings.NATS_COMPONENT)
+                + (prefill ? PREFILL_SUFFIX : "")
+                + replicaSuffix;
     }
 
     /** The admin port to listen on; 0 for any free one. */

@@ -4,6 +4,7 @@ import io.kvasir.nats.replica.WireForm;
 import io.kvasir.prompt.chat.TemplatePolicy;
 import io.kvasir.prompt.jinja.TemplateLimits;
 import io.kvasir.registry.etcd.EtcdStore;
+import io.kvasir.registry.kubernetes.KubernetesAccess;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Setting;
@@ -39,6 +40,9 @@ public final class GatewaySettings {
     /** {@link #NIXL_LIBRARY} of none. */
     public static final String NIXL_OFF = "off";
 
+    /** Value of {@link #SHADOW_OVERLAP_WEIGHT} by which there is no shadow policy. */
+    public static final double NO_SHADOW = -1;
+
     private static final List<Setting<?>> ROWS = new ArrayList<>();
 
     /** Name under which the model is served; requests for another one get a 404. */
@@ -49,7 +53,24 @@ public final class GatewaySettings {
                             "NAME",
                             Function.identity(),
                             null,
-                            "Served model name; must be set."));
+                            "Served model name; must be set. Of several models this is the first:"
+                                    + " requests that name none are its, and what is set without"
+                                    + " naming a model is its, and the others' default."));
+
+    /** The models that are served beside {@link #MODEL}. */
+    public static final Setting<List<ModelConfig>> MODELS =
+            row(
+                    Setting.list(
+                                    "serve-model",
+                                    "SPEC",
+                                    ModelConfig::parse,
+                                    "A further model, with a router of its own: name=M, then any of"
+                                            + " tokenizer=DIR, lora=A;B and what a router has"
+                                            + " (block-size=N, mode=NAME, max-blocks=N, …), joined"
+                                            + " by commas; in YAML a mapping of these keys."
+                                            + " Tokenizer and adapters are each model's own, all"
+                                            + " else is the gateway's where it is not set.")
+                            .alias("models"));
 
     /** The servers behind the gateway. */
     public static final Setting<List<WorkerConfig>> WORKERS =
@@ -64,9 +85,15 @@ public final class GatewaySettings {
                                             + " topic=T, role=both|prefill|decode,"
                                             + " handoff=vllm|sglang|trtllm, bootstrap=h:p (of"
                                             + " sglang; else the URL's host and port 8998),"
-                                            + " labels=key:value;key:value, joined by commas."
-                                            + " Without events= it is routed by load alone, or see"
-                                            + " approximate.")
+                                            + " labels=key:value;key:value, event-worker=N and"
+                                            + " event-rank=N (its name on the event-plane, instead"
+                                            + " of events=), model=M (one of the gateway's; else"
+                                            + " the first), input=text|tokens (what it is sent of"
+                                            + " a prompt), kv-blocks=N, max-batched-tokens=N and"
+                                            + " max-requests=N"
+                                            + " (what its engine can take, for the limits of"
+                                            + " load), joined by commas. Without events it is"
+                                            + " routed by load alone, or see approximate.")
                             .alias("workers"));
 
     /** File with more servers, watched for changes. */
@@ -78,8 +105,8 @@ public final class GatewaySettings {
                             Path::of,
                             null,
                             "YAML list of workers beside those of --worker, each as text or with"
-                                + " these keys and model=, generation=N. Changes are seen while the"
-                                + " gateway runs, and on SIGHUP; a broken file changes nothing."));
+                                + " these keys and generation=N. Changes are seen while the gateway"
+                                + " runs, and on SIGHUP; a broken file changes nothing."));
 
     /** Time between two readings of {@link #WORKERS_FILE}. */
     public static final Setting<Duration> WORKERS_FILE_INTERVAL =
@@ -102,7 +129,7 @@ public final class GatewaySettings {
                                     "Where NATS is; several with commas between.")
                             .variable("NATS_SERVER"));
 
-    /** Who the gateway is to NATS. */
+    /** File with the gateway's credentials for NATS. */
     public static final Setting<Path> NATS_CREDENTIALS =
             row(
                     Setting.text(
@@ -123,6 +150,90 @@ public final class GatewaySettings {
                             "PEM file of the authorities that sign certificates of tls:// servers"
                                     + " of NATS. Not set, those of the JVM."));
 
+    /** Whether events of engines are followed. */
+    public static final Setting<Boolean> KV_EVENTS =
+            row(
+                    Setting.bool(
+                                    "kv-events",
+                                    true,
+                                    "Follow the cache events of workers. Off, their events= and"
+                                            + " event-worker= and event-plane are left alone, and"
+                                            + " approximate is on: workers are taken to hold what"
+                                            + " was routed to them of late.")
+                            .alias("router-kv-events")
+                            .variable("DYN_ROUTER_USE_KV_EVENTS"));
+
+    /** Where events come from of workers with an event-worker. */
+    public static final Setting<EventPlaneKind> EVENT_PLANE =
+            row(
+                    Setting.choice(
+                            "event-plane",
+                            EventPlaneKind.OFF,
+                            "Where the events of workers with event-worker= come from: core nats,"
+                                    + " which keeps nothing, or a jetstream, which keeps an hour;"
+                                    + " by nats-url, nats-namespace, nats-component and"
+                                    + " nats-endpoint. Hashes have the public seed then."));
+
+    /** Whether workers are asked for events that are missing. */
+    public static final Setting<Boolean> EVENT_RECOVERY =
+            row(
+                    Setting.bool(
+                            "event-recovery",
+                            true,
+                            "With event-plane=nats: ask the local indexers of workers, as kvasir"
+                                    + " relay has them, for events that were missed, and for all"
+                                    + " blocks when a worker is new."));
+
+    /** Servers that keep the stream of events. */
+    public static final Setting<Integer> EVENT_STREAM_REPLICAS =
+            row(
+                    Setting.integer(
+                            "event-stream-replicas",
+                            1,
+                            1,
+                            5,
+                            "Servers of a NATS cluster that keep the stream of events, where the"
+                                    + " gateway makes it; one that is there stays as it is."));
+
+    /** Messages of the stream of events past which a snapshot is taken. */
+    public static final Setting<Long> SNAPSHOT_THRESHOLD =
+            row(
+                    Setting.number(
+                                    "snapshot-threshold",
+                                    1_000_000L,
+                                    0,
+                                    Long.MAX_VALUE,
+                                    "With event-plane=jetstream: messages of the stream that no"
+                                            + " snapshot has, past which one of the gateways saves"
+                                            + " what the workers hold in NATS, for gateways that"
+                                            + " start, and purges the stream up to the snapshot"
+                                            + " before; equal on all. 0 = nothing is saved, and"
+                                            + " nothing restored.")
+                            .alias("router-snapshot-threshold"));
+
+    /** Whether to begin with nothing. */
+    public static final Setting<Boolean> RESET_STATES =
+            row(
+                    Setting.bool(
+                                    "reset-states",
+                                    false,
+                                    "With snapshot-threshold: delete all snapshots and all messages"
+                                            + " of the stream at the start. Gateways that run over"
+                                            + " the same workers miss what they have not read, and"
+                                            + " those that start know nothing: for one start of one"
+                                            + " gateway, not for good.")
+                            .alias("router-reset-states"));
+
+    /** Where the lock of snapshots is. */
+    public static final Setting<SnapshotLockKind> SNAPSHOT_LOCK =
+            row(
+                    Setting.choice(
+                            "snapshot-lock",
+                            SnapshotLockKind.NATS,
+                            "Where the gateway that takes a snapshot has its lock: in a bucket of"
+                                    + " nats, or in etcd by discovery-etcd-endpoints and what goes"
+                                    + " with them; equal on all."));
+
     /** Deployment whose registrations count. */
     public static final Setting<String> DISCOVERY_NAMESPACE =
             row(
@@ -131,8 +242,8 @@ public final class GatewaySettings {
                             "NAME",
                             Function.identity(),
                             "default",
-                            "Namespace of workers that register themselves in NATS or etcd; those"
-                                    + " of others are not seen."));
+                            "Namespace of workers that register themselves in NATS, etcd or"
+                                    + " Kubernetes; those of others are not seen."));
 
     /** Bucket with registrations; null for no discovery over NATS. */
     public static final Setting<String> DISCOVERY_NATS_BUCKET =
@@ -165,7 +276,7 @@ public final class GatewaySettings {
                             EtcdStore.PREFIX,
                             "What the keys of registrations in etcd begin with."));
 
-    /** Who the gateway is to etcd. */
+    /** Name of the gateway's user in etcd. */
     public static final Setting<String> DISCOVERY_ETCD_USER =
             row(
                     Setting.text(
@@ -218,9 +329,20 @@ public final class GatewaySettings {
                             null,
                             "EndpointSlices with workers, by their labels, such as"
                                     + " kubernetes.io/service-name=vllm; each ready endpoint is a"
-                                    + " worker of the gateway's model."));
+                                    + " worker of the gateway's model, or of the one that"
+                                    + " discovery-kubernetes-worker names by model=."));
 
-    /** Namespace of the slices. */
+    /** Whether registrations in custom resources of Kubernetes are watched. */
+    public static final Setting<Boolean> DISCOVERY_KUBERNETES_RESOURCES =
+            row(
+                    Setting.bool(
+                            "discovery-kubernetes-resources",
+                            false,
+                            "Whether workers that register themselves in custom resources of"
+                                    + " Kubernetes (kvasirworkers of kvasir.io) are followed;"
+                                    + " slices of the same pods say which of them are ready."));
+
+    /** Namespace of the slices and resources. */
     public static final Setting<String> DISCOVERY_KUBERNETES_NAMESPACE =
             row(
                     Setting.text(
@@ -228,7 +350,8 @@ public final class GatewaySettings {
                             "NAME",
                             Function.identity(),
                             null,
-                            "Kubernetes namespace of the slices. Not set, the pod's own."));
+                            "Kubernetes namespace of slices and resources. Not set, the pod's"
+                                    + " own."));
 
     /** Port of an endpoint that serves. */
     public static final Setting<String> DISCOVERY_KUBERNETES_PORT =
@@ -282,7 +405,7 @@ public final class GatewaySettings {
                             "URL",
                             URI::create,
                             null,
-                            "API server. Not set, the one that a pod is told of"
+                            "API server. Not set, that of the pod's environment"
                                     + " (KUBERNETES_SERVICE_HOST and _PORT)."));
 
     /** Folder of the service account. */
@@ -292,9 +415,24 @@ public final class GatewaySettings {
                             "discovery-kubernetes-account",
                             "DIR",
                             Path::of,
-                            Path.of("/var/run/secrets/kubernetes.io/serviceaccount"),
+                            Path.of(KubernetesAccess.ACCOUNT),
                             "Folder with token, ca.crt and namespace of the service account; read"
                                     + " again for each request, as they are replaced."));
+
+    /** Header by which a request says which session it is of. */
+    public static final Setting<String> SESSION_HEADER =
+            row(
+                    Setting.text(
+                                    "session-header",
+                                    "NAME",
+                                    name -> name,
+                                    "x-session-id",
+                                    "Header that names the session of a request, from any caller,"
+                                            + " for session-affinity-ttl-secs and mode"
+                                            + " consistent-hash. It is passed on to the worker.")
+                            .where(
+                                    name -> name.matches("[A-Za-z0-9-]{1,64}"),
+                                    "letters, digits and dashes"));
 
     /** Routing mode of the prefill pool. */
     public static final Setting<RoutingMode> PREFILL_MODE =
@@ -406,6 +544,43 @@ public final class GatewaySettings {
                             Long.MAX_VALUE,
                             "Memory for compiled templates that requests brought along; at most 64"
                                     + " are kept."));
+
+    /** Where memory is that the gateways of a host share; null for none. */
+    public static final Setting<Path> SHARED_MEMORY_DIR =
+            row(
+                    Setting.text(
+                            "shared-memory-dir",
+                            "DIR",
+                            Path::of,
+                            null,
+                            "Folder of what gateways of one host and user share, best in memory"
+                                + " (/dev/shm/kvasir-gateway): tokens of sections of prompts and,"
+                                + " with state-dir, how far each worker is in the snapshots. Mapped"
+                                + " by Chronicle Map, which needs JVM flags; ./kvasir sets them"
+                                + " where this is a flag or an environment variable. Not set,"
+                                + " nothing is shared."));
+
+    /** Size of the memo of prompts' tokens. */
+    public static final Setting<Integer> PROMPT_MEMO_ENTRIES =
+            row(
+                    Setting.integer(
+                            "prompt-memo-entries",
+                            16_384,
+                            0,
+                            4_194_304,
+                            "Entries of 1,000 tokens, some 4 KB, in shared-memory-dir that remember"
+                                + " the tokens of sections of prompts; gateways share them that say"
+                                + " the same number. 0 remembers nothing."));
+
+    /** Age of what the memo knows. */
+    public static final Setting<Duration> PROMPT_MEMO_TTL =
+            row(
+                    Setting.duration(
+                            "prompt-memo-ttl-ms",
+                            3_600_000,
+                            1,
+                            "Age from which on an entry of shared-memory-dir is not used any"
+                                    + " more."));
 
     /** Address to listen on. */
     public static final Setting<String> HOST =
@@ -1142,6 +1317,18 @@ public final class GatewaySettings {
                             Integer.MAX_VALUE,
                             "Decisions kept for GET /debug/decisions."));
 
+    /** Weight of the policy that is judged beside the one that decides. */
+    public static final Setting<Double> SHADOW_OVERLAP_WEIGHT =
+            row(
+                    Setting.decimal(
+                            "shadow-overlap-weight",
+                            NO_SHADOW,
+                            NO_SHADOW,
+                            Double.POSITIVE_INFINITY,
+                            "Overlap weight of a shadow policy, which decides nothing: metrics say"
+                                    + " how often it would have chosen another worker, and what"
+                                    + " that worker held. Needs decision-journal; below 0, none."));
+
     /** Where a line for each request goes. */
     public static final Setting<String> ACCESS_LOG =
             row(
@@ -1227,6 +1414,7 @@ public final class GatewaySettings {
                                             + " workers, under the same names, so that each one's"
                                             + " load is that of all. Hashes have the public seed"
                                             + " then, unless hash-seed is set.")
+                            .alias("router-replica-sync")
                             .variable("DYN_ROUTER_REPLICA_SYNC"));
 
     /** In which form bookings are sent. */
@@ -1257,8 +1445,9 @@ public final class GatewaySettings {
                             "NAME",
                             Function.identity(),
                             "backend",
-                            "Component of the workers in subjects of NATS; of prefill workers it"
-                                    + " has -prefill behind it."));
+                            "Component of the workers in subjects of NATS; that of prefill"
+                                    + " workers has -prefill after it, that of a further model"
+                                    + " -model-NAME, unless the model has one of its own."));
 
     /** The workers' endpoint, in subjects of NATS. */
     public static final Setting<String> NATS_ENDPOINT =

@@ -1,6 +1,7 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.pipeline.source.RemovalRule;
+import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.Setting;
 
 import java.net.URI;
@@ -34,6 +35,11 @@ import java.util.stream.Stream;
  * @param topic ZMQ topic prefix; empty for all
  * @param disaggregation its role and how it hands prompts over
  * @param labels where it is, in the operator's words; in the order given
+ * @param planeOrNull what rank 0 is called on the gateway's event plane, from where its events come
+ *     instead of an endpoint; null for none
+ * @param model name of the model that it serves; null for the gateway's first
+ * @param input what it is sent of a prompt; token ids only where it does all of a request
+ * @param limits what its engine can take, as far as it is said
  */
 public record WorkerConfig(
         String name,
@@ -46,13 +52,20 @@ public record WorkerConfig(
         RemovalRule removals,
         String topic,
         Disaggregation disaggregation,
-        Map<String, String> labels) {
+        Map<String, String> labels,
+        EventPlaneWorker planeOrNull,
+        String model,
+        WorkerInput input,
+        WorkerLimits limits) {
+    private static final String EVENT_WORKER = "event-worker";
+    private static final String EVENT_RANK = "event-rank";
     static final List<String> KEYS =
             Stream.of(
                             List.of("url", "name", "events", "replay", "dp"),
                             List.of("removals", "bind", "topic"),
                             Disaggregation.KEYS,
-                            List.of("labels"))
+                            List.of("labels", EVENT_WORKER, EVENT_RANK, "model", "input"),
+                            WorkerLimits.KEYS)
                     .flatMap(List::stream)
                     .toList();
     private static final Pattern NAME = Pattern.compile("[^\\s\\p{Cntrl},/]{1,200}");
@@ -66,6 +79,8 @@ public record WorkerConfig(
         Objects.requireNonNull(topic, "topic");
         Objects.requireNonNull(disaggregation, "disaggregation");
         Objects.requireNonNull(labels, "labels");
+        Objects.requireNonNull(input, "input");
+        Objects.requireNonNull(limits, "limits");
         if (!NAME.matcher(name).matches()) {
             throw new IllegalArgumentException(
                     "a worker's name has 1 to 200 characters, no blank, control character, comma or"
@@ -78,6 +93,21 @@ public record WorkerConfig(
             throw new IllegalArgumentException(
                     "replay=" + replay + " without events; name the events endpoint too");
         }
+        if (planeOrNull != null && events != null) {
+            throw new IllegalArgumentException(
+                    "events="
+                            + events
+                            + " and event-worker="
+                            + Long.toUnsignedString(planeOrNull.workerId())
+                            + "; events come from one of both");
+        }
+        if (input == WorkerInput.TOKENS && disaggregation.role() != WorkerRole.BOTH) {
+            throw new IllegalArgumentException(
+                    "input=tokens with role="
+                            + disaggregation.role().spelling()
+                            + ": workers that take token ids do all of a request; use role=both or"
+                            + " input=text");
+        }
         if (dataParallelSize > 1) {
             withPort(events, dataParallelSize - 1);
             withPort(replay, dataParallelSize - 1);
@@ -87,8 +117,9 @@ public record WorkerConfig(
     /**
      * Parses the form used by the {@code --worker} flag: {@code
      * http://host:port,events=tcp://..,replay=tcp://..,dp=2,removals=auto,bind=true,name=..,topic=..,
-     * role=prefill,handoff=sglang,bootstrap=host:port,labels=zone:a;rack:7}. All but the URL is
-     * optional.
+     * role=prefill,handoff=sglang,bootstrap=host:port,labels=zone:a;rack:7,event-worker=7,
+     * event-rank=0,model=m,input=tokens,kv-blocks=8192,max-batched-tokens=8192,max-requests=256}.
+     * All but the URL is optional.
      *
      * @param flag the text
      * @return the worker
@@ -155,7 +186,52 @@ public record WorkerConfig(
                 rule(values.getOrDefault("removals", "auto")),
                 values.getOrDefault("topic", ""),
                 Disaggregation.of(values, base),
-                WorkerLabels.parse(values.getOrDefault("labels", "")));
+                WorkerLabels.parse(values.getOrDefault("labels", "")),
+                plane(values),
+                values.get("model"),
+                WorkerInput.parse(values.getOrDefault("input", "text")),
+                WorkerLimits.of(values));
+    }
+
+    private static EventPlaneWorker plane(Map<String, String> values) {
+        final String worker = values.get(EVENT_WORKER);
+        final String rank = values.get(EVENT_RANK);
+        if (worker == null && rank == null) {
+            return null;
+        }
+        if (worker == null) {
+            throw new IllegalArgumentException(
+                    "event-rank=" + rank + " without event-worker; name the worker too");
+        }
+        try {
+            return new EventPlaneWorker(
+                    Long.parseUnsignedLong(worker), rank == null ? 0 : number(EVENT_RANK, rank));
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(
+                    "event-worker=" + worker + " must be a whole number of 64 bits", e);
+        }
+    }
+
+    /** The same as a worker of a model. */
+    WorkerConfig withModel(String served) {
+        return served.equals(model)
+                ? this
+                : new WorkerConfig(
+                        name,
+                        url,
+                        credentials,
+                        events,
+                        eventsBind,
+                        replay,
+                        dataParallelSize,
+                        removals,
+                        topic,
+                        disaggregation,
+                        labels,
+                        planeOrNull,
+                        served,
+                        input,
+                        limits);
     }
 
     private static URI uri(String url) {
@@ -238,6 +314,11 @@ public record WorkerConfig(
             throw new IllegalArgumentException(
                     "removals=" + value + "; one of: physical, last-copy, auto", e);
         }
+    }
+
+    /** What a rank is called on the event plane; null where it is not there. */
+    public EventPlaneWorker plane(int rank) {
+        return planeOrNull == null ? null : planeOrNull.plus(rank);
     }
 
     /** The events endpoint of a rank; null for none. */

@@ -7,18 +7,23 @@ import io.kvasir.gateway.disagg.BlockReleaseCounts;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.trace.TraceCounts;
+import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
+import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.prompt.memo.PromptMemoCounts;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RouterStatus;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.LegFailure;
 import io.kvasir.router.disagg.SplitEvent;
 import io.kvasir.router.replica.ReplicaStatus;
+import io.kvasir.router.state.SnapshotStatus;
 import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
@@ -39,8 +44,11 @@ import io.prometheus.metrics.model.registry.PrometheusRegistry;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.time.Clock;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
@@ -62,6 +70,8 @@ import java.util.function.ToLongFunction;
  */
 public final class GatewayMetrics {
     private static final double NANOS = 1e9;
+    private static final double MILLIS = 1e3;
+    private static final String KIND = "kind";
     private static final double[] LATENCY = {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
     };
@@ -81,7 +91,9 @@ public final class GatewayMetrics {
     private final Map<InferenceRequest.Route, Map<Upstream, WorkerSeries>> series =
             new EnumMap<>(InferenceRequest.Route.class);
     private Runnable take = () -> {};
+    private final Map<String, ShadowPolicy> shadows = new HashMap<>(); // by model
     private volatile Snapshot snapshot;
+    private boolean labelsModels; // before the first page
     private volatile GatewayActivity activity;
     private volatile BlockReleaseCounts prefills;
     private final Counter requests;
@@ -92,6 +104,7 @@ public final class GatewayMetrics {
     private final Counter outputTokens;
     private final Counter predictedTokens;
     private final Counter cachedTokens;
+    private final Counter statedTokens;
     private final Counter comparisons;
     private final Counter unknownPrompts;
     private final Counter splits;
@@ -148,6 +161,11 @@ public final class GatewayMetrics {
                 counter(
                         "kvasir_engine_cached_tokens_total",
                         "Prompt tokens that the engine stated as cached",
+                        "worker");
+        statedTokens =
+                counter(
+                        "kvasir_stated_prompt_tokens_total",
+                        "Prompt tokens of answers whose engine stated how many were cached",
                         "worker");
         comparisons =
                 counter(
@@ -335,39 +353,69 @@ public final class GatewayMetrics {
     /** Takes one value of a metric and its labels. */
     private interface Point {
         void call(double value, String... labels);
+
+        /** Takes values of one model, which is their last label. */
+        default Point of(String model) {
+            return (value, labels) -> {
+                final String[] all = Arrays.copyOf(labels, labels.length + 1);
+                all[labels.length] = model;
+                call(value, all);
+            };
+        }
+    }
+
+    /** What of a page is read from the routers of one model. */
+    private record ModelSnapshot(
+            UpstreamRegistry servers, RouterStatus router, RouterStatus prefillOrNull) {
+        static ModelSnapshot of(UpstreamRegistry servers) {
+            final KvRouter prefill = servers.routerOrNull(WorkerPool.PREFILL);
+            return new ModelSnapshot(
+                    servers,
+                    servers.routerOrNull(WorkerPool.MAIN).status(),
+                    prefill == null ? null : prefill.status());
+        }
     }
 
     /** What all metrics of one page are read from. */
     private record Snapshot(
-            RouterStatus router,
-            RouterStatus prefillOrNull,
-            List<Worker> workers,
-            List<SourceStatus> sources) {
-        static Snapshot of(UpstreamRegistry servers) {
-            final KvRouter prefill = servers.routerOrNull(WorkerPool.PREFILL);
+            List<ModelSnapshot> models, List<Worker> workers, List<SourceStatus> sources) {
+        static Snapshot of(Fleet fleet) {
             final List<Worker> workers =
-                    servers.upstreams().stream().flatMap(u -> u.ranks().stream()).toList();
+                    fleet.upstreams().stream().flatMap(u -> u.ranks().stream()).toList();
             return new Snapshot(
-                    servers.routerOrNull(WorkerPool.MAIN).status(),
-                    prefill == null ? null : prefill.status(),
+                    fleet.registries().stream().map(ModelSnapshot::of).toList(),
                     workers,
                     workers.stream().map(Worker::sourceStatus).filter(Objects::nonNull).toList());
         }
     }
 
-    /** Adds what is read from routers and workers when the page is asked for. */
-    public void watch(UpstreamRegistry servers) {
+    /**
+     * Adds what is read from routers and workers when the page is asked for. Series of a router
+     * have the label {@code model} where there are several models.
+     */
+    public void watch(Fleet servers) {
+        final List<UpstreamRegistry> models = servers.registries();
+        for (UpstreamRegistry model : models) {
+            final KvRouter router = model.routerOrNull(WorkerPool.MAIN);
+            final double weight = model.shadowOverlapWeight();
+            if (weight >= 0 && router.journal() != null) {
+                shadows.put(model.model(), new ShadowPolicy(router.journal(), weight));
+            }
+        }
+        labelsModels = models.size() > 1;
         take =
                 () -> {
                     snapshot = Snapshot.of(servers);
+                    shadows.values().forEach(ShadowPolicy::update);
                     forgetAllBut(servers.upstreams());
                 };
         servers.onRemoval(() -> forgetAllBut(servers.upstreams()));
         take.run();
-        watchRouter("kvasir_", "", () -> snapshot.router);
-        watchRouter("kvasir_prefill_pool_", "; prefill workers", () -> snapshot.prefillOrNull);
+        watchRouter("kvasir_", "", ModelSnapshot::router);
+        watchRouter("kvasir_prefill_pool_", "; prefill workers", ModelSnapshot::prefillOrNull);
         watchWorkers();
         watchPools(servers);
+        watchShadows();
         watchSources();
         gauge(
                 "kvasir_worker_tokenizer",
@@ -388,41 +436,130 @@ public final class GatewayMetrics {
                         servers.failures()
                                 .forEach((source, n) -> out.call((double) n.get(), source)),
                 "source");
-        final KvRouter main = servers.routerOrNull(WorkerPool.MAIN);
-        if (main.routedPrefixes() != null) {
-            watchRouted("kvasir_", "", main::routedPrefixes);
-            watchRouted(
-                    "kvasir_prefill_pool_",
-                    "; prefill workers",
-                    () -> {
-                        final KvRouter prefill = servers.routerOrNull(WorkerPool.PREFILL);
-                        return prefill == null ? null : prefill.routedPrefixes();
-                    });
+        if (models.stream()
+                .anyMatch(m -> m.routerOrNull(WorkerPool.MAIN).routedPrefixes() != null)) {
+            watchRouted("kvasir_", "", WorkerPool.MAIN);
+            watchRouted("kvasir_prefill_pool_", "; prefill workers", WorkerPool.PREFILL);
         }
     }
 
-    private void watchPools(UpstreamRegistry servers) {
+    /** The labels of a series of a router. */
+    private String[] ofModel(String... labels) {
+        if (!labelsModels) {
+            return labels;
+        }
+        final String[] all = Arrays.copyOf(labels, labels.length + 1);
+        all[labels.length] = "model";
+        return all;
+    }
+
+    /** Points of each model, of what it may not have; none of it then. */
+    private <T> Consumer<Point> each(
+            Function<ModelSnapshot, T> source, BiConsumer<T, Point> points) {
+        return out -> {
+            for (ModelSnapshot model : snapshot.models) {
+                final T there = source.apply(model);
+                if (there != null) {
+                    points.accept(there, labelsModels ? out.of(model.servers.model()) : out);
+                }
+            }
+        };
+    }
+
+    private void watchShadows() {
+        if (shadows.isEmpty()) {
+            return;
+        }
+        countOfShadows(
+                "kvasir_shadow_decisions_total",
+                "Decisions that the shadow policy was judged by",
+                (shadow, out) -> out.call((double) shadow.decisions()));
+        countOfShadows(
+                "kvasir_shadow_missed_total",
+                "Decisions that were overwritten in the journal before they were judged",
+                (shadow, out) -> out.call((double) shadow.missed()));
+        countOfShadows(
+                "kvasir_shadow_other_choices_total",
+                "Decisions in which the shadow policy would have chosen another worker",
+                (shadow, out) -> out.call((double) shadow.otherChoices()));
+        countOfShadows(
+                "kvasir_shadow_cached_tokens_total",
+                "Prompt tokens that the workers held that the policy chose",
+                (shadow, out) -> {
+                    out.call(shadow.cachedTokens(false), "recorded");
+                    out.call(shadow.cachedTokens(true), "shadow");
+                },
+                "policy");
+        countOfShadows(
+                "kvasir_shadow_prefill_blocks_total",
+                "Blocks to prefill until the prompt is computed, on the workers that the policy"
+                        + " chose",
+                (shadow, out) -> {
+                    out.call(shadow.prefillBlocks(false), "recorded");
+                    out.call(shadow.prefillBlocks(true), "shadow");
+                },
+                "policy");
+    }
+
+    private void countOfShadows(
+            String name, String help, BiConsumer<ShadowPolicy, Point> points, String... labels) {
+        count(
+                name,
+                help,
+                each(model -> shadows.get(model.servers.model()), points),
+                ofModel(labels));
+    }
+
+    private void watchPools(Fleet servers) {
+        gauge(
+                "kvasir_load_balance_score",
+                "Standard deviation of the available workers' load (blocks in use and to prefill)"
+                        + " as a part of its mean; 0 = all alike",
+                each(
+                        ModelSnapshot::servers,
+                        (model, out) ->
+                                out.call(
+                                        LoadBalance.score(
+                                                model.workers(WorkerPool.MAIN),
+                                                model.routerOrNull(WorkerPool.MAIN)
+                                                        .settings()
+                                                        .get(RouterSettings.BLOCK_SIZE)))),
+                ofModel());
+        gauge(
+                "dynamo_kv_hit_rate",
+                "Part of prompt tokens that the engine stated as cached, since the start",
+                out -> {
+                    // of those that are there: asking a counter by a name makes a series
+                    for (var stated : statedTokens.collect().getDataPoints()) {
+                        final String worker = stated.getLabels().get("worker");
+                        if (stated.getValue() > 0) {
+                            out.call(
+                                    cachedTokens.labelValues(worker).get() / stated.getValue(),
+                                    worker);
+                        }
+                    }
+                },
+                "worker");
         gauge(
                 "kvasir_disagg_active",
                 "1 while requests can be split between prefill and decode workers",
-                out -> out.call(servers.canSplit() ? 1 : 0));
+                each(ModelSnapshot::servers, (model, out) -> out.call(model.canSplit() ? 1 : 0)),
+                ofModel());
         gauge(
                 "kvasir_worker_role",
                 "1 for the worker's role, pool and protocol of hand-off",
                 out -> {
                     for (Upstream u : servers.upstreams()) {
-                        out.call(
-                                1,
-                                u.name(),
-                                u.role().spelling(),
-                                u.pool().spelling(),
-                                u.handoff().spelling());
+                        (labelsModels ? out.of(u.model()) : out)
+                                .call(
+                                        1,
+                                        u.name(),
+                                        u.role().spelling(),
+                                        u.pool().spelling(),
+                                        u.handoff().spelling());
                     }
                 },
-                "worker",
-                "role",
-                "pool",
-                "handoff");
+                ofModel("worker", "role", "pool", "handoff"));
     }
 
     /**
@@ -518,6 +655,22 @@ public final class GatewayMetrics {
                 "result");
     }
 
+    /** Adds what becomes of sections of prompts that are looked up in shared memory. */
+    public void watchMemo(Supplier<PromptMemoCounts> counts) {
+        count(
+                "kvasir_prompt_memo_total",
+                "Sections of prompts that were looked up in shared memory: found, not found;"
+                        + " entries that gave way to newer ones; what was damaged or locked",
+                out -> {
+                    final PromptMemoCounts now = counts.get();
+                    out.call((double) now.hits(), "hit");
+                    out.call((double) now.misses(), "miss");
+                    out.call((double) now.evictions(), "eviction");
+                    out.call((double) now.errors(), "error");
+                },
+                "event");
+    }
+
     /** A request is split. */
     public void split(HandoffProtocol protocol) {
         splits.labelValues(protocol.spelling()).inc();
@@ -580,93 +733,234 @@ public final class GatewayMetrics {
      * @param pool ends their help
      * @param router its status; null as long as there is no such router: then there is no series
      */
-    private void watchRouter(String prefix, String pool, Supplier<RouterStatus> router) {
+    private void watchRouter(
+            String prefix, String pool, Function<ModelSnapshot, RouterStatus> router) {
         gauge(
                 prefix + "resource_used",
                 "How much of a limit is used" + pool,
-                ifThere(
+                each(
                         router,
                         (status, out) ->
                                 status.usages()
                                         .forEach(u -> out.call((double) u.used(), u.resource()))),
-                "resource");
+                ofModel("resource"));
         gauge(
                 prefix + "resource_limit",
                 "The limit; " + prefix + "resource_used beside it",
-                ifThere(
+                each(
                         router,
                         (status, out) ->
                                 status.usages()
                                         .forEach(u -> out.call((double) u.limit(), u.resource()))),
-                "resource");
+                ofModel("resource"));
         count(
                 prefix + "refused_total",
                 "What was not taken, by cause" + pool,
-                ifThere(
+                each(
                         router,
                         (status, out) ->
                                 status.refusals()
                                         .byCause()
                                         .forEach((cause, n) -> out.call((double) n, cause))),
-                "cause");
+                ofModel("cause"));
         count(
                 prefix + "failures_total",
                 "Events and bookings that could not be applied because of an error" + pool,
-                ifThere(router, (status, out) -> out.call((double) status.failures())));
+                each(router, (status, out) -> out.call((double) status.failures())),
+                ofModel());
         count(
                 prefix + "bookings_expired_total",
                 "Bookings that booking-timeout-ms has ended" + pool,
-                ifThere(router, (status, out) -> out.call((double) status.expiredLeases())));
+                each(router, (status, out) -> out.call((double) status.expiredLeases())),
+                ofModel());
         count(
                 prefix + "leases_forgotten_total",
                 "Bookings that were never released by the gateway: a defect of it" + pool,
-                ifThere(router, (status, out) -> out.call((double) status.forgottenLeases())));
+                each(router, (status, out) -> out.call((double) status.forgottenLeases())),
+                ofModel());
         count(
                 prefix + "bookings_pathless_total",
-                "Requests that count with all their blocks, for want of room for what they share"
+                "Requests that count with all their blocks, because there is no room for what they"
+                        + " share"
                         + pool,
-                ifThere(router, (status, out) -> out.call((double) status.pathlessBookings())));
+                each(router, (status, out) -> out.call((double) status.pathlessBookings())),
+                ofModel());
         count(
                 prefix + "load_corrections_total",
                 "How often a worker's load was not what is booked on it, and was corrected" + pool,
-                ifThere(router, (status, out) -> out.call((double) status.loadCorrections())));
+                each(router, (status, out) -> out.call((double) status.loadCorrections())),
+                ofModel());
+        count(
+                prefix + "selection_policy_failures_total",
+                "How often a part of the selection policy has failed, and the router went on"
+                        + " without it"
+                        + pool,
+                each(
+                        router,
+                        (status, out) ->
+                                status.policyFailures()
+                                        .byPart()
+                                        .forEach((part, n) -> out.call((double) n, part))),
+                ofModel("part"));
         watchReplicas(
                 prefix,
                 pool,
-                () -> {
-                    final RouterStatus status = router.get();
+                model -> {
+                    final RouterStatus status = router.apply(model);
                     return status == null ? null : status.replicaOrNull();
+                });
+        watchSnapshots(prefix, pool, router);
+        watchPlane(
+                prefix,
+                pool,
+                model -> {
+                    final RouterStatus status = router.apply(model);
+                    return status == null ? null : status.planeOrNull();
                 });
     }
 
-    private void watchReplicas(String prefix, String pool, Supplier<ReplicaStatus> replica) {
+    private void watchSnapshots(
+            String prefix, String pool, Function<ModelSnapshot, RouterStatus> router) {
+        count(
+                prefix + "snapshots_total",
+                "Snapshots of what workers hold, by what became of them" + pool,
+                ofSnapshots(
+                        router,
+                        (status, out, kind) -> {
+                            out.call((double) status.taken(), kind, "taken");
+                            out.call((double) status.failed(), kind, "failed");
+                        }),
+                ofModel(KIND, "outcome"));
+        count(
+                prefix + "snapshots_abandoned_total",
+                "Snapshots, or workers of one, that were given up, by cause" + pool,
+                ofSnapshots(
+                        router,
+                        (status, out, kind) ->
+                                status.abandoned()
+                                        .forEach((cause, n) -> out.call((double) n, kind, cause))),
+                ofModel(KIND, "cause"));
+        count(
+                prefix + "snapshot_seconds_total",
+                "Time that snapshots took that were saved" + pool,
+                ofSnapshots(
+                        router, (status, out, kind) -> out.call(status.totalNs() / NANOS, kind)),
+                ofModel(KIND));
+        gauge(
+                prefix + "snapshot_bytes",
+                "Length of the last snapshot that this gateway took" + pool,
+                ofSnapshots(
+                        router, (status, out, kind) -> out.call((double) status.lastBytes(), kind)),
+                ofModel(KIND));
+        gauge(
+                prefix + "snapshot_age_seconds",
+                "Time since the newest snapshot that this gateway knows; absent before it" + pool,
+                ofSnapshots(
+                        router,
+                        (status, out, kind) -> {
+                            if (status.lastTakenMs() > 0) {
+                                final long now = Clock.systemUTC().millis();
+                                out.call((now - status.lastTakenMs()) / MILLIS, kind);
+                            }
+                        }),
+                ofModel(KIND));
+        count(
+                prefix + "snapshot_restored_blocks_total",
+                "Blocks of workers that were restored" + pool,
+                ofSnapshots(
+                        router,
+                        (status, out, kind) -> out.call((double) status.restoredBlocks(), kind)),
+                ofModel(KIND));
+        count(
+                prefix + "snapshot_restores_total",
+                "Workers that were saved, by whether they could be restored" + pool,
+                ofSnapshots(
+                        router,
+                        (status, out, kind) -> {
+                            out.call((double) status.restoredWorkers(), kind, "restored");
+                            out.call((double) status.restoreFailures(), kind, "failed");
+                        }),
+                ofModel(KIND, "outcome"));
+    }
+
+    /** Takes the points of one kind of snapshots. */
+    private interface SnapshotPoints {
+        void of(SnapshotStatus status, Point out, String kind);
+    }
+
+    private Consumer<Point> ofSnapshots(
+            Function<ModelSnapshot, RouterStatus> router, SnapshotPoints points) {
+        return each(
+                router,
+                (status, out) -> {
+                    if (status.snapshots().ofRouterOrNull() != null) {
+                        points.of(status.snapshots().ofRouterOrNull(), out, "own");
+                    }
+                    if (status.snapshots().ofPlaneOrNull() != null) {
+                        points.of(status.snapshots().ofPlaneOrNull(), out, "shared");
+                    }
+                });
+    }
+
+    private void watchPlane(
+            String prefix, String pool, Function<ModelSnapshot, EventPlaneStatus> plane) {
+        gauge(
+                prefix + "event_plane_connected",
+                "1 while there is a connection to the event plane" + pool,
+                each(plane, (status, out) -> out.call(status.isConnected() ? 1 : 0)),
+                ofModel());
+        gauge(
+                prefix + "event_plane_streams",
+                "Workers, ranks counted, whose events come from the event plane" + pool,
+                each(plane, (status, out) -> out.call((double) status.streams())),
+                ofModel());
+        gauge(
+                prefix + "event_plane_recovering",
+                "Workers whose local indexers are asked for missing events now" + pool,
+                each(plane, (status, out) -> out.call((double) status.recovering())),
+                ofModel());
+        gauge(
+                prefix + "event_plane_lag",
+                "Events that are not in the index yet, by where they wait" + pool,
+                each(
+                        plane,
+                        (status, out) -> {
+                            out.call((double) status.waiting(), "transport");
+                            out.call((double) status.behind(), "ring");
+                        }),
+                ofModel("waiting"));
+        count(
+                prefix + "event_plane_events_total",
+                "What came from the event plane and what became of it" + pool,
+                each(
+                        plane,
+                        (status, out) ->
+                                status.byEvent()
+                                        .forEach((event, n) -> out.call((double) n, event))),
+                ofModel("event"));
+    }
+
+    private void watchReplicas(
+            String prefix, String pool, Function<ModelSnapshot, ReplicaStatus> replica) {
         gauge(
                 prefix + "replicas",
                 "Other gateways over the same workers that are heard of" + pool,
-                ifThere(replica, (status, out) -> out.call((double) status.peers())));
+                each(replica, (status, out) -> out.call((double) status.peers())),
+                ofModel());
         gauge(
                 prefix + "replica_bookings",
                 "Their requests that count as load here" + pool,
-                ifThere(replica, (status, out) -> out.call((double) status.peerBookings())));
+                each(replica, (status, out) -> out.call((double) status.peerBookings())),
+                ofModel());
         count(
                 prefix + "replica_events_total",
                 "What replica sync has sent, applied, missed and repaired" + pool,
-                ifThere(
+                each(
                         replica,
                         (status, out) ->
                                 status.byEvent()
                                         .forEach((event, n) -> out.call((double) n, event))),
-                "event");
-    }
-
-    /** Points of what may not be there; none then. */
-    private static <T> Consumer<Point> ifThere(Supplier<T> source, BiConsumer<T, Point> points) {
-        return out -> {
-            final T there = source.get();
-            if (there != null) {
-                points.accept(there, out);
-            }
-        };
+                ofModel("event"));
     }
 
     private void watchWorkers() {
@@ -787,28 +1081,35 @@ public final class GatewayMetrics {
                 label);
     }
 
-    private void watchRouted(String prefix, String pool, Supplier<PredictedPrefixes> routed) {
+    private void watchRouted(String prefix, String pool, WorkerPool of) {
+        final Function<ModelSnapshot, PredictedPrefixes> routed =
+                model -> {
+                    final KvRouter router = model.servers.routerOrNull(of);
+                    return router == null ? null : router.routedPrefixes();
+                };
         gauge(
                 prefix + "routed_blocks",
                 "Blocks that workers without events are taken to hold" + pool,
-                ifThere(routed, (prefixes, out) -> out.call((double) prefixes.blocks())));
+                each(routed, (prefixes, out) -> out.call((double) prefixes.blocks())),
+                ofModel());
         gauge(
                 prefix + "routed_prompts",
                 "Routed prompts that these blocks are of" + pool,
-                ifThere(routed, (prefixes, out) -> out.call((double) prefixes.visits())));
+                each(routed, (prefixes, out) -> out.call((double) prefixes.visits())),
+                ofModel());
         count(
                 prefix + "routed_prompts_dropped_total",
-                "Routed prompts that do not count any more: expired, pruned for want of room; or"
-                        + " never counted: refused"
+                "Routed prompts that do not count any more: expired, pruned because the tree was"
+                        + " full; or never counted: refused"
                         + pool,
-                ifThere(
+                each(
                         routed,
                         (prefixes, out) -> {
                             out.call((double) prefixes.expired(), "expired");
                             out.call((double) prefixes.pruned(), "pruned");
                             out.call((double) prefixes.refused(), "refused");
                         }),
-                "reason");
+                ofModel("reason"));
     }
 
     private static String rank(SourceStatus source) {
@@ -916,8 +1217,15 @@ public final class GatewayMetrics {
         tokenMismatches.labelValues(worker).inc();
     }
 
-    /** Compares what was predicted with what the engine stated. */
-    public void compared(String worker, int predicted, int actual) {
+    /**
+     * Compares what was predicted with what the engine stated.
+     *
+     * @param prompt tokens of the prompt
+     * @param predicted how many were predicted as cached
+     * @param actual how many were
+     */
+    public void compared(String worker, int prompt, int predicted, int actual) {
+        statedTokens.labelValues(worker).inc(prompt);
         predictedTokens.labelValues(worker).inc(predicted);
         cachedTokens.labelValues(worker).inc(actual);
         comparisons

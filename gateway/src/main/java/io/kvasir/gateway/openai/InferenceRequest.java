@@ -87,6 +87,9 @@ public final class InferenceRequest {
      */
     public String wholeFor;
 
+    /** Likely tokens that a chat asks for beside each of its answer. */
+    int topLogprobs;
+
     /** Null when absent: then completions add special tokens and chats do not. */
     public Boolean addSpecialTokens;
 

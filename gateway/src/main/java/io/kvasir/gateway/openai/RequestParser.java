@@ -137,6 +137,7 @@ public final class RequestParser {
                 embedsSeen = json.currentToken() != JsonToken.VALUE_NULL;
                 json.skipChildren();
             }
+            case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
             default -> {
                 request.namesBlocks |= HandoffMembers.contains(name);
@@ -229,6 +230,15 @@ public final class RequestParser {
         } else {
             json.skipChildren();
         }
+    }
+
+    /** What is no number is the engine's to refuse. */
+    private void topLogprobs() throws IOException {
+        request.topLogprobs =
+                json.currentToken() == JsonToken.VALUE_NUMBER_INT
+                        ? (int) Math.clamp(json.getDoubleValue(), 0, Integer.MAX_VALUE)
+                        : 0;
+        json.skipChildren();
     }
 
     /** What says something of the prompt's tokens needs an engine that computes them. */

@@ -41,8 +41,9 @@ public final class PredictionFeedback {
             return;
         }
         if (actual >= 0) {
+            booking.lease().engineCachedTokens(actual);
             final int predicted = booking.decision().predictedCachedTokens();
-            metrics.compared(upstream.name(), predicted, actual);
+            metrics.compared(upstream.name(), usage.promptTokens(), predicted, actual);
             judgeRemovals(booking, predicted, actual);
         }
     }

@@ -13,7 +13,7 @@ import org.eclipse.jetty.client.HttpClient;
 
 import java.util.Set;
 
-/** What all exchanges of one server share. */
+/** What all exchanges of one model share; but for its workers and settings it is the gateway's. */
 public record ProxyContext(
         GatewayConfig config,
         HttpClient client,

@@ -3,6 +3,8 @@ package io.kvasir.gateway.proxy;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.ChatAnswer;
+import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.routing.RequestPart;
@@ -11,6 +13,7 @@ import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.ClientProbe;
 import io.kvasir.gateway.server.DisconnectWatcher;
 import io.kvasir.gateway.server.Responses;
+import io.kvasir.gateway.server.StalledWrite;
 import io.kvasir.gateway.upstream.FaultAttribution;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamFault;
@@ -31,6 +34,7 @@ import org.slf4j.event.Level;
 import org.slf4j.spi.LoggingEventBuilder;
 
 import java.io.EOFException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
@@ -68,7 +72,7 @@ public final class ProxyExchange {
     private boolean committed; // the client gets the current attempt's answer
     private boolean ended;
 
-    private volatile boolean writing;
+    private StalledWrite stalled; // set before anything is written
     private volatile boolean cut;
     private volatile int decode; // the flow's number of the current one; 0 where there is none
     private volatile ApiException lastError; // of the decode side while the request is split
@@ -98,8 +102,7 @@ public final class ProxyExchange {
 
     /** Books and sends; the caller is done. */
     public void start() {
-        // an idle connection is the worker's silence unless bytes wait for the client
-        request.addIdleTimeoutListener(timeout -> writing);
+        stalled = StalledWrite.of(request);
         request.addFailureListener(this::clientLeft);
         context.running().add(this);
         Request.addCompletionListener(request, _ -> context.running().remove(this));
@@ -396,16 +399,34 @@ public final class ProxyExchange {
             if (!isCurrent(this)) {
                 return; // the client left while this waited
             }
+            final ByteBuffer body = body();
             sentNs = System.nanoTime();
             attempt.send(
-                    proxied.inference().route.target(request.getHttpURI().getQuery()),
+                    route().target(request.getHttpURI().getQuery()),
                     ProxyHeaders.toWorker(context, request, proxied.requestId(), booking),
-                    split == null ? proxied.body() : split.mainBody(),
+                    body,
                     retries.attempt() > 1);
             if (!isCurrent(this)) {
                 // it left before there was anything to abort
                 attempt.abort(new EOFException("the client left"));
             }
+        }
+
+        private InferenceRequest.Route route() {
+            return upstream.takesTokens()
+                    ? InferenceRequest.Route.COMPLETIONS
+                    : proxied.inference().route;
+        }
+
+        private ByteBuffer body() {
+            if (upstream.takesTokens()) { // which has no part in split requests
+                return proxied.tokenBody();
+            }
+            return split == null ? proxied.body() : split.mainBody();
+        }
+
+        private ChatAnswer chatOrNull() {
+            return upstream.takesTokens() ? proxied.prompt().tokenForm().chatOrNull() : null;
         }
 
         private void outcome(UpstreamAttempt.Outcome outcome) {
@@ -466,7 +487,12 @@ public final class ProxyExchange {
                 if (isCurrent(this)) {
                     pump =
                             new ResponsePump(
-                                    response, answer, proxied.dropUsage(), context.coding(), this);
+                                    response,
+                                    answer,
+                                    proxied.dropUsage(),
+                                    chatOrNull(),
+                                    context.coding(),
+                                    this);
                 }
                 return pump != null;
             }
@@ -765,6 +791,8 @@ public final class ProxyExchange {
                 }
                 return null;
             }
+            attempt.abort(
+                    new EOFException("given up")); // where it is the gateway that has ended it
             attribute(fault, cause, true);
             faults.ended();
             abandoned(fault, cause);
@@ -797,7 +825,7 @@ public final class ProxyExchange {
 
         @Override
         public void writing(boolean underWay) {
-            writing = underWay;
+            stalled.writing(underWay);
         }
 
         @Override

@@ -93,15 +93,15 @@ final class ProxyHeaders {
     /**
      * Copies a worker's headers for the client.
      *
-     * @param isStream the length of a stream is not the worker's: an event may be left out
+     * @param otherLength the length is not the worker's: of a stream an event may be left out
      */
-    static void toClient(HttpFields given, boolean isStream, HttpFields.Mutable headers) {
+    static void toClient(HttpFields given, boolean otherLength, HttpFields.Mutable headers) {
         for (HttpField field : given) {
             final String name = field.getLowerCaseName();
             if (!isPassedOn(given, name)
                     || CrossOrigin.isForBrowsers(field)
                     || name.equals("x-request-id") // the answer has it already
-                    || (isStream && name.equals("content-length"))) {
+                    || (otherLength && name.equals("content-length"))) {
                 continue;
             }
             if (name.equals("date") || name.equals("server")) {

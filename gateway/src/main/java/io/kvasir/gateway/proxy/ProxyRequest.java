@@ -4,6 +4,8 @@ import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.routing.RoutedPrompt;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 
 /**
@@ -24,5 +26,16 @@ public record ProxyRequest(
         RequestRecord record) {
     String requestId() {
         return record.id();
+    }
+
+    /** What is sent to a worker that takes token ids; made anew by each call. */
+    ByteBuffer tokenBody() {
+        final byte[] text = new byte[body.remaining()];
+        body.duplicate().get(text);
+        try {
+            return ByteBuffer.wrap(prompt.tokenForm().body(text));
+        } catch (IOException e) {
+            throw new UncheckedIOException("a body that was read before", e);
+        }
     }
 }

@@ -1,5 +1,7 @@
 package io.kvasir.gateway.proxy;
 
+import io.kvasir.gateway.openai.ChatAnswer;
+import io.kvasir.gateway.openai.ChatStream;
 import io.kvasir.gateway.openai.SseStream;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.server.Gzip;
@@ -15,6 +17,7 @@ import org.eclipse.jetty.util.IteratingCallback;
 import org.eclipse.jetty.util.thread.Invocable;
 
 import java.io.ByteArrayOutputStream;
+import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.util.Locale;
 
@@ -91,6 +94,7 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private static final int HELD_ANSWER_BYTES = 4 << 20;
+    private static final int HELD_CHAT_BYTES = 32 << 20; // of one that is made of a completion
     private static final int WRITE_BYTES = 16 << 10; // of events at once
     private static final byte[] COMMENT = {':', '\n', '\n'};
 
@@ -104,6 +108,8 @@ final class ResponsePump extends IteratingCallback {
     private final Listener listener;
     private final Runnable onDemand = Invocable.from(InvocationType.NON_BLOCKING, this::readOn);
     private final SseStream events;
+    private final ChatAnswer chat; // null where the answer goes as it came
+    private final ChatStream chatEvents; // null where it is none, or goes as it came
     private final UsageReader usage;
     private ByteArrayOutputStream held;
     private Content.Chunk passing;
@@ -119,12 +125,14 @@ final class ResponsePump extends IteratingCallback {
     /**
      * @param response the client's
      * @param dropUsage leave out the event that carries usage and no choice
+     * @param chatOrNull makes a chat's answer of the worker's; null for one that goes as it comes
      * @param coding which answers are compressed; never one that the worker has encoded
      */
     ResponsePump(
             Response response,
             UpstreamAttempt.Answered answer,
             boolean dropUsage,
+            ChatAnswer chatOrNull,
             ResponseCoding coding,
             Listener listener) {
         this.response = response;
@@ -141,6 +149,11 @@ final class ResponsePump extends IteratingCallback {
         this.readable = !headers.contains(HttpHeader.CONTENT_ENCODING);
         this.events =
                 isEvents && readable ? new SseStream(dropUsage, listener::cachedTokens) : null;
+        this.chat = status == 200 ? chatOrNull : null;
+        this.chatEvents = chat != null && events != null ? new ChatStream(chat) : null;
+        if (chat != null && !readable) {
+            failure = new ProtocolException("the answer is compressed, which was not asked for");
+        }
         this.usage = events != null ? events.usage() : new UsageReader();
         this.held = isEvents ? null : new ByteArrayOutputStream(1024);
     }
@@ -247,10 +260,19 @@ final class ResponsePump extends IteratingCallback {
                 return false;
             }
             upstreamEnded = chunk.isLast();
-            events.accept(chunk.getByteBuffer());
+            accept(chunk.getByteBuffer());
             chunk.release();
         }
         return false;
+    }
+
+    private void accept(ByteBuffer bytes) {
+        if (chatEvents == null) {
+            events.accept(bytes);
+        } else {
+            events.accept(chatEvents.convert(bytes));
+            failure = chatEvents.fault();
+        }
     }
 
     private void countTokens() {
@@ -279,14 +301,24 @@ final class ResponsePump extends IteratingCallback {
         final byte[] bytes = BufferUtil.toArray(chunk.getByteBuffer());
         chunk.release();
         held.writeBytes(bytes);
+        if (chat != null && held.size() > HELD_CHAT_BYTES) {
+            return broken(
+                    new ProtocolException(
+                            "a completion of more than " + HELD_CHAT_BYTES + " bytes"));
+        }
         if (last) {
-            final byte[] whole = held.toByteArray();
+            final byte[] whole;
+            try {
+                whole = chat == null ? held.toByteArray() : chat.whole(held.toByteArray());
+            } catch (ProtocolException e) {
+                return broken(e);
+            }
             if (usage.read(whole, 0, whole.length) && status == 200 && readable) {
                 usage.restate(whole, listener.cachedTokens());
             }
             return complete(ByteBuffer.wrap(whole));
         }
-        if (held.size() > HELD_ANSWER_BYTES) {
+        if (chat == null && held.size() > HELD_ANSWER_BYTES) {
             final ByteBuffer soFar = ByteBuffer.wrap(held.toByteArray());
             held = null;
             return write(soFar);
@@ -335,7 +367,7 @@ final class ResponsePump extends IteratingCallback {
         }
         committed = true;
         response.setStatus(status);
-        ProxyHeaders.toClient(headers, events != null, response.getHeaders());
+        ProxyHeaders.toClient(headers, events != null || chat != null, response.getHeaders());
         gzip =
                 events != null
                         ? coding.ofEvents(response.getRequest(), response.getHeaders())

@@ -16,7 +16,7 @@ import org.slf4j.LoggerFactory;
 import java.util.concurrent.TimeUnit;
 
 /**
- * What the split requests of one server share.
+ * What the split requests of one model share.
  *
  * @param rules what is set
  * @param policy when requests are split

@@ -47,6 +47,7 @@ public final class DecisionRecord {
     private final String route;
     private final int attempt;
     private final Leg leg; // null for a whole request
+    private final String model;
     private final RoutingMode mode;
     private final double overlapWeight;
     private final double temperature;
@@ -75,14 +76,22 @@ public final class DecisionRecord {
 
     /**
      * @param leg part of a split request; null for a whole one
+     * @param model name of the model whose workers were chosen among
      */
     DecisionRecord(
-            String requestId, Instant at, String route, int attempt, Leg leg, Decision decision) {
+            String requestId,
+            Instant at,
+            String route,
+            int attempt,
+            Leg leg,
+            String model,
+            Decision decision) {
         this.requestId = requestId;
         this.at = at;
         this.route = route;
         this.attempt = attempt;
         this.leg = leg;
+        this.model = model;
         this.mode = decision.mode();
         this.overlapWeight = decision.overlapWeight();
         this.temperature = decision.temperature();
@@ -121,6 +130,11 @@ public final class DecisionRecord {
 
     String requestId() {
         return requestId;
+    }
+
+    /** Name of the model whose workers were chosen among. */
+    public String model() {
+        return model;
     }
 
     /** Name of the chosen worker. */

@@ -6,6 +6,7 @@ import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.openai.TokenForm;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.tokenizer.PromptException;
@@ -19,6 +20,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 
 /**
@@ -34,19 +36,26 @@ public final class PromptReader {
     private final int blockSize;
     private final ChatModel encoder;
     private final IntSupplier maxModelLength;
+    private final BooleanSupplier someTakeTokens;
     private final AtomicBoolean complained = new AtomicBoolean();
 
     /**
      * @param encoder null when the gateway has no tokenizer
      * @param maxModelLength most tokens of a prompt that a worker takes, {@link
      *     UsageReader#UNKNOWN} if that is not known
+     * @param someTakeTokens whether a worker is sent token ids
      */
-    public PromptReader(GatewayConfig config, ChatModel encoder, IntSupplier maxModelLength) {
+    public PromptReader(
+            GatewayConfig config,
+            ChatModel encoder,
+            IntSupplier maxModelLength,
+            BooleanSupplier someTakeTokens) {
         this.model = config.get(GatewaySettings.MODEL);
         this.loraAdapters = config.get(GatewaySettings.LORA);
         this.blockSize = config.get(RouterSettings.BLOCK_SIZE);
         this.encoder = encoder;
         this.maxModelLength = maxModelLength;
+        this.someTakeTokens = someTakeTokens;
     }
 
     /**
@@ -58,7 +67,8 @@ public final class PromptReader {
     public RoutedPrompt read(InferenceRequest request, RoutingHeaders overrides, String requestId)
             throws ApiException {
         final String lora = adapter(request.model);
-        final int[] tokens = tokens(request, requestId);
+        final List<int[]> prompts = someTakeTokens.getAsBoolean() ? new ArrayList<>() : null;
+        final int[] tokens = tokens(request, requestId, prompts);
         if (tokens != null && tokens.length == 0) {
             throw ApiException.invalid(
                     request.chat == null ? "prompt" : "messages", "the prompt has no tokens");
@@ -66,6 +76,12 @@ public final class PromptReader {
         // each answer has a block of its own from its first token on; the first answer's comes with
         // the booking
         final long decodeTokens = (request.sequences() - 1L) * blockSize;
+        final TokenForm tokenForm =
+                prompts == null
+                        ? null
+                        : tokens == null
+                                ? TokenForm.unknown(request, encoder != null)
+                                : TokenForm.of(request, prompts);
         request.dropPrompts();
         return new RoutedPrompt(
                 tokens,
@@ -74,7 +90,8 @@ public final class PromptReader {
                 request.prompts() > 1,
                 lora,
                 request.cacheSalt,
-                overrides);
+                overrides,
+                tokenForm);
     }
 
     /** The name of the model that a request asks for, given that it is served. */
@@ -93,14 +110,22 @@ public final class PromptReader {
         throw ApiException.modelNotFound(name);
     }
 
-    /** Token ids as the engine computes them; null if they cannot be known. */
-    private int[] tokens(InferenceRequest request, String requestId) throws ApiException {
+    /**
+     * Token ids as the engine computes them; null if they cannot be known.
+     *
+     * @param prompts gets those of each prompt; null if they are not needed
+     */
+    private int[] tokens(InferenceRequest request, String requestId, List<int[]> prompts)
+            throws ApiException {
         try {
             final int maxTokens = request.truncates ? Integer.MAX_VALUE : maxTokens();
             final int[] first = tokens(request, maxTokens);
+            if (prompts != null && first != null) {
+                prompts.add(first);
+            }
             return first == null || request.prompts() == 1
                     ? first
-                    : batch(first, request, maxTokens);
+                    : batch(first, request, maxTokens, prompts);
         } catch (CancellationException e) {
             throw e;
         } catch (RuntimeException e) {
@@ -165,15 +190,21 @@ public final class PromptReader {
     /**
      * What a batch is to be booked as: its first prompt, which may be found in caches, and of each
      * further one what follows the tokens that it has in common with the first.
+     *
+     * @param prompts gets all of each further one; null if that is not needed
      */
-    private int[] batch(int[] first, InferenceRequest request, int maxTokens) {
+    private int[] batch(int[] first, InferenceRequest request, int maxTokens, List<int[]> prompts) {
         final List<int[]> parts = new ArrayList<>(request.prompts());
         parts.add(first);
         for (int[] ids : request.moreIds) {
             parts.add(own(first, kept(request, ids)));
         }
         for (String text : request.moreTexts) {
-            parts.add(own(first, kept(request, textTokens(request, text, maxTokens))));
+            final int[] ids = kept(request, textTokens(request, text, maxTokens));
+            if (prompts != null) {
+                prompts.add(ids);
+            }
+            parts.add(own(first, ids));
         }
         final int[] all = new int[Math.toIntExact(parts.stream().mapToLong(p -> p.length).sum())];
         int at = 0;
@@ -200,13 +231,17 @@ public final class PromptReader {
     }
 
     private int[] textTokens(InferenceRequest request, String text, int maxTokens) {
-        return encoder.encode(text, !Boolean.FALSE.equals(request.addSpecialTokens), maxTokens);
+        return encoder.encode(
+                text,
+                !Boolean.FALSE.equals(request.addSpecialTokens),
+                maxTokens,
+                request.cacheSalt);
     }
 
     private int[] chatTokens(InferenceRequest request, int maxTokens) {
         if (Boolean.TRUE.equals(request.addSpecialTokens)) {
             request.chat.put("add_special_tokens", true);
         }
-        return encoder.chatTokens(request.chat, maxTokens);
+        return encoder.chatTokens(request.chat, maxTokens, request.cacheSalt);
     }
 }

@@ -79,9 +79,17 @@ public final class RequestPart {
         return leg != Leg.DECODE;
     }
 
-    /** Says which workers it may go to, and what decides between them. */
-    void fill(RouteRequest request, RoutingHeaders overrides, UpstreamRegistry registry) {
-        request.mode(overrides.mode()).pin(overrides.pin());
+    /**
+     * Says which workers it may go to, and what decides between them.
+     *
+     * @param taints of workers that the request as a whole is not for
+     */
+    void fill(
+            RouteRequest request,
+            RoutingHeaders overrides,
+            UpstreamRegistry registry,
+            long taints) {
+        request.mode(overrides.mode()).pin(overrides.pin()).session(overrides.session());
         if (!Double.isNaN(overrides.overlapWeight())) {
             request.overlapWeight(overrides.overlapWeight());
         }
@@ -90,7 +98,7 @@ public final class RequestPart {
         }
         request.addCost(cost);
         switch (leg) {
-            case null -> request.excludeTainted(WorkerTaints.NEEDS_PREFILL);
+            case null -> request.excludeTainted(WorkerTaints.NEEDS_PREFILL | taints);
             case PREFILL -> {
                 request.pin(overrides.prefillPin())
                         .excludeTainted(registry.prefillsWithoutDecode());

@@ -1,5 +1,8 @@
 package io.kvasir.gateway.routing;
 
+import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.TokenForm;
+
 /** What the router is asked about. */
 public final class RoutedPrompt {
     private static final int[] UNKNOWN = {};
@@ -11,6 +14,7 @@ public final class RoutedPrompt {
     private final String lora;
     private final String salt;
     private final RoutingHeaders overrides;
+    private final TokenForm tokenForm; // null where no worker takes one
 
     /**
      * @param tokens the prompt's ids as the engine computes them, exactly as long as the prompt,
@@ -20,6 +24,8 @@ public final class RoutedPrompt {
      * @param several whether the tokens are those of several prompts
      * @param lora adapter, null for the base model
      * @param salt cache salt, null for none
+     * @param tokenFormOrNull the request for workers that take token ids; null where there were
+     *     none when it was read
      */
     RoutedPrompt(
             int[] tokens,
@@ -28,7 +34,8 @@ public final class RoutedPrompt {
             boolean several,
             String lora,
             String salt,
-            RoutingHeaders overrides) {
+            RoutingHeaders overrides,
+            TokenForm tokenFormOrNull) {
         this.tokens = tokens == null ? UNKNOWN : tokens;
         this.decodeTokens = decodeTokens;
         this.firstTokenUnseen = firstTokenUnseen;
@@ -36,6 +43,7 @@ public final class RoutedPrompt {
         this.lora = lora;
         this.salt = salt;
         this.overrides = overrides;
+        this.tokenForm = tokenFormOrNull;
     }
 
     /** Not to be changed; empty when the tokens cannot be known. */
@@ -70,5 +78,20 @@ public final class RoutedPrompt {
 
     RoutingHeaders overrides() {
         return overrides;
+    }
+
+    /** The request for a worker that takes token ids; null where it has no such form. */
+    public TokenForm tokenForm() {
+        return hasTokenForm() ? tokenForm : null;
+    }
+
+    /** Whether it can be sent to a worker that takes token ids. */
+    boolean hasTokenForm() {
+        return tokenForm != null && tokenForm.isPossible();
+    }
+
+    /** Why it can be sent to workers alone that take text; null where that is not known. */
+    ApiException needsTextOrNull() {
+        return tokenForm == null || tokenForm.isPossible() ? null : tokenForm.refusal();
     }
 }

@@ -20,9 +20,15 @@ import java.util.List;
  * @param temperature NaN for the gateway's own
  * @param pin the worker that answers; null for any
  * @param prefillPin the prefill worker of a split request; null for any
+ * @param session of the request, as any caller may say; null for none
  */
 public record RoutingHeaders(
-        RoutingMode mode, double overlapWeight, double temperature, Worker pin, Worker prefillPin) {
+        RoutingMode mode,
+        double overlapWeight,
+        double temperature,
+        Worker pin,
+        Worker prefillPin,
+        String session) {
     /** Every header of the gateway's own starts so; none of a client's is passed on. */
     public static final String PREFIX = "x-kvasir-";
 
@@ -33,7 +39,7 @@ public record RoutingHeaders(
 
     /** Of a caller that is not trusted. */
     public static final RoutingHeaders NONE =
-            new RoutingHeaders(null, Double.NaN, Double.NaN, null, null);
+            new RoutingHeaders(null, Double.NaN, Double.NaN, null, null, null);
 
     /**
      * Reads the headers of a trusted caller.
@@ -48,7 +54,19 @@ public record RoutingHeaders(
                 number(headers, "x-kvasir-overlap-weight"),
                 number(headers, "x-kvasir-temperature"),
                 worker(headers, WORKER, registry.workers(WorkerPool.MAIN)),
-                worker(headers, PREFILL_WORKER, registry.workers(WorkerPool.PREFILL)));
+                worker(headers, PREFILL_WORKER, registry.workers(WorkerPool.PREFILL)),
+                null);
+    }
+
+    /**
+     * The same with the session of the request.
+     *
+     * @param id null for none
+     */
+    public RoutingHeaders ofSession(String id) {
+        return id == null
+                ? this
+                : new RoutingHeaders(mode, overlapWeight, temperature, pin, prefillPin, id);
     }
 
     private static RoutingMode mode(String text) throws ApiException {

@@ -8,6 +8,7 @@ import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
+import io.kvasir.gateway.upstream.WorkerTaints;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
@@ -27,8 +28,8 @@ import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 
 /**
- * Books prompts on workers of both pools and records why; keeps the routers' scratch memory for
- * reuse. Thread-safe.
+ * Books prompts on workers of both pools of one model and records why; keeps the routers' scratch
+ * memory for reuse. Thread-safe.
  */
 public final class WorkerReservations {
     private static final Logger LOG = LoggerFactory.getLogger(WorkerReservations.class);
@@ -94,10 +95,11 @@ public final class WorkerReservations {
         final KvRouter router = router(part);
         final Scratch scratch = scratch(part, router);
         try {
-            fill(scratch.request.reset(), part, prompt, excluded);
+            fill(scratch.request.reset().id(requestId), part, prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
             final Upstream upstream = registry.of(lease.worker());
-            if (upstream == null) { // removed in this moment, so no later decision finds it
+            if (upstream == null || !fits(upstream, prompt)) {
+                // removed or registered in this moment: a later decision does not choose it
                 lease.close();
                 return reserve(part, prompt, excluded, requestId, route, attempt);
             }
@@ -111,6 +113,7 @@ public final class WorkerReservations {
                             route,
                             attempt,
                             part.leg(),
+                            registry.model(),
                             scratch.decision);
             log.add(decision);
             metrics.routed(
@@ -124,12 +127,25 @@ public final class WorkerReservations {
             LOG.atDebug()
                     .addKeyValue(RequestRecord.LOG_KEY, requestId)
                     .log("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
-            throw refusal(e.kind(), textForClient(e));
+            throw needsText(e, prompt)
+                    ? prompt.needsTextOrNull()
+                    : refusal(e.kind(), textForClient(e));
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
             giveBack(part, scratch);
         }
+    }
+
+    private static boolean fits(Upstream upstream, RoutedPrompt prompt) {
+        return !upstream.takesTokens() || prompt.hasTokenForm();
+    }
+
+    /** Whether the request cannot be had from these workers at any time. */
+    private boolean needsText(RouteException cause, RoutedPrompt prompt) {
+        return cause.kind() != RouteException.Kind.INVALID
+                && prompt.needsTextOrNull() != null
+                && !registry.hasTextWorkers();
     }
 
     /**
@@ -182,7 +198,12 @@ public final class WorkerReservations {
                 switch (kind) {
                     case INVALID -> 400;
                     case OVERLOADED -> 429;
-                    case NO_WORKERS, ALL_EXCLUDED, PINNED_UNAVAILABLE -> 503;
+                    case NO_WORKERS,
+                            ALL_EXCLUDED,
+                            ALL_WORKERS_BUSY,
+                            NONE_ELIGIBLE,
+                            PINNED_UNAVAILABLE ->
+                            503;
                 };
         return ApiException.ofRouter(
                 status, kind.name().toLowerCase(Locale.ROOT), kind.retryable(), text);
@@ -192,8 +213,10 @@ public final class WorkerReservations {
     private static String textForClient(RouteException cause) {
         return switch (cause.kind()) {
             case OVERLOADED -> "too many requests are being served at this moment; try again later";
+            case ALL_WORKERS_BUSY -> "every worker is busy at this moment; try again later";
             case NO_WORKERS -> NO_WORKERS;
             case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
+            case NONE_ELIGIBLE -> "no worker may serve this request at this moment";
             case PINNED_UNAVAILABLE -> "the worker that was asked for cannot be used";
             case INVALID -> cause.getMessage();
         };
@@ -206,7 +229,13 @@ public final class WorkerReservations {
                 .salt(prompt.salt())
                 .firstTokenUnseen(prompt.firstTokenUnseen() && part.leg() != Leg.PREFILL)
                 .severalPrompts(prompt.several());
-        part.fill(request, prompt.overrides(), registry);
+        part.fill(
+                request,
+                prompt.overrides(),
+                registry,
+                prompt.hasTokenForm() || !registry.hasTokensWorkers()
+                        ? 0
+                        : WorkerTaints.TAKES_TOKENS);
         for (Worker worker : excluded) {
             request.exclude(worker);
         }

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.RemovalRule;
+import io.kvasir.router.EventPlaneWorker;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -33,6 +34,19 @@ class WorkerConfigTest {
     }
 
     @Test
+    void whatItIsCalledOnAnEventPlaneCountsRanksToo() {
+        final WorkerConfig worker =
+                WorkerConfig.parse(
+                        "http://h:1,dp=2,event-worker=18446744073709551615,event-rank=4");
+        assertEquals(new EventPlaneWorker(-1, 4), worker.plane(0));
+        assertEquals(new EventPlaneWorker(-1, 5), worker.plane(1));
+        assertEquals(
+                new EventPlaneWorker(7, 0),
+                WorkerConfig.parse("http://h:1,event-worker=7").plane(0));
+        assertNull(WorkerConfig.parse("http://h:1").plane(0));
+    }
+
+    @Test
     void aUrlIsEnough() {
         final WorkerConfig worker = WorkerConfig.parse("http://h:1");
         assertEquals("h:1", worker.name());
@@ -41,6 +55,8 @@ class WorkerConfigTest {
         assertEquals(1, worker.dataParallelSize());
         assertEquals(RemovalRule.AUTO, worker.removals());
         assertFalse(worker.eventsBind());
+        assertEquals(WorkerInput.TEXT, worker.input());
+        assertEquals(WorkerInput.TOKENS, WorkerConfig.parse("http://h:1,input=tokens").input());
         assertEquals(worker, WorkerConfig.parse("url=http://h:1"));
     }
 
@@ -56,6 +72,14 @@ class WorkerConfigTest {
                 "http://h:1,removals=none     | removals=none; one of: physical, last-copy, auto",
                 "http://h:1,events=h:1        | events=h:1 is no ZMQ endpoint",
                 "http://h:1,replay=tcp://h:1  | replay=tcp://h:1 without events",
+                "http://h:1,event-rank=1      | event-rank=1 without event-worker",
+                "http://h:1,event-worker=w7   | event-worker=w7 must be a whole number of 64 bits",
+                "http://h:1,event-worker=-1   | event-worker=-1 must be a whole number of 64 bits",
+                "http://h:1,event-worker=1,event-rank=-1 | rank -1 on the event plane is negative",
+                "http://h:1,event-worker=1,events=tcp://a:1 | events come from one of both",
+                "http://h:1,input=ids         | input=ids; one of: text, tokens",
+                "http://h:1,input=tokens,role=prefill | input=tokens with role=prefill",
+                "http://h:1,input=tokens,role=decode  | use role=both or input=text",
                 "http://h:1,name              | 'name' is not key=value",
                 "http://h:1,name=a,name=b     | name is given twice",
                 "name=a                       | no url",
@@ -68,5 +92,22 @@ class WorkerConfigTest {
                 assertThrows(IllegalArgumentException.class, () -> WorkerConfig.parse(flag));
         assertTrue(e.getMessage().contains(message), e.getMessage());
         assertTrue(e.getMessage().contains(flag), e.getMessage());
+    }
+
+    @Test
+    void whatItsEngineCanTakeIsSaidOrNot() {
+        assertEquals(WorkerLimits.UNKNOWN, WorkerConfig.parse("http://h:1").limits());
+        assertEquals(
+                new WorkerLimits(100, 8_192, 256),
+                WorkerConfig.parse(
+                                "http://h:1,kv-blocks=100,max-batched-tokens=8192,max-requests=256")
+                        .limits());
+        for (String wrong : new String[] {"kv-blocks=-1", "max-batched-tokens=many"}) {
+            final IllegalArgumentException refused =
+                    assertThrows(
+                            IllegalArgumentException.class,
+                            () -> WorkerConfig.parse("http://h:1," + wrong));
+            assertTrue(refused.getMessage().contains(wrong), refused.getMessage());
+        }
     }
 }

@@ -5,16 +5,19 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.disagg.LeaseReason;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.trace.Tracing;
+import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.StaticDiscovery;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.prompt.memo.PromptMemoCounts;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.VerbatimJson;
 import io.kvasir.router.RouterSettings;
@@ -44,6 +47,7 @@ class GatewayMetricsTest {
                             WorkerConfig.parse("http://h:1,name=plain"),
                             WorkerConfig.parse("http://h:2,name=other"))
                     .set(RouterSettings.APPROXIMATE, true)
+                    .set(GatewaySettings.SHADOW_OVERLAP_WEIGHT, 2.0)
                     .build();
     private final PoolRouters routers = new PoolRouters(config);
     private final BlockRelease release = BlockRelease.open(config);
@@ -51,15 +55,17 @@ class GatewayMetricsTest {
 
     GatewayMetricsTest() {
         final UpstreamRegistry registry = new UpstreamRegistry(config, routers);
-        new StaticDiscovery(config).start(registry.listener("static"));
+        final Fleet fleet = new Fleet(List.of(registry));
+        new StaticDiscovery(config).start(fleet.listener("static"));
         routers.main()
                 .openDirect(
                         registry.workers(WorkerPool.MAIN).getLast(),
                         SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
-        metrics.watch(registry);
+        metrics.watch(fleet);
         metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
         metrics.watch(release);
         metrics.watch(new Tracing(config).counts());
+        metrics.watchMemo(() -> new PromptMemoCounts(3, 2, 1, 0));
     }
 
     @AfterEach

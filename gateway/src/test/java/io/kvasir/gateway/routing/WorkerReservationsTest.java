@@ -13,9 +13,13 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.openai.RequestParser;
+import io.kvasir.gateway.openai.TokenForm;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.upstream.Discovery;
+import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
@@ -27,6 +31,7 @@ import org.eclipse.jetty.http.HttpFields;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -46,14 +51,15 @@ class WorkerReservationsTest {
     private final GatewayConfig config = Gateways.config().build();
     private final PoolRouters routers = new PoolRouters(config);
     private final UpstreamRegistry registry = new UpstreamRegistry(config, routers);
-    private final Discovery.Listener source = registry.listener("test");
+    private final Fleet fleet = new Fleet(List.of(registry));
+    private final Discovery.Listener source = fleet.listener("test");
     private final DecisionLog log = new DecisionLog(16);
     private final WorkerReservations reservations =
             new WorkerReservations(registry, log, new GatewayMetrics(), Clock.systemUTC());
 
     @AfterEach
     void close() {
-        registry.close();
+        fleet.close();
         routers.close();
     }
 
@@ -75,7 +81,7 @@ class WorkerReservationsTest {
             throws ApiException {
         return reservations.reserve(
                 part,
-                new RoutedPrompt(PROMPT, 0, false, false, null, null, headers),
+                new RoutedPrompt(PROMPT, 0, false, false, null, null, headers, null),
                 List.of(),
                 "r",
                 "c",
@@ -84,11 +90,16 @@ class WorkerReservationsTest {
 
     /** The workers that a part may go to. */
     private Set<String> workersOf(RequestPart part) throws ApiException {
+        return workersOf(part, null);
+    }
+
+    private Set<String> workersOf(RequestPart part, TokenForm form) throws ApiException {
         final Set<String> names = new HashSet<>();
         final List<Worker> excluded = new ArrayList<>();
         while (true) {
             final RoutedPrompt prompt =
-                    new RoutedPrompt(PROMPT, 0, false, false, null, null, RoutingHeaders.NONE);
+                    new RoutedPrompt(
+                            PROMPT, 0, false, false, null, null, RoutingHeaders.NONE, form);
             try {
                 final WorkerReservations.Booking booking =
                         reservations.reserve(part, prompt, excluded, "r", "c", 1);
@@ -100,6 +111,27 @@ class WorkerReservationsTest {
                 return names;
             }
         }
+    }
+
+    @Test
+    void aRequestWithoutAFormInIdsGoesToWorkersThatTakeText() throws ApiException {
+        add("text", "role=both");
+        assertEquals(Set.of("text"), workersOf(RequestPart.WHOLE));
+        add("ids", "input=tokens");
+        assertEquals(Set.of("text"), workersOf(RequestPart.WHOLE));
+        final TokenForm form =
+                TokenForm.of(
+                        RequestParser.parse(
+                                InferenceRequest.Route.COMPLETIONS,
+                                "{\"prompt\":[1]}".getBytes(StandardCharsets.UTF_8)),
+                        List.of());
+        assertEquals(Set.of("text", "ids"), workersOf(RequestPart.WHOLE, form));
+        source.removed("text");
+        assertEquals(Set.of("ids"), workersOf(RequestPart.WHOLE, form));
+        assertEquals(Set.of(), workersOf(RequestPart.WHOLE));
+        assertTrue(registry.hasTokensWorkers());
+        source.removed("ids");
+        assertFalse(registry.hasTokensWorkers());
     }
 
     @Test

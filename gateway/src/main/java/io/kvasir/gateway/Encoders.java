@@ -1,0 +1,156 @@
+package io.kvasir.gateway;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.prompt.chat.TemplatePolicy;
+import io.kvasir.prompt.jinja.TemplateLimits;
+import io.kvasir.prompt.memo.PromptMemo;
+import io.kvasir.prompt.memo.PromptMemoConfig;
+import io.kvasir.prompt.memo.PromptMemoCounts;
+import io.kvasir.prompt.memo.PromptMemoProvider;
+import io.kvasir.prompt.tokenizer.TokenizerException;
+
+import org.agrona.CloseHelper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+/** Tokenizers and chat templates of a gateway's models, in their order. */
+final class Encoders implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Encoders.class);
+
+    private final List<ChatModel> all; // null for a model without
+    private final List<ChatModel> owned = new ArrayList<>();
+
+    private Encoders(List<ChatModel> all) {
+        this.all = all;
+    }
+
+    /**
+     * Loads those that a configuration names.
+     *
+     * @throws GatewayException if one cannot be loaded; the message names it
+     */
+    static Encoders load(GatewayConfig config) {
+        final Encoders encoders = new Encoders(new ArrayList<>());
+        try {
+            for (GatewayConfig model : config.models()) {
+                final ChatModel loaded = encoder(model);
+                encoders.all.add(loaded);
+                if (loaded != null) {
+                    encoders.owned.add(loaded);
+                }
+            }
+            return encoders;
+        } catch (RuntimeException e) {
+            encoders.close();
+            throw e;
+        }
+    }
+
+    /** That of a gateway of one model, or null; stays the caller's. */
+    static Encoders of(ChatModel encoderOrNull) {
+        return new Encoders(Collections.singletonList(encoderOrNull));
+    }
+
+    private static ChatModel encoder(GatewayConfig config) {
+        if (config.get(GatewaySettings.TOKENIZER) == null) {
+            LOG.warn(
+                    "no tokenizer is set for {}: prompts that are not ids are routed by load alone",
+                    LogText.of(config.get(GatewaySettings.MODEL)));
+            return null;
+        }
+        final PromptMemo memo = memoOrNull(config);
+        try {
+            return ChatModel.load(
+                    config.get(GatewaySettings.TOKENIZER).toString().equals(SimModel.KEYWORD)
+                            ? SimModel.files()
+                            : config.get(GatewaySettings.TOKENIZER),
+                    templates(config),
+                    memo);
+        } catch (TokenizerException e) {
+            CloseHelper.close(memo);
+            throw new GatewayException(
+                    "cannot load the tokenizer: "
+                            + e.getMessage()
+                            + "; tokenizer must name the model's folder or its tokenizer.json",
+                    e);
+        }
+    }
+
+    /** What remembers the tokens of prompts; null where nothing is to. */
+    private static PromptMemo memoOrNull(GatewayConfig config) {
+        final Path folder = config.get(GatewaySettings.SHARED_MEMORY_DIR);
+        final int entries = config.get(GatewaySettings.PROMPT_MEMO_ENTRIES);
+        if (folder == null || entries == 0) {
+            return null;
+        }
+        try {
+            return PromptMemoProvider.openFirst(
+                    new PromptMemoConfig(
+                            folder, entries, config.get(GatewaySettings.PROMPT_MEMO_TTL)));
+        } catch (IOException e) {
+            throw new GatewayException(
+                    GatewaySettings.SHARED_MEMORY_DIR.name()
+                            + "="
+                            + folder
+                            + " cannot be used: "
+                            + e.getMessage(),
+                    e);
+        }
+    }
+
+    private static TemplatePolicy templates(GatewayConfig config) {
+        final Long memory = config.get(GatewaySettings.TEMPLATE_MAX_MEMORY_BYTES);
+        return new TemplatePolicy(
+                config.get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE),
+                new TemplateLimits(
+                        config.get(GatewaySettings.TEMPLATE_MAX_STEPS),
+                        config.get(GatewaySettings.TEMPLATE_MAX_OUTPUT_CHARS),
+                        memory == null
+                                ? Math.min(
+                                        TemplateLimits.DEFAULT.maxMemoryBytes(),
+                                        GatewayServer.heapShare())
+                                : memory,
+                        config.get(GatewaySettings.TEMPLATE_MAX_DEPTH)),
+                config.get(GatewaySettings.TEMPLATE_CACHE_BYTES));
+    }
+
+    /** That of a model by its number; null where it has none. */
+    ChatModel get(int model) {
+        return all.get(model);
+    }
+
+    /** Whether each of them encodes large prompts at the speed of native code. */
+    boolean allNative() {
+        return all.stream().allMatch(each -> each != null && each.encodesNatively());
+    }
+
+    /** What became of sections that were looked up in memos, of all models; null without memos. */
+    PromptMemoCounts memoCountsOrNull() {
+        PromptMemoCounts sum = null;
+        for (ChatModel each : all) {
+            final PromptMemoCounts counts = each == null ? null : each.memoCountsOrNull();
+            if (counts != null) {
+                sum = sum == null ? counts : sum.plus(counts);
+            }
+        }
+        return sum;
+    }
+
+    /** Closes those that were loaded here. Safe to call twice. */
+    @Override
+    public void close() {
+        CloseHelper.closeAll(owned);
+        owned.clear();
+    }
+}

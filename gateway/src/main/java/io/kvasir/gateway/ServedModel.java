@@ -1,0 +1,32 @@
+package io.kvasir.gateway;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.proxy.ProxyContext;
+import io.kvasir.gateway.routing.PromptReader;
+import io.kvasir.gateway.upstream.HealthProbe;
+import io.kvasir.gateway.upstream.PoolRouters;
+import io.kvasir.gateway.upstream.UpstreamRegistry;
+
+/**
+ * One of the models that a gateway serves, with all that is its own.
+ *
+ * @param config what holds for it
+ * @param routers of its pools
+ * @param registry its workers
+ * @param prompts reads what requests for it ask to compute
+ * @param probe asks its workers whether they are there
+ * @param context what exchanges with its workers share
+ */
+record ServedModel(
+        GatewayConfig config,
+        PoolRouters routers,
+        UpstreamRegistry registry,
+        PromptReader prompts,
+        HealthProbe probe,
+        ProxyContext context) {
+    /** Its name, unique among those of the gateway. */
+    String name() {
+        return config.get(GatewaySettings.MODEL);
+    }
+}

@@ -1,0 +1,66 @@
+package io.kvasir.gateway.config;
+
+import io.kvasir.router.Setting;
+import io.kvasir.router.Settings;
+
+import java.util.List;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+
+/**
+ * Writes all settings of a gateway as a file that makes the same one, each that is no default with
+ * where it is from. Tokens and passwords are left out, and said to be.
+ */
+public final class ConfigDump {
+    private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9_./-]+");
+
+    private ConfigDump() {}
+
+    /**
+     * Writes the settings.
+     *
+     * @param config what is in effect
+     * @return YAML, as {@code serve --config} reads it
+     */
+    public static String yaml(GatewayConfig config) {
+        final Settings settings = config.settings();
+        return settings.table().rows().stream()
+                .map(setting -> line(settings, setting))
+                .collect(Collectors.joining());
+    }
+
+    private static String line(Settings settings, Setting<?> setting) {
+        final String origin =
+                settings.source(setting) == Settings.Source.DEFAULT
+                        ? ""
+                        : " # " + settings.origin(setting);
+        if (isSecret(settings.get(setting))) {
+            return "# " + setting.name() + ": ***" + origin + "\n";
+        }
+        final List<String> texts = settings.texts(setting);
+        if (setting.isList()) {
+            return setting.name()
+                    + ":"
+                    + (texts.isEmpty() ? " []" : "")
+                    + origin
+                    + "\n"
+                    + texts.stream()
+                            .map(text -> "- " + quoted(text) + "\n")
+                            .collect(Collectors.joining());
+        }
+        return texts.isEmpty() || texts.getFirst().isEmpty()
+                ? "# " + setting.name() + ": " + setting.label() + "\n"
+                : setting.name() + ": " + quoted(texts.getFirst()) + origin + "\n";
+    }
+
+    private static boolean isSecret(Object value) {
+        return value instanceof List<?> all
+                ? all.stream().anyMatch(ConfigDump::isSecret)
+                : value instanceof Secret secret && !secret.value().isEmpty();
+    }
+
+    private static String quoted(String text) {
+        final String shown = Setting.withoutPasswords(text);
+        return PLAIN.matcher(shown).matches() ? shown : "'" + shown.replace("'", "''") + "'";
+    }
+}

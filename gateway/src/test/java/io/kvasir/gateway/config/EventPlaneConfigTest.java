@@ -1,0 +1,59 @@
+package io.kvasir.gateway.config;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.router.RouterSettings;
+
+import org.junit.jupiter.api.Test;
+
+import java.util.List;
+
+/** What does not go together with an event plane, or without one. */
+class EventPlaneConfigTest {
+    private static GatewayConfig.Builder config(EventPlaneKind plane) {
+        return GatewayConfig.builder()
+                .set(GatewaySettings.MODEL, "m")
+                .set(GatewaySettings.EVENT_PLANE, plane)
+                .worker(WorkerConfig.parse("http://h:1,event-worker=7"));
+    }
+
+    private static String refusal(GatewayConfig.Builder builder) {
+        return assertThrows(IllegalArgumentException.class, builder::build).getMessage();
+    }
+
+    @Test
+    void aWorkerOfAPlaneThatIsOffIsRefused() {
+        final String message = refusal(config(EventPlaneKind.OFF));
+        assertTrue(message.contains("event-plane is off"), message);
+    }
+
+    @Test
+    void hashesOfASeedOfOnesOwnDoNotFitPublicOnes() {
+        for (EventPlaneKind kind :
+                new EventPlaneKind[] {EventPlaneKind.NATS, EventPlaneKind.JETSTREAM}) {
+            final String message = refusal(config(kind).set(RouterSettings.HASH_SEED, 5L));
+            assertTrue(message.contains("hash-seed=1337"), message);
+            final GatewayConfig fits = config(kind).set(RouterSettings.HASH_SEED, 1337L).build();
+            assertEquals(kind, fits.get(GatewaySettings.EVENT_PLANE));
+        }
+    }
+
+    @Test
+    void aResetOfWhatIsNotThereIsRefused() {
+        for (GatewayConfig.Builder builder :
+                List.of(
+                        config(EventPlaneKind.NATS),
+                        config(EventPlaneKind.JETSTREAM)
+                                .set(GatewaySettings.SNAPSHOT_THRESHOLD, 0L))) {
+            final String message = refusal(builder.set(GatewaySettings.RESET_STATES, true));
+            assertTrue(message.contains("nothing to be reset"), message);
+        }
+        assertTrue(
+                config(EventPlaneKind.JETSTREAM)
+                        .set(GatewaySettings.RESET_STATES, true)
+                        .build()
+                        .get(GatewaySettings.RESET_STATES));
+    }
+}
