@@ -8,6 +8,8 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.services.indexer.IndexerConfig;
 import io.kvasir.services.indexer.IndexerService;
+import io.kvasir.services.select.SelectConfig;
+import io.kvasir.services.select.SelectService;
 import io.kvasir.services.slots.SlotsConfig;
 import io.kvasir.services.slots.SlotsService;
 import io.kvasir.services.testing.EnginePublisher;
@@ -230,6 +232,144 @@ class DynamoServicesTest {
                 same(theirs, ours, call[0], call.length == 1 ? null : call[1]);
             }
         }
+    }
+
+    @Test
+    void aSelectServiceAnswersAsDynamosDoes() throws Exception {
+        try (DynamoService dynamo = DynamoService.of(pythonPath, "dynamo.select_service", folder);
+                SelectService service = new SelectService(SelectConfig.of("127.0.0.1", 0));
+                EnginePublisher engine = new EnginePublisher(0)) {
+            dynamo.start();
+            service.start();
+            final Http theirs = new Http(dynamo.port());
+            final Http ours = new Http(service.port());
+            for (String[] call : SELECT_CALLS) {
+                sameSelect(theirs, ours, call, engine);
+            }
+        }
+    }
+
+    /** Method, path and body; the address of an engine stands for ENGINE. */
+    private static void sameSelect(Http theirs, Http ours, String[] call, EnginePublisher engine) {
+        final String body = call.length < 3 ? null : call[2].replace("ENGINE", engine.endpoint());
+        final Http.Answer expected = send(theirs, call[0], call[1], body);
+        final Http.Answer found = send(ours, call[0], call[1], body);
+        final String what = String.join(" ", call) + ": " + expected + " " + found;
+        assertEquals(expected.status(), found.status(), what);
+        if (expected.status() < 300) {
+            assertEquals(withoutRandomId(expected), withoutRandomId(found), what);
+        }
+    }
+
+    private static Http.Answer send(Http to, String method, String path, String body) {
+        return switch (method) {
+            case "GET" -> to.get(path);
+            case "PATCH" -> to.patch(path, body);
+            case "DELETE" -> to.delete(path);
+            default -> to.post(path, body);
+        };
+    }
+
+    private static JsonNode withoutRandomId(Http.Answer answer) {
+        final JsonNode json = answer.json();
+        if (json instanceof ObjectNode object && json.path("selection_id").asText().length() > 30) {
+            object.put("selection_id", "random");
+        }
+        return json;
+    }
+
+    private static final String[][] SELECT_CALLS = {
+        {"GET", "/health"},
+        {"GET", "/ready"},
+        {"GET", "/workers"},
+        {"GET", "/loads"},
+        {"GET", "/dump"},
+        {"GET", "/nowhere"},
+        {"POST", "/select", "{\"model_name\":\"m\",\"token_ids\":[1,2,3,4]}"},
+        {"POST", "/workers", "{"},
+        {"POST", "/workers", "{}"},
+        {"POST", "/workers", "{\"worker_id\":9}"},
+        {"POST", "/workers", "{\"worker_id\":8,\"model_name\":\"m\",\"block_size\":0}"},
+        {
+            "POST",
+            "/workers",
+            "{\"worker_id\":1,\"model_name\":\"m\",\"endpoint\":\"http://a:1\",\"block_size\":4}"
+        },
+        {"PATCH", "/workers/1", "{\"endpoint\":\"http://b:1\"}"},
+        {"PATCH", "/workers/1", "{\"kv_events_endpoints\":{\"0\":\"ENGINE\"}}"},
+        {"PATCH", "/workers/77", "{}"},
+        {"GET", "/ready"},
+        {"GET", "/workers"},
+        {"GET", "/workers?model_name=x"},
+        {"POST", "/select", "{\"model_name\":\"m\",\"token_ids\":[1,2,3,4,5,6,7,8]}"},
+        {"POST", "/select", "{\"model_name\":\"x\",\"token_ids\":[1,2,3,4,5,6,7,8]}"},
+        {"POST", "/select", "{\"model_name\":\"m\"}"},
+        {"POST", "/select", "{\"model_name\":\"m\",\"token_ids\":[]}"},
+        {"POST", "/select", "{\"model_name\":\"m\",\"token_ids\":[1,2]}"},
+        {"POST", "/select", "{\"model_name\":\"m\",\"token_ids\":[\"a\"]}"},
+        {
+            "POST",
+            "/select",
+            "{\"model_name\":\"m\",\"block_hashes\":[1,2],\"sequence_hashes\":[1,2],\"isl_tokens\":9}"
+        },
+        {
+            "POST",
+            "/select",
+            "{\"model_name\":\"m\",\"block_hashes\":[1,2],\"sequence_hashes\":[1],\"isl_tokens\":9}"
+        },
+        {"POST", "/select", "{\"model_name\":\"m\",\"block_hashes\":[1],\"isl_tokens\":9}"},
+        {"POST", "/select", ask("s")},
+        {"POST", "/select_and_reserve", ask("r1")},
+        {"POST", "/select_and_reserve", ask("r1")},
+        {"POST", "/select_and_reserve", "{\"model_name\":\"m\",\"token_ids\":[1,2,3,4,5,6,7,8,9]}"},
+        {"GET", "/loads"},
+        {"GET", "/loads?model_name=x"},
+        {"POST", "/potential_loads", ask("x")},
+        {"POST", "/overlap_scores", ask("x")},
+        {"POST", "/reservations", "{\"model_name\":\"m\",\"selection_id\":\"s\"}"},
+        {"POST", "/reservations", "{\"model_name\":\"m\",\"selection_id\":\"s\"}"},
+        {"POST", "/reservations", reservation("q", 1, 0, "")},
+        {"POST", "/reservations", reservation("q", 1, 0, "")},
+        {"POST", "/reservations", reservation("q2", 1, 0, ",\"effective_prefill_tokens\":3")},
+        {"POST", "/reservations", reservation("q3", 1, 0, ",\"effective_prefill_tokens\":30")},
+        {"POST", "/reservations", reservation("q3", 99, 0, "")},
+        {"POST", "/reservations", reservation("q3", 1, 7, "")},
+        {"GET", "/loads"},
+        {"POST", "/reservations/r1/prefill_complete", "{}"},
+        {"POST", "/reservations/nope/prefill_complete", "{}"},
+        {"POST", "/reservations/r1/output_block", "{}"},
+        {"POST", "/reservations/r1/output_block", "{\"decay_fraction\":5}"},
+        {"POST", "/reservations/nope/output_block", "{}"},
+        {"GET", "/loads"},
+        {"DELETE", "/reservations/r1"},
+        {"DELETE", "/reservations/r1"},
+        {"GET", "/reservations"},
+        {"GET", "/loads"},
+        {"GET", "/replica_sync/peers"},
+        {"POST", "/replica_sync/register_peer", "{\"endpoint\":\"tcp://a:1\"}"},
+        {"DELETE", "/workers/99"},
+        {"DELETE", "/workers/abc"},
+        {"DELETE", "/workers/1"},
+        {"GET", "/ready"},
+        {"DELETE", "/reservations/q"}
+    };
+
+    private static String ask(String id) {
+        return "{\"selection_id\":\""
+                + id
+                + "\",\"model_name\":\"m\",\"token_ids\":[1,2,3,4,5,6,7,8,9]}";
+    }
+
+    private static String reservation(String id, long worker, int dpRank, String more) {
+        return "{\"selection_id\":\""
+                + id
+                + "\",\"model_name\":\"m\",\"worker_id\":"
+                + worker
+                + ",\"dp_rank\":"
+                + dpRank
+                + ",\"sequence_hashes\":[5,6],\"isl_tokens\":9"
+                + more
+                + "}";
     }
 
     private static final String[][] SLOT_CALLS = {

@@ -7,10 +7,22 @@ import org.eclipse.jetty.util.Fields;
 public final class Call {
     private final Request request;
     private final byte[] bytes;
+    private final String parameter;
 
-    Call(Request request, byte[] bytes) {
+    Call(Request request, byte[] bytes, String parameter) {
         this.request = request;
         this.bytes = bytes;
+        this.parameter = parameter;
+    }
+
+    /** What the path has in the place of <code>{}</code>; empty where there is none. */
+    public String parameter() {
+        return parameter;
+    }
+
+    /** Whether there is a body. */
+    public boolean hasBody() {
+        return bytes.length > 0;
     }
 
     /** A value of the query; null where there is none. */

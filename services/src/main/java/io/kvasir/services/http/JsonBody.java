@@ -11,6 +11,8 @@ import java.math.BigInteger;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 
 /**
  * A request's JSON object. Arrays of numbers are kept as such, other members as JSON values;
@@ -175,6 +177,47 @@ public final class JsonBody {
     /** The same, or what stands for it where there is none. */
     public int count(String name, int otherwise) throws ServiceException {
         return has(name) ? count(name) : otherwise;
+    }
+
+    /** A number; what stands for it where there is none, or a null. */
+    public double number(String name, double otherwise) throws ServiceException {
+        if (isAbsent(name)) {
+            return otherwise;
+        }
+        if (member(name) instanceof JsonNode node && node.isNumber()) {
+            return node.doubleValue();
+        }
+        throw ServiceException.unusable(name + ": a number is needed");
+    }
+
+    /** Whether there is no such member, or a null. */
+    public boolean isAbsent(String name) {
+        return !has(name) || (members.get(name) instanceof JsonNode node && node.isNull());
+    }
+
+    /** Texts by rank, as an object whose names are numbers. */
+    public SortedMap<Integer, String> textsByRank(String name) throws ServiceException {
+        if (!(member(name) instanceof JsonNode node) || !node.isObject()) {
+            throw ServiceException.unusable(name + ": an object is needed");
+        }
+        final SortedMap<Integer, String> texts = new TreeMap<>();
+        for (Map.Entry<String, JsonNode> entry : node.properties()) {
+            final String text = entry.getValue().textValue();
+            if (text == null || text.length() > MOST_TEXT_LENGTH || !isRank(entry.getKey())) {
+                throw ServiceException.unusable(
+                        name + ": texts of " + MOST_TEXT_LENGTH + " characters by rank are needed");
+            }
+            texts.put(Integer.valueOf(entry.getKey()), text);
+        }
+        return texts;
+    }
+
+    private static boolean isRank(String text) {
+        try {
+            return Integer.parseInt(text) >= 0;
+        } catch (NumberFormatException e) {
+            return false;
+        }
     }
 
     /** Signed numbers of 64 bits. */

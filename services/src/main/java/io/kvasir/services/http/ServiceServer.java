@@ -7,6 +7,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.server.BodyReader;
+import io.kvasir.gateway.server.ClosableConnector;
 import io.kvasir.gateway.server.ConnectionCap;
 import io.kvasir.gateway.server.Connectors;
 
@@ -17,7 +18,6 @@ import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.server.Server;
-import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 import org.slf4j.Logger;
@@ -28,8 +28,10 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.Executors;
 
@@ -50,16 +52,19 @@ public final class ServiceServer implements AutoCloseable {
     private static final int OUTPUT_BYTES = 64 << 10;
     private static final String OTHER_PATH = "other";
     private static final String OTHER_METHOD = "OTHER";
+    private static final Set<String> WITH_BODY = Set.of("POST", "PATCH");
 
     private final String name;
     private final int mostBodyBytes;
-    private final Map<String, Map<String, Endpoint>> endpoints;
+    private final Routes routes;
     private final RequestObserver observer;
     private final BodyReader bodies;
     private final BodyBudget budget =
             new BodyBudget(Runtime.getRuntime().maxMemory() / BODY_HEAP_SHARE);
     private final Server server;
-    private final ServerConnector connector;
+    private final ClosableConnector connector;
+    private final ConnectionCap cap;
+    private volatile boolean ending; // what is under way may fail
 
     /**
      * Makes a port that is not open yet.
@@ -68,7 +73,8 @@ public final class ServiceServer implements AutoCloseable {
      * @param host address to listen on
      * @param port to listen on; 0 = any free one
      * @param mostBodyBytes longest body
-     * @param endpoints by path, then by method, GET or POST
+     * @param endpoints by path, in which <code>{}</code> stands for any part, then by method; POST
+     *     and PATCH have a body
      * @param observer sees what was answered
      */
     public ServiceServer(
@@ -83,7 +89,7 @@ public final class ServiceServer implements AutoCloseable {
                 GatewayConfig.builder().set(GatewaySettings.MODEL, name).build();
         this.name = name;
         this.mostBodyBytes = mostBodyBytes;
-        this.endpoints = new TreeMap<>(endpoints);
+        this.routes = new Routes(endpoints);
         this.observer = observer;
         this.bodies = new BodyReader(limits);
         final QueuedThreadPool threads = new QueuedThreadPool(MAX_IO_THREADS, MIN_IO_THREADS);
@@ -93,8 +99,8 @@ public final class ServiceServer implements AutoCloseable {
                         Thread.ofVirtual().name("kvasir-" + name + "-request-", 0).factory()));
         server = new Server(threads);
         connector = Connectors.add(server, host, port, limits);
-        server.addBean(
-                new ConnectionCap(connector, MAX_CONNECTIONS, "the " + name + " has no more"));
+        cap = new ConnectionCap(connector, MAX_CONNECTIONS, "the " + name + " has no more");
+        server.addBean(cap);
         server.setErrorHandler(ServiceServer::serverError);
         server.setHandler(
                 new Handler.Abstract() {
@@ -134,46 +140,51 @@ public final class ServiceServer implements AutoCloseable {
 
     private void handle(Request request, Response response, Callback callback) {
         final long startNs = System.nanoTime();
-        final String path = Request.getPathInContext(request);
+        final Routes.Route route = routes.find(Request.getPathInContext(request));
         final String method = request.getMethod();
         final BodyReader.Budget share = budget.share();
         int status = 500;
         try {
-            final Reply reply = answer(path, method, request, response, share);
+            final Reply reply = answer(route, method, request, response, share);
             status = reply.status();
             send(reply, response, callback);
         } catch (ServiceException e) {
             status = e.status();
             sendError(status, e.getMessage(), response, callback);
-        } catch (ClosedException e) {
-            status = 503;
-            sendError(status, "the " + name + " ends", response, callback);
-        } catch (IOException e) {
-            callback.failed(e); // the client has left in the middle of its answer
-        } catch (RuntimeException e) {
-            LOG.error("{}: a request failed", name, e);
-            sendError(status, "internal error; see the log", response, callback);
+        } catch (IOException | RuntimeException e) {
+            if (ending || e instanceof ClosedException) {
+                status = 503;
+                sendError(status, "the " + name + " ends", response, callback);
+            } else if (e instanceof IOException) {
+                callback.failed(e); // the client has left in the middle of its answer
+            } else {
+                LOG.error("{}: a request failed", name, e);
+                sendError(status, "internal error; see the log", response, callback);
+            }
         } finally {
             share.giveBack();
-            final boolean isKnown = endpoints.containsKey(path);
             observer.answered(
-                    isKnown ? path : OTHER_PATH,
-                    isKnown && endpoints.get(path).containsKey(method) ? method : OTHER_METHOD,
+                    route == null ? OTHER_PATH : route.path(),
+                    route != null && route.methods().containsKey(method) ? method : OTHER_METHOD,
                     status,
                     System.nanoTime() - startNs);
         }
     }
 
     private Reply answer(
-            String path, String method, Request request, Response response, BodyReader.Budget share)
+            Routes.Route routeOrNull,
+            String method,
+            Request request,
+            Response response,
+            BodyReader.Budget share)
             throws ServiceException {
         if (request.getHeaders().contains(HttpHeader.ORIGIN)) {
             throw new ServiceException(403, "requests of web pages are refused");
         }
-        final Map<String, Endpoint> methods = endpoints.get(path);
-        if (methods == null) {
+        if (routeOrNull == null) {
             throw new ServiceException(404, "route not found");
         }
+        final Map<String, Endpoint> methods = routeOrNull.methods();
         final Endpoint endpoint = methods.get(method.equals("HEAD") ? "GET" : method);
         if (endpoint == null) {
             response.getHeaders()
@@ -181,7 +192,10 @@ public final class ServiceServer implements AutoCloseable {
             throw new ServiceException(405, "method not allowed");
         }
         return endpoint.answer(
-                new Call(request, method.equals("POST") ? body(request, share) : new byte[0]));
+                new Call(
+                        request,
+                        WITH_BODY.contains(method) ? body(request, share) : new byte[0],
+                        routeOrNull.parameter()));
     }
 
     private byte[] body(Request request, BodyReader.Budget share) throws ServiceException {
@@ -255,6 +269,11 @@ public final class ServiceServer implements AutoCloseable {
     /** Closes the port and breaks off what is being answered. */
     @Override
     public void close() {
+        ending = true;
+        // before the stop, which would lose a connection between its acceptance and its selector:
+        // its client would wait for an answer
+        cap.end();
+        connector.close(Duration.ZERO);
         try {
             server.stop();
         } catch (Exception e) {

@@ -24,7 +24,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * The index of one model and routing group, with the public hash seed, and the slots of its
  * tenants. Slots are given and taken under the registry's lock; all else is for any thread.
  */
-final class IndexGroup implements AutoCloseable {
+public final class IndexGroup implements AutoCloseable {
     private static final Tenant[] NOBODY = {};
 
     final GroupKey key;
@@ -110,9 +110,12 @@ final class IndexGroup implements AutoCloseable {
     /**
      * Finds how many leading tokens each rank holds.
      *
+     * @param tokens the prompt
+     * @param loraName adapter that it is for; null for none
+     * @param cacheSalt what keeps it apart from other tenants' prompts; null for nothing
      * @return ranks that hold a block, in no particular order
      */
-    List<Match> match(int[] tokens, String loraName, String cacheSalt) {
+    public List<Match> match(int[] tokens, String loraName, String cacheSalt) {
         final long seed = BlockHasher.seed(loraName, cacheSalt);
         final long[] hashes = new long[BlockHasher.blockCount(tokens.length, blockSize)];
         final int blocks =
@@ -137,9 +140,11 @@ final class IndexGroup implements AutoCloseable {
     /**
      * The same by local hashes.
      *
+     * @param localHashes of the prompt's blocks
      * @param count leading blocks of the prompt
+     * @return ranks that hold a block, in no particular order
      */
-    List<Match> match(long[] localHashes, int count) {
+    public List<Match> match(long[] localHashes, int count) {
         final OverlapScores spare = scores.poll();
         final OverlapScores found =
                 spare == null ? new OverlapScores(index.config().maxWorkerSlots()) : spare;
@@ -149,7 +154,7 @@ final class IndexGroup implements AutoCloseable {
         final List<Match> matches = new ArrayList<>(found.matchedSlots());
         for (int i = 0; i < found.matchedSlots(); i++) {
             final int slot = found.slotAt(i);
-            // who had the slot before the match and has it still had it during the match
+            // a rank that had the slot before the match and still has it had it during the match
             if (slot < before.length && before[slot] != null && before[slot] == after[slot]) {
                 matches.add(
                         new Match(
@@ -160,6 +165,11 @@ final class IndexGroup implements AutoCloseable {
         }
         scores.add(found);
         return matches;
+    }
+
+    /** Tokens per block. */
+    public int blockSize() {
+        return blockSize;
     }
 
     /** Ranks that have a slot now. */

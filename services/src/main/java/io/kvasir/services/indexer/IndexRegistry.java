@@ -22,7 +22,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
  * <p>A group begins with its first instance, or in a peer's dump, and ends with its last registered
  * instance.
  */
-final class IndexRegistry implements AutoCloseable {
+public final class IndexRegistry implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(IndexRegistry.class);
 
     private final PrefixIndexConfig sizes;
@@ -32,10 +32,12 @@ final class IndexRegistry implements AutoCloseable {
     private boolean closed;
 
     /**
+     * Makes an empty registry.
+     *
      * @param sizes of each index
      * @param maxGroups indexes at most
      */
-    IndexRegistry(PrefixIndexConfig sizes, int maxGroups) {
+    public IndexRegistry(PrefixIndexConfig sizes, int maxGroups) {
         this.sizes = sizes;
         this.maxGroups = maxGroups;
     }
@@ -43,10 +45,11 @@ final class IndexRegistry implements AutoCloseable {
     /**
      * Registers a rank of an instance and opens its event source.
      *
+     * @param wanted what is registered
      * @throws ServiceException 400 for what cannot be, 409 for what is registered in another way,
      *     503 when there is no room
      */
-    synchronized void register(Registration wanted) throws ServiceException {
+    public synchronized void register(Registration wanted) throws ServiceException {
         checkOpen();
         final Instance known = instances.get(wanted.instance());
         checkFree(wanted, known);
@@ -137,10 +140,12 @@ final class IndexRegistry implements AutoCloseable {
     /**
      * Takes an instance out, with all of its ranks and what they hold.
      *
+     * @param id of the instance
+     * @param model that it is registered for
      * @param routingGroup null where it does not matter
      * @throws ServiceException 404 if it is not registered, or for another model or group
      */
-    synchronized void unregister(long id, String model, String routingGroup)
+    public synchronized void unregister(long id, String model, String routingGroup)
             throws ServiceException {
         checkOpen();
         final Instance instance = instances.get(id);
@@ -175,9 +180,10 @@ final class IndexRegistry implements AutoCloseable {
     /**
      * The index of a model and group.
      *
+     * @param key model and group
      * @throws ServiceException 404 if there is none
      */
-    IndexGroup group(GroupKey key) throws ServiceException {
+    public IndexGroup group(GroupKey key) throws ServiceException {
         final IndexGroup group = groups.get(key);
         if (group == null) {
             throw new ServiceException(404, "no indexer for " + key.words());
@@ -191,7 +197,7 @@ final class IndexRegistry implements AutoCloseable {
     }
 
     /**
-     * The place of a rank that a peer's dump tells of: its slot, made if need be.
+     * The slot of a rank that a peer's dump contains, made if need be.
      *
      * @return null when the dump cannot be used for it: another block size, or a rank whose own
      *     engine is heard already

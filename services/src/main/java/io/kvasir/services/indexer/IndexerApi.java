@@ -15,17 +15,14 @@ import io.kvasir.services.http.ServiceJson;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
-import java.util.concurrent.Semaphore;
 import java.util.function.Function;
 
 /** The endpoints of an indexer. */
 final class IndexerApi {
-    private static final int MAX_DUMPS = 2;
     private static final int MAX_PEERS = 1_024;
 
     private final IndexRegistry registry;
     private final IndexerMetrics metrics;
-    private final Semaphore dumps = new Semaphore(MAX_DUMPS);
     private final TreeSet<String> peers = new TreeSet<>(); // guarded by itself
 
     IndexerApi(IndexRegistry registry, IndexerMetrics metrics, List<String> peers) {
@@ -43,7 +40,7 @@ final class IndexerApi {
                 Map.entry("/workers", Map.of("GET", this::workers)),
                 Map.entry("/query", Map.of("POST", this::query)),
                 Map.entry("/query_by_hash", Map.of("POST", this::queryByHash)),
-                Map.entry("/dump", Map.of("GET", call -> dump())),
+                Map.entry("/dump", Map.of("GET", new DumpEndpoint(registry))),
                 Map.entry("/register_peer", Map.of("POST", this::registerPeer)),
                 Map.entry("/deregister_peer", Map.of("POST", this::deregisterPeer)),
                 Map.entry("/peers", Map.of("GET", call -> peers())),
@@ -173,20 +170,6 @@ final class IndexerApi {
             instance.put("cpu", most).put("disk", most);
         }
         return answer;
-    }
-
-    private Reply dump() throws ServiceException {
-        if (!dumps.tryAcquire()) {
-            throw ServiceException.noRoom("other dumps are under way");
-        }
-        return Reply.json(
-                out -> {
-                    try {
-                        DumpWriter.write(registry.groups(), out);
-                    } finally {
-                        dumps.release();
-                    }
-                });
     }
 
     private Reply registerPeer(Call call) throws ServiceException {

@@ -1,9 +1,6 @@
 package io.kvasir.services.indexer;
 
 import io.kvasir.core.index.PrefixIndexConfig;
-import io.kvasir.router.RouterConfig;
-import io.kvasir.router.RouterSettings;
-import io.kvasir.router.Settings;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.Housekeeping;
 import io.kvasir.services.http.ServiceException;
@@ -34,7 +31,7 @@ public final class IndexerService implements AutoCloseable {
 
     /** Makes a service that does nothing yet. */
     public IndexerService(IndexerConfig config) {
-        this(config, sizes(config));
+        this(config, IndexSizes.of(config.maxWorkers(), config.indexBytes()));
     }
 
     IndexerService(IndexerConfig config, PrefixIndexConfig sizes) {
@@ -53,17 +50,6 @@ public final class IndexerService implements AutoCloseable {
                                         config.peers().stream().map(URI::toString).toList())
                                 .endpoints(),
                         metrics);
-    }
-
-    private static PrefixIndexConfig sizes(IndexerConfig config) {
-        final Settings.Builder settings =
-                Settings.builder(RouterSettings.TABLE)
-                        .set(RouterSettings.MAX_WORKERS, config.maxWorkers());
-        if (config.indexBytes() > 0) {
-            return RouterConfig.index(
-                    settings.set(RouterSettings.INDEX_BYTES, config.indexBytes()).build());
-        }
-        return RouterConfig.index(settings.build());
     }
 
     /**

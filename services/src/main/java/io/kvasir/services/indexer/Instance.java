@@ -3,7 +3,7 @@ package io.kvasir.services.indexer;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** An engine: its listeners, and the ranks that only a peer's dump has told. Under a lock. */
+/** An engine: its listeners, and the ranks that only a peer's dump contains. Under a lock. */
 final class Instance {
     final long id;
     final IndexGroup group;

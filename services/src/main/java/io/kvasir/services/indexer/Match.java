@@ -7,11 +7,12 @@ package io.kvasir.services.indexer;
  * @param dpRank its rank
  * @param tokens leading tokens of the prompt that it holds
  */
-record Match(long instance, int dpRank, int tokens) {
-    /** Whose it is. */
-    record Rank(long instance, int dpRank) {}
+public record Match(long instance, int dpRank, int tokens) {
+    /** A rank of an instance. */
+    public record Rank(long instance, int dpRank) {}
 
-    Rank rank() {
+    /** Whose it is. */
+    public Rank rank() {
         return new Rank(instance, dpRank);
     }
 }

@@ -12,7 +12,7 @@ import io.kvasir.services.http.GroupKey;
  * @param endpoint address of its publisher
  * @param replayEndpoint address of its replay socket; null for none
  */
-record Registration(
+public record Registration(
         long instance,
         GroupKey key,
         int blockSize,

@@ -12,7 +12,7 @@ import io.kvasir.services.http.GroupKey;
  * @param decodeBlocks blocks in use
  * @param requests running requests
  */
-record RankLoad(
+public record RankLoad(
         GroupKey key,
         long worker,
         long dpRank,

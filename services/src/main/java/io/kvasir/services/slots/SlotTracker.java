@@ -4,6 +4,10 @@ import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.ActiveRequestsConfig;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.pipeline.booking.BookingPipelineConfig;
+import io.kvasir.pipeline.booking.LockedReplica;
+import io.kvasir.pipeline.booking.ReplicaPort;
+import io.kvasir.router.replica.ReplicaFleet;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.ServiceException;
 
@@ -23,7 +27,7 @@ import java.util.function.LongSupplier;
  * <p>All methods are for any thread and take the tracker's lock: the table below has one writer at
  * a time, and an answer is of one moment.
  */
-final class SlotTracker implements AutoCloseable {
+public final class SlotTracker implements AutoCloseable {
     private static final int MAX_BLOCKS_PER_REQUEST = 1 << 20;
     private static final int NO_SLOT = -1;
 
@@ -32,6 +36,8 @@ final class SlotTracker implements AutoCloseable {
     private final LoadBoard board;
     private final ActiveRequests table;
     private final OverlapScores scores;
+    private final SlotFleet fleet = new SlotFleet();
+    private final LockedReplica replicaOrNull; // null where nothing is shared with others
     private final Map<GroupKey, TrackedGroup> groups = new TreeMap<>();
     private final IntArrayList freeSlots = new IntArrayList();
     private int nextSlot;
@@ -46,21 +52,39 @@ final class SlotTracker implements AutoCloseable {
     /**
      * Makes an empty tracker.
      *
+     * @param config its sizes; where it listens means nothing here
      * @param nanoClock clock of the requests' timeouts
      * @throws IllegalArgumentException if a size is out of range
      */
-    SlotTracker(SlotsConfig config, LongSupplier nanoClock) {
+    public SlotTracker(SlotsConfig config, LongSupplier nanoClock) {
+        this(config, nanoClock, 0);
+    }
+
+    /**
+     * Makes an empty tracker that counts the requests of other trackers, too.
+     *
+     * @param nanoClock clock of the requests' timeouts
+     * @param replicaRequests requests of others that there is room for; 0 to have none
+     * @throws IllegalArgumentException if a size is out of range
+     */
+    SlotTracker(SlotsConfig config, LongSupplier nanoClock, int replicaRequests) {
         this.nanoClock = nanoClock;
         this.timeoutNs = config.requestTimeout().toNanos();
+        final BookingPipelineConfig sizes =
+                replicaRequests == 0
+                        ? null
+                        : BookingPipelineConfig.of(config.maxRequests())
+                                .withReplicaRequests(replicaRequests);
         this.board = new LoadBoard(config.maxWorkers());
         this.table =
                 new ActiveRequests(
                         new ActiveRequestsConfig(
                                 config.maxWorkers(),
-                                config.maxRequests(),
+                                sizes == null ? config.maxRequests() : sizes.tableEntries(),
                                 config.maxActiveBlocks(),
                                 MAX_BLOCKS_PER_REQUEST),
                         board);
+        this.replicaOrNull = sizes == null ? null : new LockedReplica(table, sizes, this);
         this.scores = new OverlapScores(config.maxWorkers());
         this.requests = new TrackedRequest[config.maxRequests()];
         this.generations = new int[config.maxRequests()];
@@ -69,12 +93,16 @@ final class SlotTracker implements AutoCloseable {
     /**
      * Registers a worker.
      *
+     * @param key model and routing group
+     * @param id of the worker
+     * @param blockSize tokens per block, that of its group
      * @param firstRank its first data-parallel rank, unsigned 32 bits
      * @param ranks how many there are, unsigned 32 bits
      * @throws ServiceException 400 for numbers that cannot be, 409 if it is registered already or
      *     the group has another block size, 503 when there is no room
      */
-    synchronized void register(GroupKey key, long id, int blockSize, long firstRank, long ranks)
+    public synchronized void register(
+            GroupKey key, long id, int blockSize, long firstRank, long ranks)
             throws ServiceException {
         if (blockSize < 1) {
             throw new ServiceException(400, "block_size must be greater than 0");
@@ -116,6 +144,15 @@ final class SlotTracker implements AutoCloseable {
         final int[] slots = new int[(int) ranks];
         for (int i = 0; i < slots.length; i++) {
             slots[i] = freeSlots.isEmpty() ? nextSlot++ : freeSlots.removeAt(freeSlots.size() - 1);
+            if (replicaOrNull != null) {
+                fleet.add(
+                        key,
+                        blockSize,
+                        id,
+                        firstRank + i,
+                        slots[i],
+                        replicaOrNull.slotGeneration(slots[i]));
+            }
         }
         groups.computeIfAbsent(key, k -> new TrackedGroup(k, blockSize))
                 .workers
@@ -125,9 +162,11 @@ final class SlotTracker implements AutoCloseable {
     /**
      * Takes a worker out, and ends its requests. The last worker takes its group with it.
      *
+     * @param key model and routing group
+     * @param id of the worker
      * @throws ServiceException 404 if it is not registered
      */
-    synchronized void unregister(GroupKey key, long id) throws ServiceException {
+    public synchronized void unregister(GroupKey key, long id) throws ServiceException {
         final TrackedGroup group = groups.get(key);
         final TrackedWorker worker = group == null ? null : group.workers.remove(id);
         if (worker == null) {
@@ -136,6 +175,10 @@ final class SlotTracker implements AutoCloseable {
         }
         for (int slot : worker.slots) {
             table.workerGone(slot, this::ended);
+            if (replicaOrNull != null) {
+                replicaOrNull.workerGone(slot);
+                fleet.remove(slot);
+            }
             freeSlots.addInt(slot);
         }
         if (group.workers.isEmpty()) {
@@ -155,12 +198,16 @@ final class SlotTracker implements AutoCloseable {
     /**
      * Counts a request on a rank.
      *
+     * @param key model and routing group
+     * @param id of the request, another one in each group
+     * @param workerId where it runs
+     * @param dpRank on which rank
      * @param sequenceHashes of the prompt's full blocks
      * @param prefillTokens tokens that the worker has to prefill
      * @throws ServiceException 404 for an unknown group or rank, 409 for an id that is in use, 503
      *     when there is no room
      */
-    synchronized void add(
+    public synchronized void add(
             GroupKey key,
             String id,
             long workerId,
@@ -204,8 +251,11 @@ final class SlotTracker implements AutoCloseable {
                 prefillTokens,
                 0,
                 timeoutNs == 0 ? ActiveRequests.NO_DEADLINE : deadline());
-        requests[index] = new TrackedRequest(group, id, workerId, dpRank, number);
+        requests[index] = new TrackedRequest(group, id, workerId, dpRank, slot, number);
         group.requests.put(id, requests[index]);
+        if (replicaOrNull != null) {
+            replicaOrNull.added(number, slot, sequenceHashes, prefillTokens);
+        }
     }
 
     private long deadline() {
@@ -228,32 +278,44 @@ final class SlotTracker implements AutoCloseable {
 
     /** The table has ended a request. */
     private void ended(long number) {
+        if (replicaOrNull != null && !replicaOrNull.isOwn(number)) {
+            return; // of another tracker, which says when it ends
+        }
         final int index = (int) number;
         final TrackedRequest request = requests[index];
         requests[index] = null;
         freeIndexes.addInt(index);
         request.group().requests.remove(request.id());
+        if (replicaOrNull != null) {
+            replicaOrNull.freed(number, request.slot());
+        }
     }
 
     /**
      * The prompt of a request is computed. Doing so twice changes nothing.
      *
+     * @param key model and routing group
+     * @param id of the request
      * @throws ServiceException 404 for an unknown group or request
      */
-    synchronized void prefillComplete(GroupKey key, String id) throws ServiceException {
+    public synchronized void prefillComplete(GroupKey key, String id) throws ServiceException {
         final TrackedRequest request = group(key).requests.get(id);
         if (request == null) {
             throw new ServiceException(404, "Request " + id + " not found");
         }
-        table.prefillComplete(request.number());
+        if (table.prefillComplete(request.number()) && replicaOrNull != null) {
+            replicaOrNull.prefilled(request.number(), request.slot());
+        }
     }
 
     /**
      * A request has ended; of one that is not there nothing changes.
      *
+     * @param key model and routing group
+     * @param id of the request
      * @throws ServiceException 404 for an unknown group
      */
-    synchronized void free(GroupKey key, String id) throws ServiceException {
+    public synchronized void free(GroupKey key, String id) throws ServiceException {
         final TrackedRequest request = group(key).requests.get(id);
         if (request != null) {
             table.free(request.number());
@@ -261,8 +323,38 @@ final class SlotTracker implements AutoCloseable {
         }
     }
 
+    /**
+     * Which group has a request of that id: where ids are given once for all groups.
+     *
+     * @param id of the request
+     * @return null for none
+     */
+    public synchronized GroupKey groupOrNull(String id) {
+        for (TrackedGroup group : groups.values()) {
+            if (group.requests.containsKey(id)) {
+                return group.key;
+            }
+        }
+        return null;
+    }
+
+    /**
+     * A request has filled one more block with its output.
+     *
+     * @param key model and routing group
+     * @param id of the request
+     * @throws ServiceException 404 for an unknown group or request
+     */
+    public synchronized void outputBlock(GroupKey key, String id) throws ServiceException {
+        final TrackedRequest request = group(key).requests.get(id);
+        if (request == null) {
+            throw new ServiceException(404, "Request " + id + " not found");
+        }
+        table.outputBlocks(request.number(), 1);
+    }
+
     /** Ends what has lasted too long by now. */
-    synchronized void expire() {
+    public synchronized void expire() {
         table.expire(nanoClock.getAsLong(), this::ended);
     }
 
@@ -287,7 +379,7 @@ final class SlotTracker implements AutoCloseable {
     }
 
     /** Loads of all ranks, by group, worker and rank. */
-    synchronized List<RankLoad> loads() {
+    public synchronized List<RankLoad> loads() {
         final List<RankLoad> loads = new ArrayList<>();
         groups.values().forEach(group -> addLoads(group, 0, null, 0, loads));
         return loads;
@@ -296,11 +388,12 @@ final class SlotTracker implements AutoCloseable {
     /**
      * Loads of the ranks of a group if they got one more request.
      *
+     * @param key model and routing group
      * @param sequenceHashes of the prompt's full blocks
      * @param prefillTokens tokens that would have to be prefilled
      * @throws ServiceException 404 for an unknown group
      */
-    synchronized List<RankLoad> potentialLoads(
+    public synchronized List<RankLoad> potentialLoads(
             GroupKey key, long[] sequenceHashes, long prefillTokens) throws ServiceException {
         final List<RankLoad> loads = new ArrayList<>();
         final TrackedGroup group = group(key);
@@ -329,6 +422,16 @@ final class SlotTracker implements AutoCloseable {
                                 board.activeRequests(slot)));
             }
         }
+    }
+
+    /** What the replica thread has to do with the table; null where nothing is shared. */
+    ReplicaPort replicaPortOrNull() {
+        return replicaOrNull == null ? null : replicaOrNull.port();
+    }
+
+    /** The ranks as other trackers call them. */
+    ReplicaFleet fleet() {
+        return fleet;
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.kvasir.services.slots;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.router.replica.ReplicaStatus;
 import io.kvasir.services.http.Call;
 import io.kvasir.services.http.Endpoint;
 import io.kvasir.services.http.GroupKey;
@@ -12,13 +13,22 @@ import io.kvasir.services.http.ServiceException;
 import io.kvasir.services.http.ServiceJson;
 
 import java.util.Map;
+import java.util.function.Supplier;
 
 /** The endpoints of a slot tracker. */
 final class SlotsApi {
     private final SlotTracker tracker;
+    private final boolean isShared;
+    private final Supplier<ReplicaStatus> replica;
 
-    SlotsApi(SlotTracker tracker) {
+    /**
+     * @param isShared whether requests are shared with other trackers
+     * @param replica what has been done for that
+     */
+    SlotsApi(SlotTracker tracker, boolean isShared, Supplier<ReplicaStatus> replica) {
         this.tracker = tracker;
+        this.isShared = isShared;
+        this.replica = replica;
     }
 
     Map<String, Map<String, Endpoint>> endpoints() {
@@ -35,8 +45,9 @@ final class SlotsApi {
                 Map.entry(
                         "/replica_sync/peers",
                         Map.of("GET", call -> Reply.json(200, ServiceJson.array()))),
-                Map.entry("/replica_sync/register_peer", Map.of("POST", SlotsApi::noSync)),
-                Map.entry("/replica_sync/deregister_peer", Map.of("POST", SlotsApi::noSync)));
+                Map.entry("/replica_sync/register_peer", Map.of("POST", this::noPeer)),
+                Map.entry("/replica_sync/deregister_peer", Map.of("POST", this::noPeer)),
+                Map.entry("/replica_sync/status", Map.of("GET", this::replicaStatus)));
     }
 
     private Reply register(Call call) throws ServiceException {
@@ -130,9 +141,24 @@ final class SlotsApi {
         return Reply.json(200, list);
     }
 
-    /** As a tracker that was started without a port for its replicas. */
-    private static Reply noSync(Call call) throws ServiceException {
+    /** Peers are not registered: where requests are shared, trackers find each other over NATS. */
+    private Reply noPeer(Call call) throws ServiceException {
         call.body().text("endpoint");
-        throw new ServiceException(409, "replica sync is disabled");
+        throw new ServiceException(
+                409,
+                isShared
+                        ? "replica sync goes over NATS, where trackers find each other"
+                        : "replica sync is disabled");
+    }
+
+    private Reply replicaStatus(Call call) {
+        final ReplicaStatus status = replica.get();
+        final ObjectNode shown = ServiceJson.object();
+        shown.put("enabled", isShared);
+        shown.put("peers", status.peers());
+        shown.put("peer_requests", status.peerBookings());
+        final ObjectNode events = shown.putObject("events");
+        status.byEvent().forEach((event, count) -> events.put(event, count));
+        return Reply.json(200, shown);
     }
 }

@@ -7,6 +7,8 @@ package io.kvasir.services.slots;
  * @param id its name there
  * @param worker id of its worker
  * @param dpRank rank that it runs on
+ * @param slot of that rank
  * @param number in the table of active requests
  */
-record TrackedRequest(TrackedGroup group, String id, long worker, long dpRank, long number) {}
+record TrackedRequest(
+        TrackedGroup group, String id, long worker, long dpRank, int slot, long number) {}

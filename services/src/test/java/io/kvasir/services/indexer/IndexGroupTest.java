@@ -12,6 +12,7 @@ import io.kvasir.services.testing.Http;
 import io.kvasir.services.testing.Waiting;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.ByteArrayInputStream;
@@ -26,7 +27,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 class IndexGroupTest {
     private static final int SLOTS = 2;
-    private static final int TENANTS = 3_000;
+    private static final int TENANTS = 500;
+    private static final int MANY_TENANTS = 5_000;
     private static final int LEAST_READS = 200;
 
     private final IndexGroup group =
@@ -62,6 +64,16 @@ class IndexGroupTest {
 
     @Test
     void whatARankHeldIsNeverItsSuccessors() throws Exception {
+        followEachOther(TENANTS);
+    }
+
+    @Tag("integration") // ten seconds
+    @Test
+    void norIsItWithManyOfThem() throws Exception {
+        followEachOther(MANY_TENANTS);
+    }
+
+    private void followEachOther(int tenants) throws Exception {
         final AtomicBoolean ended = new AtomicBoolean();
         final AtomicLong newest = new AtomicLong(1);
         final AtomicLong reads = new AtomicLong();
@@ -98,7 +110,7 @@ class IndexGroupTest {
                                     }
                                 });
         Tenant last = admit(1);
-        for (int i = 2; i < TENANTS || reads.get() < LEAST_READS; i++) {
+        for (int i = 2; i < tenants || reads.get() < LEAST_READS; i++) {
             final long id = i;
             final Tenant former = last;
             last = awaitSlot(id);

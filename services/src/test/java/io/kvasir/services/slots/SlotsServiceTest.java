@@ -10,6 +10,7 @@ import io.kvasir.services.testing.Http;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -108,6 +109,9 @@ class SlotsServiceTest {
         assertEquals("[]", http.get("/workers").text());
         assertEquals("[]", http.get("/loads").text());
         assertEquals("[]", http.get("/replica_sync/peers").text());
+        final JsonNode sync = http.get("/replica_sync/status").json();
+        assertFalse(sync.get("enabled").asBoolean());
+        assertEquals(0, sync.get("peers").asInt());
     }
 
     @Test
@@ -242,7 +246,7 @@ class SlotsServiceTest {
         }
     }
 
-    @Test
+    @RepeatedTest(20)
     void closingWhileItIsAskedEndsTheQuestions() throws InterruptedException {
         register("7", 0, 1);
         final Thread asking =

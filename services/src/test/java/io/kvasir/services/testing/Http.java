@@ -60,6 +60,19 @@ public final class Http {
                         .POST(HttpRequest.BodyPublishers.ofByteArray(body)));
     }
 
+    /** Asks with PATCH and a JSON body. */
+    public Answer patch(String path, String body) {
+        return send(
+                HttpRequest.newBuilder(URI.create(base + path))
+                        .header("Content-Type", "application/json")
+                        .method("PATCH", HttpRequest.BodyPublishers.ofString(body)));
+    }
+
+    /** Asks with DELETE. */
+    public Answer delete(String path) {
+        return send(HttpRequest.newBuilder(URI.create(base + path)).DELETE());
+    }
+
     /** Sends any request to a path. */
     public Answer send(HttpRequest.Builder request) {
         try {

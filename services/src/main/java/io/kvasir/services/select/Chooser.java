@@ -1,0 +1,198 @@
+package io.kvasir.services.select;
+
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.router.CostModel;
+import io.kvasir.services.http.GroupKey;
+import io.kvasir.services.http.ServiceException;
+import io.kvasir.services.indexer.IndexRegistry;
+import io.kvasir.services.indexer.Match;
+import io.kvasir.services.slots.RankLoad;
+import io.kvasir.services.slots.SlotTracker;
+
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.function.LongPredicate;
+import java.util.random.RandomGenerator;
+
+/**
+ * Chooses the cheapest rank of a group by the router's cost, in blocks: what it would still have to
+ * prefill and what it would have in use. Ranks that cost the same are chosen equally often.
+ * Choosing and reserving is one step for all callers. Any thread.
+ */
+final class Chooser {
+    private static final double OVERLAP_WEIGHT = 1;
+
+    private final IndexRegistry registry;
+    private final SlotTracker tracker;
+    private final WorkerCatalogue workers;
+    private final RandomGenerator random;
+
+    /**
+     * @param random decides among ranks that cost the same
+     */
+    Chooser(
+            IndexRegistry registry,
+            SlotTracker tracker,
+            WorkerCatalogue workers,
+            RandomGenerator random) {
+        this.registry = registry;
+        this.tracker = tracker;
+        this.workers = workers;
+        this.random = random;
+    }
+
+    /**
+     * Leading tokens of a prompt by rank.
+     *
+     * @throws ServiceException 503 if the group has ended
+     */
+    Map<Match.Rank, Integer> overlaps(GroupKey key, Prompt prompt) throws ServiceException {
+        final Map<Match.Rank, Integer> tokens = new HashMap<>();
+        try {
+            for (Match match :
+                    registry.group(key).match(prompt.localHashes, prompt.localHashes.length)) {
+                tokens.put(match.rank(), match.tokens());
+            }
+        } catch (ServiceException e) {
+            throw WorkerCatalogue.none(key); // its last worker has just gone
+        } catch (ClosedException e) {
+            workers.blockSize(key); // likewise: 503
+            throw e;
+        }
+        return tokens;
+    }
+
+    /**
+     * Chooses.
+     *
+     * @param allowed whether a worker may be chosen
+     * @throws ServiceException 503 if no rank can be chosen
+     */
+    synchronized Selection choose(GroupKey key, Prompt prompt, LongPredicate allowed)
+            throws ServiceException {
+        final int blockSize = workers.blockSize(key);
+        final Map<Match.Rank, Integer> overlaps = overlaps(key, prompt);
+        RankLoad best = null;
+        double bestCost = 0;
+        int ties = 0;
+        for (RankLoad load : loads(key, prompt.sequenceHashes, prompt.tokens)) {
+            if (!allowed.test(load.worker())) {
+                continue;
+            }
+            final int cached = overlaps.getOrDefault(rank(load), 0);
+            final double cost =
+                    CostModel.linear(
+                            OVERLAP_WEIGHT,
+                            Math.max(0, load.prefillTokens() - cached) / (double) blockSize,
+                            load.decodeBlocks());
+            if (best == null || cost < bestCost) {
+                best = load;
+                bestCost = cost;
+                ties = 1;
+            } else if (cost == bestCost && random.nextInt(++ties) == 0) {
+                best = load;
+            }
+        }
+        if (best == null) {
+            throw ServiceException.noRoom("no endpoints available to route work");
+        }
+        final WorkerSheet worker = workers.schedulable(key, best.worker());
+        final SortedMap<Long, Integer> byRank = new TreeMap<>();
+        for (long rank = worker.start(); rank < worker.start() + worker.count(); rank++) {
+            byRank.put(rank, overlaps.getOrDefault(new Match.Rank(worker.id(), (int) rank), 0));
+        }
+        final long lastBlock = prompt.tokens % blockSize == 0 ? 0 : 1;
+        return new Selection(
+                key, worker, best.dpRank(), prompt, byRank, best.decodeBlocks() + lastBlock);
+    }
+
+    /**
+     * Loads of all ranks of a group if they got a prompt of which they hold nothing.
+     *
+     * @throws ServiceException 503 if the group has ended
+     */
+    List<RankLoad> loads(GroupKey key, long[] sequenceHashes, int tokens) throws ServiceException {
+        try {
+            return tracker.potentialLoads(key, sequenceHashes, tokens);
+        } catch (ServiceException e) {
+            throw WorkerCatalogue.none(key); // its last worker has just gone
+        }
+    }
+
+    private static Match.Rank rank(RankLoad load) {
+        return new Match.Rank(load.worker(), (int) load.dpRank());
+    }
+
+    /**
+     * Chooses and reserves.
+     *
+     * @param id of the reservation
+     * @throws ServiceException 409 for an id that is in use, 503 if no rank can be chosen, or there
+     *     is no room
+     */
+    synchronized Selection reserve(String id, GroupKey key, Prompt prompt, LongPredicate allowed)
+            throws ServiceException {
+        checkFree(id);
+        final Selection chosen = choose(key, prompt, allowed);
+        tracker.add(
+                key,
+                id,
+                chosen.worker().id(),
+                chosen.dpRank(),
+                prompt.sequenceHashes,
+                chosen.prefillTokens());
+        return chosen;
+    }
+
+    /**
+     * Reserves a rank that is chosen already.
+     *
+     * @param prefillTokens that it has to prefill
+     * @throws ServiceException 404 if it is not there, 409 for an id that is in use, 503 when there
+     *     is no room
+     */
+    synchronized void reserve(
+            String id,
+            GroupKey key,
+            long worker,
+            long dpRank,
+            long[] sequenceHashes,
+            long prefillTokens)
+            throws ServiceException {
+        checkFree(id);
+        tracker.add(key, id, worker, dpRank, sequenceHashes, prefillTokens);
+    }
+
+    private void checkFree(String id) throws ServiceException {
+        if (tracker.groupOrNull(id) != null) {
+            throw new ServiceException(
+                    409, "selection " + id + " is already reserved or being reserved");
+        }
+    }
+
+    /**
+     * Loads of all ranks of a group if they got a prompt.
+     *
+     * @param cached leading tokens of it that each rank holds
+     */
+    List<RankLoad> potentialLoads(GroupKey key, Prompt prompt, Map<Match.Rank, Integer> cached)
+            throws ServiceException {
+        return loads(key, prompt.sequenceHashes, prompt.tokens).stream()
+                .map(
+                        load ->
+                                new RankLoad(
+                                        load.key(),
+                                        load.worker(),
+                                        load.dpRank(),
+                                        Math.max(
+                                                0,
+                                                load.prefillTokens()
+                                                        - cached.getOrDefault(rank(load), 0)),
+                                        load.decodeBlocks(),
+                                        load.requests()))
+                .toList();
+    }
+}
