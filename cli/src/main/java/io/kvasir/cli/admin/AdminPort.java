@@ -1,0 +1,131 @@
+package io.kvasir.cli.admin;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.console.CommandFailure;
+import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.Terminal;
+import io.kvasir.cli.http.BoundedClient;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Set;
+
+/** A gateway's admin port. Any thread. */
+public final class AdminPort implements AutoCloseable {
+    /** Of ten thousand workers, several times. */
+    private static final long MOST_BYTES = 256L << 20;
+
+    private static final int MOST_WORDS = 400;
+    private static final int OK = 200;
+    private static final int UNAUTHORIZED = 401;
+    private static final int FORBIDDEN = 403;
+
+    private final URI url;
+    private final BoundedClient client;
+
+    /**
+     * One to be asked.
+     *
+     * @param url its base
+     * @param tokenOrNull the admin token
+     * @param limit longest time of one exchange
+     */
+    public AdminPort(URI url, String tokenOrNull, Duration limit) {
+        this.url = URI.create(url.toString().replaceAll("/+$", ""));
+        client =
+                new BoundedClient(
+                        this.url,
+                        tokenOrNull == null ? null : "Bearer " + tokenOrNull,
+                        limit,
+                        MOST_BYTES);
+    }
+
+    /** Its base. */
+    public URI url() {
+        return url;
+    }
+
+    /**
+     * A page.
+     *
+     * @param path with its query
+     * @param others statuses beside 200 that are answers
+     * @return the answer, of one of these statuses
+     * @throws CommandFailure if there is none; the message says what to change
+     */
+    HttpResponse<byte[]> page(String path, Integer... others) throws InterruptedException {
+        final HttpResponse<byte[]> answer;
+        try {
+            answer = client.get(path);
+        } catch (IOException e) {
+            throw new CommandFailure(
+                    "cannot reach the admin port: "
+                            + e.getMessage()
+                            + "; --url names it (admin-host and admin-port of the gateway: port +"
+                            + " 1000 where that is not set)",
+                    e);
+        }
+        final int status = answer.statusCode();
+        if (status == OK || Set.of(others).contains(status)) {
+            return answer;
+        }
+        throw new CommandFailure(
+                url + path + " answered " + status + ": " + words(answer) + remedy(status));
+    }
+
+    private static String remedy(int status) {
+        return switch (status) {
+            case UNAUTHORIZED -> "; give it by --token-file or --token";
+            case FORBIDDEN -> "";
+            default -> "; is --url the admin port of a gateway?";
+        };
+    }
+
+    /** What an error says. */
+    static String words(HttpResponse<byte[]> answer) {
+        final String body = new String(answer.body(), StandardCharsets.UTF_8);
+        try {
+            final String message =
+                    Json.MAPPER.readTree(body).path("error").path("message").asText();
+            return Terminal.printable(message.isEmpty() ? body : message, MOST_WORDS);
+        } catch (JsonProcessingException e) {
+            return Terminal.printable(body, MOST_WORDS);
+        }
+    }
+
+    /**
+     * The JSON of a page.
+     *
+     * @throws CommandFailure if it is no JSON object
+     */
+    JsonNode json(String path, HttpResponse<byte[]> answer) {
+        try {
+            final JsonNode read = Json.MAPPER.readTree(answer.body());
+            if (read.isObject()) {
+                return read;
+            }
+        } catch (IOException e) {
+            throw noJson(path, e);
+        }
+        throw noJson(path, null);
+    }
+
+    CommandFailure noJson(String path, IOException causeOrNull) {
+        return new CommandFailure(
+                url
+                        + path
+                        + " answered something else than a JSON object; is --url the admin port of"
+                        + " a gateway?",
+                causeOrNull);
+    }
+
+    @Override
+    public void close() {
+        client.close();
+    }
+}

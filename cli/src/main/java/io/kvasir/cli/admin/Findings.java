@@ -1,0 +1,80 @@
+package io.kvasir.cli.admin;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+
+/** What of a gateway is not as it should be; workers have it in their rows. */
+final class Findings {
+    private static final double NEARLY_FULL = 0.8;
+    private static final double PERCENT = 100;
+
+    private Findings() {}
+
+    /** One line each; empty where all is well. */
+    static List<String> of(GatewayView view) {
+        final List<String> found = new ArrayList<>();
+        if (!view.ready()) {
+            found.add("not ready: " + view.readiness());
+        }
+        if (view.workers().isEmpty()) {
+            found.add("it has no workers");
+        }
+        for (JsonNode model : view.models()) {
+            final String name = GatewayView.prefix(model);
+            final JsonNode plane = model.path("event_plane");
+            if (plane.path("problem").isTextual()) {
+                found.add(name + "event plane: " + plane.path("problem").asText());
+            }
+            if (!plane.path("unknown_workers").isEmpty()) {
+                found.add(
+                        name
+                                + "event plane: events of "
+                                + plane.path("unknown_workers").size()
+                                + " workers that no event-worker= names");
+            }
+        }
+        resources(view.metrics(), found);
+        for (MetricsPage.Series series : view.metrics().series(GatewayView.SNAPSHOTS)) {
+            if (series.label("outcome").equals("failed") && series.value() > 0) {
+                found.add(
+                        String.format(
+                                Locale.ROOT,
+                                "snapshots (%s): %.0f failed; see its log",
+                                series.label("kind"),
+                                series.value()));
+            }
+        }
+        final double failures = view.metrics().sum(GatewayView.FAILURES);
+        if (failures > 0) {
+            found.add(
+                    String.format(
+                            Locale.ROOT,
+                            "%.0f events or bookings could not be applied because of an error",
+                            failures));
+        }
+        return found;
+    }
+
+    private static void resources(MetricsPage metrics, List<String> found) {
+        final Map<String, Double> limits = metrics.sums(GatewayView.LIMIT, "resource");
+        metrics.sums(GatewayView.USED, "resource")
+                .forEach(
+                        (resource, used) -> {
+                            final double limit = limits.getOrDefault(resource, Double.NaN);
+                            if (used >= NEARLY_FULL * limit) {
+                                found.add(
+                                        String.format(
+                                                Locale.ROOT,
+                                                "%s: %.0f of %.0f in use (%.0f %%)",
+                                                resource,
+                                                used,
+                                                limit,
+                                                PERCENT * used / limit));
+                            }
+                        });
+    }
+}

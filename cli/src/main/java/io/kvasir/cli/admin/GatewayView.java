@@ -1,0 +1,159 @@
+package io.kvasir.cli.admin;
+
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.cli.console.Json;
+
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.time.Clock;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * What a gateway says of itself at one moment.
+ *
+ * @param url of its admin port
+ * @param ready whether new requests should be sent to it
+ * @param readiness the same in words
+ * @param page of the workers, without these
+ * @param workers in order of registration
+ * @param metrics those that are used here
+ * @param takenNs when, by {@link System#nanoTime()}
+ * @param upSeconds how long its process runs; NaN where it does not say
+ */
+public record GatewayView(
+        String url,
+        boolean ready,
+        String readiness,
+        JsonNode page,
+        List<WorkerRow> workers,
+        MetricsPage metrics,
+        long takenNs,
+        double upSeconds) {
+    static final String REQUESTS = "kvasir_requests_total";
+    static final String ATTEMPTS = "kvasir_upstream_attempts_total";
+    static final String DECISIONS = "kvasir_routing_duration_seconds_count";
+    static final String CACHED = "kvasir_engine_cached_tokens_total";
+    static final String STATED = "kvasir_stated_prompt_tokens_total";
+    static final String PREDICTIONS = "kvasir_cache_prediction_total";
+    static final String TTFT = "kvasir_time_to_first_token_seconds";
+    static final String OUTPUT = "kvasir_output_tokens_total";
+    static final String IN_FLIGHT = "kvasir_requests_in_flight";
+    static final String BUILD = "kvasir_build_info";
+    static final String FAILURES = "kvasir_failures_total";
+    static final String USED = "kvasir_resource_used";
+    static final String LIMIT = "kvasir_resource_limit";
+    static final String SNAPSHOTS = "kvasir_snapshots_total";
+    static final String SNAPSHOT_AGE = "kvasir_snapshot_age_seconds";
+
+    private static final String START = "process_start_time_seconds";
+    private static final Set<String> WANTED =
+            Set.of(
+                    REQUESTS,
+                    ATTEMPTS,
+                    DECISIONS,
+                    CACHED,
+                    STATED,
+                    PREDICTIONS,
+                    TTFT + "_bucket",
+                    TTFT + "_sum",
+                    TTFT + "_count",
+                    OUTPUT,
+                    IN_FLIGHT,
+                    BUILD,
+                    FAILURES,
+                    USED,
+                    LIMIT,
+                    SNAPSHOTS,
+                    SNAPSHOT_AGE,
+                    START);
+    private static final String WORKERS = "/debug/workers";
+    private static final int NOT_READY = 503;
+    private static final double MS_PER_SECOND = 1_000;
+
+    /** Asks a gateway. */
+    public static GatewayView of(AdminPort port) throws InterruptedException {
+        final HttpResponse<byte[]> ready = port.page("/ready", NOT_READY);
+        final String readiness = port.json("/ready", ready).path("status").asText("?");
+        final byte[] body = port.page(WORKERS).body();
+        final ObjectNode page = Json.object();
+        final List<WorkerRow> workers = new ArrayList<>();
+        try {
+            read(body, page, workers);
+        } catch (IOException e) {
+            throw port.noJson(WORKERS, e);
+        }
+        final MetricsPage metrics = MetricsPage.read(port.page("/metrics").body(), WANTED);
+        return new GatewayView(
+                port.url().toString(),
+                ready.statusCode() != NOT_READY,
+                readiness,
+                page,
+                List.copyOf(workers),
+                metrics,
+                System.nanoTime(),
+                Clock.systemUTC().millis() / MS_PER_SECOND - metrics.sum(START));
+    }
+
+    /** Worker by worker: a tree of ten thousand of them takes ten times as much. */
+    private static void read(byte[] body, ObjectNode page, List<WorkerRow> workers)
+            throws IOException {
+        try (JsonParser parser = Json.MAPPER.createParser(body)) {
+            if (parser.nextToken() != JsonToken.START_OBJECT) {
+                throw new IOException("no object");
+            }
+            while (parser.nextToken() == JsonToken.FIELD_NAME) {
+                final String name = parser.currentName();
+                if (parser.nextToken() == JsonToken.START_ARRAY && name.equals("workers")) {
+                    while (parser.nextToken() != JsonToken.END_ARRAY) {
+                        workers.add(WorkerRow.of(parser.readValueAsTree()));
+                    }
+                } else {
+                    page.set(name, parser.readValueAsTree());
+                }
+            }
+        }
+    }
+
+    /** What its routers say, one for each model. */
+    List<JsonNode> models() {
+        final List<JsonNode> models = new ArrayList<>();
+        page.path("models").forEach(models::add);
+        if (models.isEmpty()) {
+            models.add(page);
+        }
+        return models;
+    }
+
+    /** What lines about a model begin with; empty where the gateway has one, which is not named. */
+    static String prefix(JsonNode model) {
+        return model.path("model").isTextual()
+                ? "model " + model.path("model").asText() + ": "
+                : "";
+    }
+
+    /** Tokens of a block by model. */
+    Map<String, Integer> blockSizes() {
+        final Map<String, Integer> sizes = new HashMap<>();
+        sizes.put("", page.path("block_size").asInt());
+        for (JsonNode model : models()) {
+            sizes.put(model.path("model").asText(), model.path("block_size").asInt());
+        }
+        return sizes;
+    }
+
+    /** Version of its program. */
+    String version() {
+        return metrics.series(BUILD).stream()
+                .map(series -> series.label("version"))
+                .findFirst()
+                .orElse("?");
+    }
+}

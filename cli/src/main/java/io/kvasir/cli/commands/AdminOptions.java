@@ -1,0 +1,71 @@
+package io.kvasir.cli.commands;
+
+import io.kvasir.cli.admin.AdminPort;
+import io.kvasir.gateway.config.BearerTokens;
+
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Option;
+
+import java.net.URI;
+import java.nio.file.Path;
+import java.time.Duration;
+
+/** Which gateway a command asks, and how. */
+final class AdminOptions {
+    private static final String VARIABLE = "KVASIR_ADMIN_TOKEN";
+    private static final int MOST_SECONDS = 3_600;
+
+    @Option(
+            names = "--url",
+            paramLabel = "URL",
+            defaultValue = "http://127.0.0.1:9000",
+            description = "Admin port of the gateway. Default: ${DEFAULT-VALUE}.")
+    private URI url;
+
+    @ArgGroup private Token token;
+
+    @Option(
+            names = "--timeout-s",
+            paramLabel = "S",
+            defaultValue = "10",
+            description = "How long each answer is waited for. Default: ${DEFAULT-VALUE}.")
+    private int seconds;
+
+    /** The admin token; in one way at most. */
+    static final class Token {
+        @Option(
+                names = "--token",
+                paramLabel = "TOKEN",
+                description =
+                        "The gateway's admin token. Other users of the machine may see it: prefer"
+                                + " the file, or the variable "
+                                + VARIABLE
+                                + ".")
+        private String text;
+
+        @Option(
+                names = "--token-file",
+                paramLabel = "FILE",
+                description = "File whose first line is the gateway's admin token.")
+        private Path file;
+    }
+
+    /** The admin port; to be closed. */
+    AdminPort port(CommonOptions common) {
+        if (url.getHost() == null
+                || !("http".equals(url.getScheme()) || "https".equals(url.getScheme()))) {
+            throw common.wrong("--url " + url + " must be http://host:port or https://host:port");
+        }
+        if (seconds < 1 || seconds > MOST_SECONDS) {
+            throw common.wrong("--timeout-s " + seconds + " is not within 1.." + MOST_SECONDS);
+        }
+        return new AdminPort(url, tokenOrNull(), Duration.ofSeconds(seconds));
+    }
+
+    private String tokenOrNull() {
+        if (token == null) {
+            return System.getenv(VARIABLE);
+        }
+        return token.text != null ? token.text : BearerTokens.lines(token.file).getFirst();
+    }
+}

@@ -1,0 +1,358 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.RawServer;
+import io.kvasir.cli.console.Json;
+import io.kvasir.pipeline.publish.EngineEventPublisher;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.ZoneOffset;
+import java.time.format.DateTimeFormatter;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+
+class DoctorCommandTest {
+    private static final String LONG = "--timeout-s=60";
+    private static final String SHORT = "--timeout-s=2";
+    private static final int BLOCK = 16;
+
+    private static SimEngine engine(SimConfig.Builder config) {
+        return SimEngine.start(config.speedUp(100).build());
+    }
+
+    private static String spec(SimEngine engine) {
+        return engine.url()
+                + ",name=e,events="
+                + engine.eventsEndpoint(0)
+                + ",replay="
+                + engine.replayEndpoint(0);
+    }
+
+    private static CommandRun doctor(String... words) {
+        final List<String> all = new ArrayList<>(List.of("doctor"));
+        all.addAll(List.of(words));
+        return CommandRun.of(all.toArray(String[]::new));
+    }
+
+    /** Outcomes of the first engine, by check. */
+    private static Map<String, JsonNode> checks(CommandRun run) {
+        final Map<String, JsonNode> checks = new TreeMap<>();
+        for (JsonNode check : Json.parse(run.out()).path("engines").path(0).path("checks")) {
+            checks.put(check.path("check").asText(), check);
+        }
+        return checks;
+    }
+
+    private static void assertResult(String result, String check, Map<String, JsonNode> checks) {
+        assertEquals(
+                result,
+                checks.getOrDefault(check, Json.object()).path("result").asText(),
+                check + " in " + checks);
+    }
+
+    private static void assertFailed(
+            String check, String seen, String remedy, Map<String, JsonNode> checks) {
+        assertResult("FAIL", check, checks);
+        assertTrue(checks.get(check).path("seen").asText().contains(seen), checks.toString());
+        assertTrue(checks.get(check).path("remedy").asText().contains(remedy), checks.toString());
+    }
+
+    @Test
+    void anEngineAsItShouldBePassesEverything() {
+        try (SimEngine engine = engine(SimConfig.builder().blockSize(BLOCK))) {
+            final CommandRun run =
+                    doctor(spec(engine), "--model=kvasir-sim", "--tokenizer=sim", LONG);
+            assertEquals(0, run.exitCode(), run.out() + run.err());
+            final String out = run.out();
+            assertTrue(out.startsWith("e " + engine.url() + "\nPASS  reachable: "), out);
+            for (String name :
+                    List.of(
+                            "model",
+                            "token ids",
+                            "chat template",
+                            "probe prompt",
+                            "events arrive",
+                            "events are numbered",
+                            "block size",
+                            "hash chain",
+                            "replay",
+                            "cached tokens")) {
+                assertTrue(out.contains("\nPASS  " + name + ": "), name + " in " + out);
+            }
+            assertTrue(out.contains("\nPASS  cached tokens: 64 of 65; expected: 64 of 65\n"), out);
+            assertTrue(out.contains("\n0 failed, "), out);
+            assertFalse(out.contains("\u001b"), out);
+        }
+    }
+
+    @Test
+    void ranksAreTestedOneByOneAndWorkersOfAConfigurationByItsSettings(@TempDir Path folder)
+            throws Exception {
+        try (SimEngine ranks =
+                        engine(SimConfig.builder().model("m").blockSize(32).dataParallelSize(2));
+                SimEngine other = engine(SimConfig.builder().model("n").eventsPort(-1))) {
+            final Path config =
+                    Files.writeString(
+                            folder.resolve("gateway.yaml"),
+                            "model: m\ntokenizer: sim\nblock-size: 32\nmodels:\n  - name: n\n"
+                                    + "    block-size: 16\nworkers:\n  - url: "
+                                    + ranks.url()
+                                    + "\n    name: two\n    dp: 2\n    events: "
+                                    + ranks.eventsEndpoint(0)
+                                    + "\n    replay: "
+                                    + ranks.replayEndpoint(0)
+                                    + "\n  - url: "
+                                    + other.url()
+                                    + "\n    name: load\n    model: n\n");
+            final boolean portsFollow =
+                    port(ranks.eventsEndpoint(1)) == port(ranks.eventsEndpoint(0)) + 1;
+            final JsonNode engines =
+                    Json.parse(doctor(config.toString(), "--json", SHORT).out()).path("engines");
+            assertEquals(3, engines.size(), engines.toString());
+            assertEquals("two/0", engines.path(0).path("engine").asText());
+            assertEquals("two/1", engines.path(1).path("engine").asText());
+            assertEquals("load", engines.path(2).path("engine").asText());
+            assertTrue(portsFollow || engines.path(1).toString().contains("FAIL"));
+            final String load = engines.path(2).toString();
+            assertTrue(load.contains("\"check\":\"events arrive\",\"result\":\"SKIP\""), load);
+            assertTrue(load.contains("no events= is named"), load);
+            assertTrue(load.contains("\"check\":\"cached tokens\",\"result\":\"PASS\""), load);
+        }
+    }
+
+    private static int port(String endpoint) {
+        return Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
+    }
+
+    @Test
+    void withoutEventsTheEventsAndAllThatNeedsThemIsNamed() throws Exception {
+        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
+                ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
+            final String events = "tcp://127.0.0.1:" + silent.getLocalPort();
+            final CommandRun run =
+                    doctor(engine.url() + ",events=" + events, "--tokenizer=sim", "--json", SHORT);
+            assertEquals(1, run.exitCode(), run.err());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("events arrive", "none", "enable_kv_cache_events", checks);
+            assertResult("SKIP", "events are numbered", checks);
+            assertResult("SKIP", "hash chain", checks);
+            assertResult("SKIP", "replay", checks);
+            assertResult("PASS", "model", checks);
+        }
+    }
+
+    @Test
+    void anotherBlockSizeIsNamedWithTheRightOne() {
+        try (SimEngine engine = engine(SimConfig.builder().blockSize(BLOCK))) {
+            final CommandRun run = doctor(spec(engine), "--block-size=32", "--json", LONG);
+            assertEquals(1, run.exitCode(), run.err());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("block size", "16 by its events", "set block-size to 16", checks);
+            assertResult("SKIP", "hash chain", checks);
+            assertResult("PASS", "cached tokens", checks);
+            assertResult("SKIP", "token ids", checks);
+        }
+    }
+
+    /** Its events have the prompt's tokens, with an adapter that seeds their hashes. */
+    @Test
+    void hashesOfAnotherSeedAreFound() throws Exception {
+        final AtomicLong names = new AtomicLong();
+        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
+                EngineEventPublisher events =
+                        new EngineEventPublisher(
+                                "tcp://127.0.0.1:0", "tcp://127.0.0.1:0", "", 0, BLOCK);
+                RawServer server =
+                        new RawServer(
+                                (line, body) -> {
+                                    if (line.endsWith("/v1/completions")) {
+                                        publish(body, names, events);
+                                    }
+                                    return RawServer.forwarded(engine.url(), "", line, body);
+                                })) {
+            final CommandRun run =
+                    doctor(
+                            server.url()
+                                    + ",events="
+                                    + events.endpoint()
+                                    + ",replay="
+                                    + events.replayEndpoint(),
+                            "--json",
+                            "--timeout-s=10");
+            assertEquals(1, run.exitCode(), run.err());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("hash chain", "0 blocks; stored ", "kvasir hash", checks);
+            assertResult("PASS", "events arrive", checks);
+            assertResult("PASS", "block size", checks);
+            assertResult("PASS", "replay", checks);
+        }
+    }
+
+    private static void publish(byte[] body, AtomicLong names, EngineEventPublisher events)
+            throws Exception {
+        final int[] tokens =
+                Json.MAPPER.convertValue(Json.MAPPER.readTree(body).path("prompt"), int[].class);
+        final int blocks = tokens.length / BLOCK;
+        final long[] hashes = new long[blocks];
+        Arrays.setAll(hashes, _ -> names.incrementAndGet());
+        events.publishStored(Arrays.copyOf(tokens, blocks * BLOCK), hashes, null, "adapter");
+    }
+
+    @Test
+    void anotherChatTemplateIsFoundAlthoughTheTokenizerIsTheSame(@TempDir Path folder)
+            throws Exception {
+        for (String name : List.of("tokenizer.json", "tokenizer_config.json")) {
+            Files.writeString(
+                    folder.resolve(name),
+                    Files.readString(SimModel.files().resolve(name))
+                            .replace("assistant\\n", "assistant \\n")
+                            .replace("assistant\\\\n", "assistant \\\\n"));
+        }
+        try (SimEngine engine = engine(SimConfig.builder())) {
+            final CommandRun run = doctor(spec(engine), "--tokenizer=" + folder, "--json", LONG);
+            assertEquals(1, run.exitCode(), run.out());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("chat template", "from token ", "chat_template.jinja", checks);
+            assertResult("PASS", "token ids", checks);
+            assertResult("PASS", "hash chain", checks);
+        }
+    }
+
+    @Test
+    void aReplaySocketThatIsDeadIsFound() throws Exception {
+        try (SimEngine engine = engine(SimConfig.builder());
+                ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
+            final CommandRun run =
+                    doctor(
+                            engine.url()
+                                    + ",events="
+                                    + engine.eventsEndpoint(0)
+                                    + ",replay=tcp://127.0.0.1:"
+                                    + silent.getLocalPort(),
+                            "--json",
+                            SHORT);
+            assertEquals(1, run.exitCode(), run.err());
+            assertFailed("replay", "", "replay_endpoint", checks(run));
+        }
+    }
+
+    @Test
+    void aClockThatIsAnHourOffIsFound() throws Exception {
+        final String date =
+                DateTimeFormatter.RFC_1123_DATE_TIME.format(
+                        Instant.now().plusSeconds(3600).atOffset(ZoneOffset.UTC));
+        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
+                RawServer server =
+                        new RawServer(
+                                (line, body) ->
+                                        RawServer.forwarded(
+                                                engine.url(),
+                                                "date: " + date + "\r\n",
+                                                line,
+                                                body))) {
+            final CommandRun run = doctor(server.url(), "--json", LONG);
+            assertEquals(1, run.exitCode(), run.err());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("clock", " s ahead of this machine", "NTP", checks);
+            assertResult("PASS", "reachable", checks);
+            assertResult("PASS", "probe prompt", checks);
+        }
+    }
+
+    @Test
+    void aServerThatHangsOrIsNotThereIsGivenUpAfterTheLimit() throws Exception {
+        try (RawServer hangs = new RawServer((_, _) -> null);
+                RawServer drips =
+                        new RawServer(
+                                (line, _) ->
+                                        line.endsWith("/health")
+                                                ? RawServer.answer(200, "", new byte[0])
+                                                : "HTTP/1.1 200 x\r\ncontent-length: 9\r\n\r\n1"
+                                                        .getBytes(StandardCharsets.ISO_8859_1))) {
+            final CommandRun run = doctor(hangs.url(), "--json", "--timeout-s=1");
+            assertEquals(1, run.exitCode(), run.err());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("reachable", "has not answered in 1000 ms", "without /v1", checks);
+            assertEquals(1, checks.size(), checks.toString());
+            final Map<String, JsonNode> dripped =
+                    checks(doctor(drips.url(), "--json", "--timeout-s=1"));
+            assertResult("FAIL", "model", dripped);
+            assertResult("FAIL", "probe prompt", dripped);
+            assertResult("SKIP", "cached tokens", dripped);
+            final CommandRun none = doctor("http://127.0.0.1:1");
+            assertEquals(1, none.exitCode());
+            assertTrue(none.out().contains("FAIL  reachable: "), none.out());
+        }
+    }
+
+    @Test
+    void hostileBodiesAreFailuresInOneLineEach() throws Exception {
+        for (String hostile :
+                List.of(
+                        "",
+                        "{\"data\":7,\"tokens\":[1e99,-1],\"usage\":[]}",
+                        "{\"tokens\":\"\u001b[2J\u202e\",\"data\":[[],{\"id\":{}}]}",
+                        "[".repeat(100_000),
+                        "{\"tokens\":[" + "1,".repeat(100_000) + "1]}",
+                        "\u0000\u001b]0;title\u0007",
+                        """
+                        vllm:cache_config_info{block_size="99999999999"} 1
+                        vllm:cache_config_info{block_size="0"} 1
+                        sglang:page_size -5
+                        """)) {
+            try (RawServer server =
+                    new RawServer(
+                            (_, _) ->
+                                    RawServer.answer(
+                                            200, "", hostile.getBytes(StandardCharsets.UTF_8)))) {
+                final CommandRun run = doctor(server.url(), "--tokenizer=sim", SHORT);
+                assertEquals(1, run.exitCode(), hostile + run.err());
+                assertEquals("", run.err());
+                assertTrue(run.out().contains("FAIL  model: "), run.out());
+                assertTrue(run.out().contains("FAIL  token ids: "), run.out());
+                assertFalse(run.out().matches("(?s).*[\u0000-\u0008\u001b\u202e].*"), run.out());
+                assertTrue(run.out().lines().allMatch(l -> l.length() < 1_000), run.out());
+            }
+        }
+    }
+
+    @Test
+    void wrongCommandLinesAndFilesAreOneLine(@TempDir Path folder) throws Exception {
+        assertEquals(2, doctor().exitCode());
+        assertEquals(2, doctor("http://h:1/v1").exitCode());
+        assertEquals(2, doctor("http://h:1", "--timeout-s=0").exitCode());
+        assertEquals(2, doctor("http://h:1", "--block-size=-1").exitCode());
+        final CommandRun missing = doctor(folder.resolve("no.yaml").toString());
+        assertEquals(3, missing.exitCode());
+        assertTrue(missing.err().contains("no such file"), missing.err());
+        final Path empty = Files.writeString(folder.resolve("gateway.yaml"), "model: m\n");
+        assertEquals(2, doctor(empty.toString(), "--model=m").exitCode());
+        final CommandRun none = doctor(empty.toString());
+        assertEquals(3, none.exitCode());
+        assertTrue(none.err().contains("names no workers"), none.err());
+        final CommandRun tokenizer = doctor("http://127.0.0.1:1", "--tokenizer=" + folder);
+        assertEquals(3, tokenizer.exitCode());
+        assertTrue(tokenizer.err().contains("cannot load the tokenizer"), tokenizer.err());
+    }
+}

@@ -1,0 +1,232 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.StubServer;
+import io.kvasir.cli.console.Json;
+import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.SimEngine;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Predicate;
+
+class StatusCommandTest {
+    private static final String METRICS =
+            """
+            # HELP kvasir_build_info x
+            kvasir_build_info{version="9.9"} 1
+            process_start_time_seconds 1.0
+            kvasir_requests_total{model="m",mode="kv",route="chat",status="200"} 40
+            kvasir_requests_total{model="m",mode="kv",route="chat",status="429"} 10
+            kvasir_requests_total{model="m",mode="",route="health",status="200"} 1000
+            kvasir_upstream_attempts_total{outcome="ok",worker="w\\"1"} 40
+            kvasir_snapshots_total{kind="own",outcome="taken"} 3
+            kvasir_snapshots_total{kind="own",outcome="failed"} 1
+            kvasir_snapshot_age_seconds{kind="own"} 90
+            kvasir_resource_used{resource="index-bytes"} 90
+            kvasir_resource_limit{resource="index-bytes"} 100
+            kvasir_resource_used{resource="event-ring"} 1
+            kvasir_resource_limit{resource="event-ring"} 100
+            no metric at all
+            kvasir_failures_total{ NaN
+            """;
+
+    private static String worker(String name, String more) {
+        return "{\"worker\":\""
+                + name
+                + "\",\"dp_rank\":0,\"available\":true,\"health\":\"up\",\"pool\":\"main\","
+                + more
+                + "\"index_state\":\"exact\",\"events\":{\"age_ms\":5}}";
+    }
+
+    private static StubServer stub(String... workers) throws IOException {
+        return new StubServer()
+                .page("/ready", 200, "{\"status\":\"ready\"}")
+                .page("/metrics", 200, METRICS)
+                .page(
+                        "/debug/workers",
+                        200,
+                        "{\"model\":\"m\",\"mode\":\"kv\",\"block_size\":16,\"workers\":["
+                                + String.join(",", workers)
+                                + "],\"replicas\":{\"heard_of\":2,\"bookings\":7},\"event_plane\":"
+                                + "{\"problem\":\"no nats\",\"unknown_workers\":[{}]}}");
+    }
+
+    private static CommandRun run(String command, String url, String... more) {
+        final List<String> words = new ArrayList<>(List.of(command, "--url=" + url));
+        words.addAll(List.of(more));
+        return CommandRun.of(words.toArray(String[]::new));
+    }
+
+    @Test
+    @SuppressWarnings("try") // engines end before the test does
+    void aWorkerThatDiesIsFirstAndTheGatewayIsNotReadyWithoutAny() throws Exception {
+        try (SimEngine dying = SimEngine.start(SimConfig.builder().build());
+                SimEngine living = SimEngine.start(SimConfig.builder().build());
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                GatewayConfig.builder()
+                                        .set(GatewaySettings.MODEL, SimModel.NAME)
+                                        .set(GatewaySettings.PORT, 0)
+                                        .set(GatewaySettings.ADMIN_PORT, 0L)
+                                        .set(GatewaySettings.ADMIN_TOKEN, new Secret("t"))
+                                        .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMillis(50))
+                                        .worker(WorkerConfig.parse(dying.url() + ",name=zz"))
+                                        .worker(
+                                                WorkerConfig.parse(
+                                                        living.url()
+                                                                + ",name=aa,events="
+                                                                + living.eventsEndpoint(0)
+                                                                + ",replay="
+                                                                + living.replayEndpoint(0)))
+                                        .build())) {
+            final String url = gateway.adminUrl();
+            assertEquals(3, run("status", url).exitCode());
+            final String well =
+                    until("status", url, out -> out.contains("2 workers, all as they should be"));
+            assertTrue(well.startsWith("kvasir "), well);
+            assertTrue(well.contains(" at " + url + ": ready, up "), well);
+            assertTrue(well.contains("\nmode kv, blocks of 16 tokens"), well);
+            assertTrue(well.contains("\naa/0 "), well);
+            assertTrue(well.contains("  none "), well);
+            assertTrue(well.contains("  exact "), well);
+            assertFalse(well.contains("\u001b"), well);
+            dying.close();
+            final String ill = until("status", url, out -> out.contains("1 not as they should be"));
+            assertTrue(ill.indexOf("\nzz/0") < ill.indexOf("\naa/0"), ill);
+            assertTrue(ill.contains("down: "), ill);
+            living.close();
+            until("status", url, out -> out.contains("! not ready: no worker can be used"));
+            final CommandRun none = run("status", url, "--token=t", "--json");
+            assertEquals(1, none.exitCode());
+            assertFalse(Json.parse(none.out()).path("ready").asBoolean());
+        }
+    }
+
+    private static String until(String command, String url, Predicate<String> shown)
+            throws InterruptedException {
+        while (true) {
+            final CommandRun run = run(command, url, "--token=t");
+            if (shown.test(run.out())) {
+                return run.out();
+            }
+            Thread.sleep(20);
+        }
+    }
+
+    @Test
+    void everythingThatIsNotAsItShouldBeIsSaid() throws Exception {
+        try (StubServer stub =
+                stub(
+                        worker("a", "\"active_requests\":9,"),
+                        worker("b", "\"engine_block_size\":32,"),
+                        worker("c", "\"tokenizer\":\"differs\","),
+                        worker("d", "\"draining\":true,"),
+                        "{\"worker\":\"e\\u001b\",\"health\":\"ejected\",\"last_error\":\"3 x"
+                                + " 500\"}",
+                        "{\"worker\":\"f\",\"available\":true,\"health\":\"up\",\"events\":{\"problem\":\"no"
+                            + " publisher\"},\"index_state\":\"stale\"}",
+                        "7")) {
+            final String out = run("status", stub.url()).out();
+            assertTrue(out.startsWith("kvasir 9.9 at " + stub.url() + ": ready, up "), out);
+            assertTrue(out.contains("\n! model m: event plane: no nats\n"), out);
+            assertTrue(out.contains("events of 1 workers that no event-worker= names"), out);
+            assertTrue(out.contains("\n! index-bytes: 90 of 100 in use (90 %)\n"), out);
+            assertFalse(out.contains("event-ring"), out);
+            assertTrue(out.contains("\n! snapshots (own): 1 failed; see its log\n"), out);
+            assertTrue(
+                    out.contains("snapshots (own): 3 taken, 1 failed, the newest 1 min old"), out);
+            assertTrue(out.contains("replicas: 2 others heard of, 7 requests of theirs"), out);
+            assertTrue(out.contains("7 workers, 5 not as they should be"), out);
+            assertTrue(out.contains("blocks of 32 tokens: set block-size to 32"), out);
+            assertTrue(out.contains("computes other tokens: is tokenizer the model's own?"), out);
+            assertTrue(out.contains("ejected: 3 x 500"), out);
+            assertTrue(out.contains("e?/0"), out);
+            assertTrue(out.contains("events: no publisher"), out);
+            assertTrue(out.indexOf("\na/0") > out.indexOf("\nf/0"), out);
+            assertTrue(out.indexOf("\nd/0") > out.indexOf("\na/0"), out);
+        }
+    }
+
+    @Test
+    void topHasAveragesFirstAndThenRates() throws Exception {
+        try (StubServer stub = stub(worker("w\\\"1", ""))) {
+            final CommandRun run = run("top", stub.url(), "--watch=0.01", "--count=3");
+            assertEquals(0, run.exitCode(), run.err());
+            final String out = run.out();
+            assertEquals(3, out.split("kvasir 9.9 at", -1).length - 1, out);
+            assertEquals(1, out.split("since its start: ", -1).length - 1, out);
+            assertTrue(out.contains(": 0.0 requests/s (0.0 refused or failed), 0.0 dec"), out);
+            final JsonNode once =
+                    Json.parse(run("top", stub.url(), "--once", "--json").out()).path("rates");
+            assertTrue(once.path("since_start").asBoolean());
+            final double perRequest = once.path("seconds").asDouble() / 50;
+            assertEquals(1 / perRequest, once.path("requests_per_s").asDouble(), 1e-9);
+            assertEquals(0.2 / perRequest, once.path("refused_per_s").asDouble(), 1e-9);
+            assertTrue(once.path("hit_rate").isNull());
+        }
+    }
+
+    @Test
+    void tenThousandWorkersAreSortedCutAndCounted() throws Exception {
+        final String[] many = new String[10_000];
+        for (int i = 0; i < many.length; i++) {
+            many[i] = worker("w" + i, "\"active_requests\":" + i + ",");
+        }
+        many[77] = "{\"worker\":\"bad\",\"health\":\"down\"}";
+        try (StubServer stub = stub(many)) {
+            for (String command : List.of("status", "top")) {
+                final String out =
+                        command.equals("top")
+                                ? run(command, stub.url(), "--once", "--rows=3").out()
+                                : run(command, stub.url(), "--rows=3").out();
+                assertTrue(
+                        out.contains("10000 workers, 1 not as they should be; 9997 left out"), out);
+                assertTrue(out.indexOf("\nbad/0") < out.indexOf("\nw9999/0"), out);
+                assertTrue(out.contains("\nw9998/0"), out);
+                assertFalse(out.contains("w9997/0"), out);
+                assertTrue(out.lines().count() < 25, out);
+            }
+        }
+    }
+
+    @Test
+    void hostilePagesAreOneLine() throws Exception {
+        try (StubServer stub = stub()) {
+            assertTrue(run("status", stub.url()).out().contains("! it has no workers\n"));
+            for (String hostile :
+                    List.of("", "[]", "{", "{\"workers\":[", "{\"workers\":[{]}", "<html>")) {
+                stub.page("/debug/workers", 200, hostile);
+                final CommandRun run = run("status", stub.url());
+                assertEquals(3, run.exitCode(), hostile + run.out());
+                assertEquals(1, run.err().lines().count(), run.err());
+            }
+            stub.page("/debug/workers", 200, "{\"workers\":7,\"models\":3,\"block_size\":\"x\"}");
+            stub.page("/metrics", 200, "kvasir_requests_total{a=\nkvasir_build_info{version=\"x");
+            stub.page("/ready", 503, "{\"status\":\"loading\"}");
+            final CommandRun run = run("top", stub.url(), "--once");
+            assertEquals(1, run.exitCode(), run.err());
+            assertTrue(run.out().startsWith("kvasir ? at "), run.out());
+        }
+        for (String wrong : List.of("--rows=0", "--count=2", "--watch=-1", "--url=x")) {
+            assertEquals(2, run("status", "http://127.0.0.1:1", wrong).exitCode(), wrong);
+        }
+        assertEquals(3, run("top", "http://127.0.0.1:1").exitCode());
+    }
+}

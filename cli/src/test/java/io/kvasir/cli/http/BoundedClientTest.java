@@ -1,0 +1,45 @@
+package io.kvasir.cli.http;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.cli.StubServer;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.Map;
+
+class BoundedClientTest {
+    private static final Duration LIMIT = Duration.ofMinutes(1);
+
+    @Test
+    void anAnswerThatIsTooLongIsRefusedWithTheLimit() throws Exception {
+        try (StubServer stub = new StubServer();
+                BoundedClient client = new BoundedClient(URI.create(stub.url()), null, LIMIT, 10)) {
+            stub.page("/fits", 200, "0123456789").page("/long", 200, "0123456789x");
+            assertArrayEquals(
+                    "0123456789".getBytes(StandardCharsets.UTF_8), client.get("/fits").body());
+            final IOException refused = assertThrows(IOException.class, () -> client.get("/long"));
+            assertTrue(
+                    refused.getMessage().endsWith("(an answer may have 10 bytes)"),
+                    refused.getMessage());
+        }
+    }
+
+    @Test
+    void authorizationIsSentAndRedirectsAreNotFollowed() throws Exception {
+        try (StubServer stub = new StubServer();
+                BoundedClient client =
+                        new BoundedClient(URI.create(stub.url()), "Bearer t", LIMIT, 100)) {
+            stub.page("/moved", 307, "elsewhere");
+            assertEquals(307, client.post("/moved", new byte[1], Map.of()).statusCode());
+            assertEquals("Bearer t", stub.authorization("/moved"));
+        }
+    }
+}
