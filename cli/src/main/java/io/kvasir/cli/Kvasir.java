@@ -3,15 +3,23 @@ package io.kvasir.cli;
 import io.kvasir.cli.commands.BenchCommand;
 import io.kvasir.cli.commands.CommonOptions;
 import io.kvasir.cli.commands.DemoCommand;
+import io.kvasir.cli.commands.DoctorCommand;
+import io.kvasir.cli.commands.ExplainCommand;
 import io.kvasir.cli.commands.HashCommand;
 import io.kvasir.cli.commands.IndexerCommand;
 import io.kvasir.cli.commands.NixlCommand;
+import io.kvasir.cli.commands.RegisterCommand;
 import io.kvasir.cli.commands.RelayCommand;
 import io.kvasir.cli.commands.ReplayCommand;
+import io.kvasir.cli.commands.SelectCommand;
 import io.kvasir.cli.commands.ServeCommand;
+import io.kvasir.cli.commands.SharedCommand;
 import io.kvasir.cli.commands.SimCommand;
+import io.kvasir.cli.commands.SimulateCommand;
 import io.kvasir.cli.commands.SlotsCommand;
 import io.kvasir.cli.commands.StatCommand;
+import io.kvasir.cli.commands.StatusCommand;
+import io.kvasir.cli.commands.TopCommand;
 import io.kvasir.cli.commands.TrainCommand;
 import io.kvasir.cli.commands.TruthCommand;
 import io.kvasir.cli.commands.VersionProvider;
@@ -45,13 +53,21 @@ import java.nio.file.NoSuchFileException;
             ServeCommand.class,
             DemoCommand.class,
             ReplayCommand.class,
+            SimulateCommand.class,
             SimCommand.class,
             IndexerCommand.class,
             SlotsCommand.class,
+            DoctorCommand.class,
+            ExplainCommand.class,
+            StatusCommand.class,
+            TopCommand.class,
+            SelectCommand.class,
             StatCommand.class,
+            SharedCommand.class,
             HashCommand.class,
             TruthCommand.class,
             RelayCommand.class,
+            RegisterCommand.class,
             BenchCommand.class,
             NixlCommand.class,
             TrainCommand.class

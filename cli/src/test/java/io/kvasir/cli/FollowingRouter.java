@@ -3,6 +3,7 @@ package io.kvasir.cli;
 import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouterConfig;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.WorkerSpec;
 
@@ -15,15 +16,20 @@ final class FollowingRouter {
 
     private FollowingRouter() {}
 
+    /** Interval for an index in a mapped file instead of snapshots. */
+    static final int MAPPED = -1;
+
     /** A router with a folder of state, and a worker for each pair of endpoints. */
     static KvRouter start(Path state, int intervalMs, String... endpoints) {
-        final KvRouter router =
-                KvRouter.builder()
-                        .blockSize(16)
-                        .maxBlocks(50_000, 100_000)
-                        .set(RouterSettings.STATE_DIR, state)
-                        .set(RouterSettings.SNAPSHOT_INTERVAL, Duration.ofMillis(intervalMs))
-                        .build();
+        final RouterConfig.Builder builder =
+                KvRouter.builder().blockSize(16).maxBlocks(50_000, 100_000);
+        if (intervalMs == MAPPED) {
+            builder.set(RouterSettings.STATE_MAPPED_DIR, state);
+        } else {
+            builder.set(RouterSettings.STATE_DIR, state)
+                    .set(RouterSettings.SNAPSHOT_INTERVAL, Duration.ofMillis(intervalMs));
+        }
+        final KvRouter router = builder.build();
         for (int i = 0; i < endpoints.length; i += 2) {
             router.addWorker(
                     new WorkerSpec(
@@ -38,7 +44,10 @@ final class FollowingRouter {
         return router;
     }
 
-    /** Folder, interval in ms, then endpoints; says when it is ready and goes on for ever. */
+    /**
+     * Folder, interval in ms or {@link #MAPPED}, then endpoints; says when it is ready and goes on
+     * for ever.
+     */
     public static void main(String[] args) throws InterruptedException {
         final String[] endpoints = new String[args.length - 2];
         System.arraycopy(args, 2, endpoints, 0, endpoints.length);

@@ -25,9 +25,15 @@ public final class KvasirProcess implements AutoCloseable {
     private final List<String> seen = new ArrayList<>();
 
     public KvasirProcess(String... args) throws IOException {
+        this(List.of(), args);
+    }
+
+    /** With further flags of the JVM. */
+    KvasirProcess(List<String> flags, String... args) throws IOException {
         final List<String> command = new ArrayList<>(hearingHangUps());
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
+        command.addAll(flags);
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         command.add(Kvasir.class.getName());
         command.addAll(List.of(args));

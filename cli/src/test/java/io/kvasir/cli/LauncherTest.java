@@ -93,6 +93,36 @@ class LauncherTest {
     }
 
     @Test
+    void onlyWhatSharesMemoryGetsItsFlagsAndDoesWithoutTheCache() throws Exception {
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25.0.3").toString());
+        environment.put("KVASIR_DRY_RUN", "1");
+        final String[] flags =
+                Files.readString(ROOT.resolve("pom.xml"))
+                        .split("<chronicle.flags>|</chronicle.flags>", -1)[1]
+                        .split(" ", -1);
+        for (String[] sharing :
+                new String[][] {
+                    {"serve", "--shared-memory-dir", "/m"},
+                    {"serve", "--model", "m", "--shared-memory-dir=/m"},
+                    {"shared", "/m"}
+                }) {
+            final List<String> out = kvasir(ROOT.resolve("kvasir"), sharing).out();
+            assertTrue(out.containsAll(List.of(flags)), out.toString());
+            assertTrue(out.stream().noneMatch(o -> o.startsWith("-XX:AOTCache")), out.toString());
+        }
+        for (String[] other :
+                new String[][] {
+                    {"serve", "--model", "m"}, {"sim"}, {"hash", "--shared-memory-dir", "/m"}
+                }) {
+            final List<String> out = kvasir(ROOT.resolve("kvasir"), other).out();
+            assertTrue(out.stream().noneMatch(o -> o.startsWith("--add-")), out.toString());
+        }
+        environment.put("KVASIR_SHARED_MEMORY_DIR", "/m");
+        final List<String> out = kvasir(ROOT.resolve("kvasir"), "serve").out();
+        assertTrue(out.containsAll(List.of(flags)), out.toString());
+    }
+
+    @Test
     void anOldJavaHomeIsPassedOverForTheJavaOnThePath() throws Exception {
         final Path jdk = fakeJdk("jdk-25", "25");
         environment.put("JAVA_HOME", fakeJdk("jdk-17", "17.0.15").toString());

@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /**
- * README.md and docs/transfers.md show only code that the build compiles and runs, and files that
- * exist.
+ * README.md, docs/embedding.md and docs/transfers.md show only code that the build compiles and
+ * runs, and files that exist.
  */
 class ReadmeTest {
     private static final Path ROOT = Path.of(System.getProperty("kvasir.root"));
@@ -26,6 +26,13 @@ class ReadmeTest {
         assertEquals(
                 examples("router/src/test/java/io/kvasir/router/EmbeddingExampleTest.java"),
                 shown("README.md"));
+    }
+
+    @Test
+    void theExamplesOfEmbeddingAreThoseThatTheBuildRuns() throws IOException {
+        assertEquals(
+                examples("router/src/test/java/io/kvasir/router/RoutingExamplesTest.java"),
+                shown("docs/embedding.md"));
     }
 
     @Test

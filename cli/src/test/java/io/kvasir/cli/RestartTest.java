@@ -17,6 +17,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.URI;
@@ -48,6 +50,7 @@ class RestartTest {
     private final List<int[]> prompts = new ArrayList<>();
     private final Random random = new Random(Seeds.next("RestartTest"));
     private KvRouter router;
+    private int intervalMs = NEVER_MS;
 
     private static SimEngine engine() {
         return SimEngine.start(
@@ -78,7 +81,7 @@ class RestartTest {
     }
 
     private void start(boolean replay) {
-        router = FollowingRouter.start(temp.resolve("state"), NEVER_MS, endpoints(replay));
+        router = FollowingRouter.start(temp.resolve("state"), intervalMs, endpoints(replay));
     }
 
     private void stop() {
@@ -167,8 +170,10 @@ class RestartTest {
         return router.workers().stream().mapToLong(w -> w.sourceStatus().messages()).sum();
     }
 
-    @Test
-    void aRestartedRouterPredictsTheSameWithoutAFullReplay() throws Exception {
+    @ParameterizedTest
+    @ValueSource(ints = {NEVER_MS, FollowingRouter.MAPPED})
+    void aRestartedRouterPredictsTheSameWithoutAFullReplay(int kept) throws Exception {
+        intervalMs = kept;
         start(true);
         serve(60);
         awaitExact();
@@ -209,8 +214,10 @@ class RestartTest {
         }
     }
 
-    @Test
-    void anotherLifeOfTheEngineIsLoadedAfresh() throws Exception {
+    @ParameterizedTest
+    @ValueSource(ints = {NEVER_MS, FollowingRouter.MAPPED})
+    void anotherLifeOfTheEngineIsLoadedAfresh(int kept) throws Exception {
+        intervalMs = kept;
         start(true);
         serve(40);
         awaitExact();
@@ -288,6 +295,19 @@ class RestartTest {
     @Tag("integration") // starts JVMs
     @Test
     void aRouterThatIsKilledAtAnyMomentLeavesAWholeSnapshotOrNone() throws Exception {
+        assertTrue(killedAndRestarted(1) > 0, "no kill has left a snapshot");
+    }
+
+    @Tag("integration") // starts JVMs
+    @Test
+    void aRouterThatIsKilledAtAnyMomentGoesOnWithItsMappedIndex() throws Exception {
+        intervalMs = FollowingRouter.MAPPED;
+        // before the first kill nothing may have been followed yet
+        assertTrue(killedAndRestarted(FollowingRouter.MAPPED) >= KILLS - 1);
+    }
+
+    /** Kills a router again and again; says how often the next one had blocks at once. */
+    private int killedAndRestarted(int killedIntervalMs) throws Exception {
         final List<String> command =
                 new ArrayList<>(
                         List.of(
@@ -299,7 +319,7 @@ class RestartTest {
                                 System.getProperty("java.class.path"),
                                 FollowingRouter.class.getName(),
                                 temp.resolve("state").toString(),
-                                "1"));
+                                Integer.toString(killedIntervalMs)));
         command.addAll(List.of(endpoints(true)));
         int restored = 0;
         for (int kill = 0; kill < KILLS; kill++) {
@@ -330,6 +350,6 @@ class RestartTest {
             }
             stop();
         }
-        assertTrue(restored > 0, "no kill has left a snapshot");
+        return restored;
     }
 }

@@ -32,6 +32,10 @@ class SettingDocumentsTest {
                         + "    dp: 2\n"
                         + "    events: tcp://10.0.0.2:5557");
 
+    /** Settings that a file best names by another name of theirs. */
+    private static final Map<Setting<?>, String> IN_FILES =
+            Map.of(GatewaySettings.WORKERS, "workers", GatewaySettings.MODELS, "models");
+
     @Test
     void thePageListsEverySetting() throws IOException {
         Documents.checkPart(PAGE, "settings", table());
@@ -70,7 +74,7 @@ class SettingDocumentsTest {
         out.append("# kvasir serve --config kvasir.yaml\n");
         out.append("# Every setting with its default; leave out what you do not change.\n");
         for (Setting<?> s : GatewaySettings.TABLE.rows()) {
-            final String name = s == GatewaySettings.WORKERS ? "workers" : s.name();
+            final String name = IN_FILES.getOrDefault(s, s.name());
             out.append("\n# ").append(s.doc()).append(" Range: ").append(s.range()).append(".\n");
             if (SHOWN.containsKey(s)) {
                 out.append(name).append(':').append(SHOWN.get(s)).append('\n');

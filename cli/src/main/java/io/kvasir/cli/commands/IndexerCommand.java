@@ -1,6 +1,5 @@
 package io.kvasir.cli.commands;
 
-import io.kvasir.cli.console.Shutdown;
 import io.kvasir.services.indexer.IndexerConfig;
 import io.kvasir.services.indexer.IndexerService;
 import io.kvasir.services.indexer.InitialWorker;
@@ -36,19 +35,11 @@ import java.util.concurrent.Callable;
                     + " value out of range."
         })
 public final class IndexerCommand implements Callable<Integer> {
+    private static final int USUAL_PORT = 8090;
+
     @Mixin private CommonOptions common;
 
-    @Option(
-            names = "--host",
-            defaultValue = "0.0.0.0",
-            description = "Address to listen on. Default: ${DEFAULT-VALUE}.")
-    private String host;
-
-    @Option(
-            names = "--port",
-            defaultValue = "8090",
-            description = "Port to listen on; 0 = any free one. Default: ${DEFAULT-VALUE}.")
-    private int port;
+    @Mixin private final ServiceOptions listen = new ServiceOptions(USUAL_PORT);
 
     @Option(
             names = "--workers",
@@ -115,16 +106,12 @@ public final class IndexerCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         final IndexerConfig config =
-                IndexerConfig.of(host, port)
+                IndexerConfig.of(listen.host(), listen.port())
                         .withWorkers(initialWorkers())
                         .withPeers(peers.stream().map(this::peer).toList())
                         .withSizes(maxWorkers, maxModels, indexBytes);
         final IndexerService service = new IndexerService(config);
-        final Shutdown shutdown = Shutdown.of(service::close);
-        service.start();
-        common.out().println("indexer listening on " + host + ":" + service.port());
-        common.out().flush();
-        return shutdown.await();
+        return listen.run(common, "indexer", service::start, service::close, service::port);
     }
 
     private List<InitialWorker> initialWorkers() {

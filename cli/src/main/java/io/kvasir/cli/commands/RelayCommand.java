@@ -2,11 +2,13 @@ package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
-import io.kvasir.nats.KeyStores;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.events.EventSubjects;
 import io.kvasir.nats.events.JetStreamEventTransport;
+import io.kvasir.nats.events.LocalIndexerService;
 import io.kvasir.nats.events.NatsEventTransport;
+import io.kvasir.nats.events.StreamForm;
+import io.kvasir.pipeline.publish.LocalIndexer;
 import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
 import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
@@ -21,7 +23,6 @@ import picocli.CommandLine.Option;
 
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicReference;
@@ -35,7 +36,9 @@ import java.util.concurrent.atomic.AtomicReference;
             "Reads the engine's batches, asks its replay socket for what is missing, and publishes"
                 + " router events: over core NATS, to the stream of JetStream that older routers"
                 + " read, or over ZMQ. What is lost before the relay is a gap for readers, a"
-                + " restart of the engine is a clear, and what cannot be published is tried again.",
+                + " restart of the engine is a clear, and what cannot be published is tried again."
+                + " Over core NATS, which keeps nothing, it answers routers that have missed"
+                + " something.",
             ""
         },
         footer = {
@@ -49,10 +52,8 @@ import java.util.concurrent.atomic.AtomicReference;
                     + " file); 130/143 ended by ctrl-C/kill."
         })
 public final class RelayCommand implements Callable<Integer> {
-    /** Environment variable with the password of the key stores. */
-    static final String STORE_PASSWORD = "KVASIR_NATS_STORE_PASSWORD";
-
     private static final int WORKER_ID_BITS = 53;
+    private static final int MOST_REPLICAS = 5;
 
     @Mixin private CommonOptions common;
 
@@ -144,30 +145,48 @@ public final class RelayCommand implements Callable<Integer> {
     private boolean jetStream;
 
     @Option(
+            names = "--envelopes",
+            description =
+                    "In the stream, one message for all events of a batch; routers that read single"
+                            + " events do not know it.")
+    private boolean envelopes;
+
+    @Option(
+            names = "--stream-replicas",
+            paramLabel = "N",
+            defaultValue = "1",
+            description =
+                    "Servers of a cluster that keep the stream, 1..5, where it is made here."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private int streamReplicas;
+
+    @Option(
             names = "--old-subject",
             description = "In the stream, the subject that routers up to 0.7 read.")
     private boolean oldSubject;
 
     @Option(
-            names = "--credentials",
-            paramLabel = "FILE",
-            description = "User's JWT and key for NATS.")
-    private Path credentials;
-
-    @Option(
-            names = "--trust-store",
-            paramLabel = "FILE",
+            names = "--local-indexer",
+            negatable = true,
+            defaultValue = "true",
+            fallbackValue = "true",
             description =
-                    "Java key store with the certificates that sign NATS servers' ones; the"
-                            + " password is in KVASIR_NATS_STORE_PASSWORD.")
-    private Path trustStore;
+                    "Over core NATS, remember what was published and answer routers that have"
+                            + " missed some of it, or come late. Default: ${DEFAULT-VALUE}.")
+    private boolean localIndexer;
 
     @Option(
-            names = "--key-store",
-            paramLabel = "FILE",
-            description = "Java key store with the own certificate for NATS; password as above.")
-    private Path keyStore;
+            names = "--local-indexer-blocks",
+            paramLabel = "N",
+            defaultValue = "" + LocalIndexer.BLOCKS,
+            description =
+                    "Most blocks that are remembered, 64 to 116 bytes of heap each: at least those"
+                            + " of the engine's cache. Default: ${DEFAULT-VALUE}.")
+    private int localIndexerBlocks;
 
+    @Mixin private NatsOptions nats;
+
+    private final AtomicReference<LocalIndexerService> answering = new AtomicReference<>();
     private final AtomicReference<ZmqKvEventPublisher> running = new AtomicReference<>();
 
     @Override
@@ -181,18 +200,28 @@ public final class RelayCommand implements Callable<Integer> {
         if (target.nats == null && (jetStream || oldSubject)) {
             throw common.wrong("--jetstream and --old-subject need --nats");
         }
+        if (envelopes && (!jetStream || oldSubject)) {
+            throw common.wrong("--envelopes needs --jetstream, without --old-subject");
+        }
+        if (streamReplicas < 1 || streamReplicas > MOST_REPLICAS) {
+            throw common.wrong(
+                    "--stream-replicas " + streamReplicas + " is not within 1.." + MOST_REPLICAS);
+        }
+        if (localIndexerBlocks < 1) {
+            throw common.wrong(
+                    "--local-indexer-blocks " + localIndexerBlocks + " is not a positive number");
+        }
         final long worker = worker();
         final Shutdown shutdown = Shutdown.of(this::end);
         final RouterEventTransport transport = transport();
-        running.set(
-                new ZmqKvEventPublisher(
-                        SourceConfig.of("engine", 0, blockSize, engine)
-                                .withDpRank(dpRank)
-                                .withReplayEndpoint(replay)
-                                .withTopic(topic),
-                        ZmqConfig.defaults(),
-                        worker,
-                        transport));
+        final LocalIndexer indexerOrNull = indexerOrNull(worker, transport);
+        answering.set(indexerOrNull == null ? null : answering(indexerOrNull, transport));
+        try {
+            running.set(relay(worker, transport, indexerOrNull));
+        } catch (IllegalArgumentException e) {
+            end();
+            throw e;
+        }
         common.out()
                 .println(
                         "relaying "
@@ -203,6 +232,10 @@ public final class RelayCommand implements Callable<Integer> {
                                 + Long.toUnsignedString(worker)
                                 + "/"
                                 + dpRank);
+        final LocalIndexerService service = answering.get();
+        if (service != null) {
+            common.out().println("answering queries at " + service.subject());
+        }
         common.out().flush();
         try {
             return shutdown.await();
@@ -227,21 +260,54 @@ public final class RelayCommand implements Callable<Integer> {
             if (target.bind != null) {
                 return new ZmqEventPlaneTransport(target.bind, EventSubjects.KV_EVENTS);
             }
-            final String password = System.getenv(STORE_PASSWORD);
-            final NatsAccess access =
-                    NatsAccess.of(target.nats)
-                            .withCredentials(credentials)
-                            .withTls(
-                                    KeyStores.tlsOrNull(
-                                            trustStore,
-                                            keyStore,
-                                            password == null ? "" : password));
+            final NatsAccess access = nats.access(target.nats);
             return jetStream
-                    ? new JetStreamEventTransport(access, names(), oldSubject)
+                    ? new JetStreamEventTransport(access, names(), form(), streamReplicas)
                     : new NatsEventTransport(access, names());
         } catch (IOException e) {
             throw new CommandFailure("cannot publish: " + e.getMessage(), e);
         }
+    }
+
+    /** What remembers the published events; null where nothing does. */
+    private LocalIndexer indexerOrNull(long worker, RouterEventTransport transport) {
+        return localIndexer && target.nats != null && !jetStream
+                ? new LocalIndexer(
+                        worker,
+                        dpRank,
+                        transport.publisherId(),
+                        LocalIndexer.EVENTS,
+                        LocalIndexer.EVENT_BYTES,
+                        localIndexerBlocks)
+                : null;
+    }
+
+    private LocalIndexerService answering(LocalIndexer indexer, RouterEventTransport transport) {
+        try {
+            return new LocalIndexerService(nats.access(target.nats), names(), indexer);
+        } catch (IOException e) {
+            transport.close();
+            throw new CommandFailure("cannot answer queries: " + e.getMessage(), e);
+        }
+    }
+
+    private ZmqKvEventPublisher relay(
+            long worker, RouterEventTransport transport, LocalIndexer indexerOrNull) {
+        final SourceConfig source =
+                SourceConfig.of("engine", 0, blockSize, engine)
+                        .withDpRank(dpRank)
+                        .withReplayEndpoint(replay)
+                        .withTopic(topic);
+        return indexerOrNull == null
+                ? new ZmqKvEventPublisher(source, ZmqConfig.defaults(), worker, transport)
+                : new ZmqKvEventPublisher(source, ZmqConfig.defaults(), transport, indexerOrNull);
+    }
+
+    private StreamForm form() {
+        if (envelopes) {
+            return StreamForm.ENVELOPES;
+        }
+        return oldSubject ? StreamForm.OLD_EVENTS : StreamForm.EVENTS;
     }
 
     private EventSubjects names() {
@@ -258,6 +324,10 @@ public final class RelayCommand implements Callable<Integer> {
     }
 
     private void end() {
+        final LocalIndexerService service = answering.getAndSet(null);
+        if (service != null) {
+            service.close();
+        }
         final ZmqKvEventPublisher relay = running.getAndSet(null);
         if (relay == null) {
             return;

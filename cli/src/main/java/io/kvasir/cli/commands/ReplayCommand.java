@@ -73,6 +73,7 @@ import java.util.concurrent.Callable;
                     + " --json",
             "  kvasir replay --trace trace.jsonl --url http://127.0.0.1:8000 --model my-model"
                     + " --speed-up 1",
+            "  kvasir replay --journal /dev/shm/kvasir --config other.yaml",
             "",
             "Exit codes: 0 all requests were answered; 1 some failed; 2 wrong command line; 3 no"
                     + " such file, bad trace, could not start; 130/143 ended by ctrl-C/kill."
@@ -87,12 +88,26 @@ public final class ReplayCommand implements Callable<Integer> {
 
     @Mixin private CommonOptions common;
 
-    @Option(
-            names = "--trace",
-            paramLabel = "FILE",
-            required = true,
-            description = "Trace file, JSON lines.")
+    @Option(names = "--trace", paramLabel = "FILE", description = "Trace file, JSON lines.")
     private Path trace;
+
+    @Option(
+            names = "--journal",
+            paramLabel = "FILE",
+            description =
+                    "Instead of a trace: a router's decision journal, or the folder that has it"
+                            + " (decision-journal-dir), also of one that runs. Says what other"
+                            + " settings would have chosen; no other option but --config and"
+                            + " --json has an effect.")
+    private Path journal;
+
+    @Option(
+            names = "--config",
+            paramLabel = "FILE",
+            description =
+                    "With --journal: the gateway's configuration whose mode and overlap-weight are"
+                            + " judged. Default: several weights, and least-connections.")
+    private Path config;
 
     @Option(
             names = "--requests",
@@ -222,6 +237,10 @@ public final class ReplayCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
+        if (journal != null) {
+            checkAlone();
+            return new JournalReplay(journal, config).run(common.out(), json);
+        }
         check();
         clusters = new ClusterHolder();
         final List<MooncakeTrace.Request> requests = MooncakeTrace.read(trace, requestCount);
@@ -244,7 +263,19 @@ public final class ReplayCommand implements Callable<Integer> {
         return results.stream().anyMatch(r -> r.errors() > 0) ? ExitCode.NEGATIVE : ExitCode.OK;
     }
 
+    private void checkAlone() {
+        if (trace != null) {
+            throw common.wrong("--trace " + trace + " and --journal " + journal + ": one of them");
+        }
+    }
+
     private void check() {
+        if (trace == null) {
+            throw common.wrong("--trace or --journal is missing");
+        }
+        if (config != null) {
+            throw common.wrong("--config " + config + " needs --journal");
+        }
         if (requestCount < 1 || workers < 1 || maxOutput < 1) {
             throw common.wrong(
                     "--requests "

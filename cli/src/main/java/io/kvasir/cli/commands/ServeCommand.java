@@ -7,6 +7,7 @@ import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.config.ConfigDump;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.router.RouterConfig;
@@ -22,6 +23,8 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
@@ -45,7 +48,10 @@ import java.util.concurrent.atomic.AtomicReference;
             "  kvasir serve --model m --tokenizer /models/m --block-size 16 \\",
             "    --worker"
                     + " http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558",
+            "  kvasir serve --model m --serve-model name=n,tokenizer=/models/n,block-size=32 \\",
+            "    --worker http://10.0.0.1:8000 --worker http://10.0.0.2:8000,model=n",
             "  kvasir serve --config gateway.yaml --port 8080",
+            "  kvasir serve --config gateway.yaml --check-config",
             "",
             "Exit codes: 0 ended by ctrl-C/kill, running requests drained; 1 by a second signal; 2"
                     + " wrong command line; 3 could not start (port in use, bad file or value)."
@@ -64,11 +70,28 @@ public final class ServeCommand implements Callable<Integer> {
                             + " docs/operations/kvasir.yaml.")
     private Path config;
 
+    @Option(
+            names = "--check-config",
+            description = "Check flags, variables and files, say what is wrong, and end.")
+    private boolean checkConfig;
+
+    @Option(
+            names = "--dump-config",
+            description =
+                    "Print all settings in effect as a file for --config, with where each is from,"
+                            + " and end. Tokens and passwords are left out.")
+    private boolean dumpConfig;
+
     private final AtomicReference<GatewayServer> running = new AtomicReference<>();
 
     @Override
     public Integer call() throws IOException, InterruptedException {
         final GatewayConfig effective = effectiveConfig();
+        if (dumpConfig || checkConfig) {
+            common.out().print(dumpConfig ? ConfigDump.yaml(effective) : "ok\n");
+            common.out().flush();
+            return ExitCode.OK;
+        }
         LogSetup.apply(effective, CommonOptions.isDebug(parsed()));
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
         final GatewayServer gateway = GatewayServer.start(effective);
@@ -76,11 +99,7 @@ public final class ServeCommand implements Callable<Integer> {
         final CountDownLatch endOrNull = endSignal();
         var _ = ProcessSignals.on("HUP", gateway::reload); // where refused, it ends the process
         print(effective, gateway);
-        printReached(
-                firstLook(gateway),
-                effective.get(RouterSettings.APPROXIMATE)
-                        ? "predicted from what is routed there"
-                        : "routed by load alone");
+        printReached(firstLook(gateway), effective);
         if (endOrNull == null) {
             return shutdown.await();
         }
@@ -149,6 +168,11 @@ public final class ServeCommand implements Callable<Integer> {
         final PrintWriter out = common.out();
         out.println("listening on " + gateway.url());
         out.println("  admin on " + gateway.adminUrl());
+        c.models().forEach(model -> print(model, out));
+        out.flush();
+    }
+
+    private static void print(GatewayConfig c, PrintWriter out) {
         out.println(
                 "  model "
                         + c.get(GatewaySettings.MODEL)
@@ -195,7 +219,6 @@ public final class ServeCommand implements Callable<Integer> {
                         + " active requests, "
                         + c.get(GatewaySettings.MAX_BODY_BYTES)
                         + " body bytes");
-        out.flush();
     }
 
     /** What the gateway says of its workers, once it has tried all of them or a moment later. */
@@ -222,10 +245,19 @@ public final class ServeCommand implements Callable<Integer> {
         return true;
     }
 
-    private void printReached(JsonNode workers, String withoutEvents) {
+    private void printReached(JsonNode workers, GatewayConfig c) {
         final PrintWriter out = common.out();
+        final Map<String, String> withoutEvents = new HashMap<>(); // by model
+        for (GatewayConfig model : c.models()) {
+            withoutEvents.put(
+                    model.get(GatewaySettings.MODEL),
+                    model.get(RouterSettings.APPROXIMATE)
+                            ? "predicted from what is routed there"
+                            : "routed by load alone");
+        }
         for (JsonNode worker : workers) {
             final JsonNode events = worker.path("events");
+            final JsonNode model = worker.path("model"); // absent where there is one
             out.println(
                     "worker "
                             + worker.path("worker").asText()
@@ -233,7 +265,9 @@ public final class ServeCommand implements Callable<Integer> {
                             + worker.path("dp_rank").asText()
                             + " "
                             + worker.path("url").asText()
-                            + ": health "
+                            + (model.isMissingNode()
+                                    ? ": health "
+                                    : ": model " + model.asText() + ", health ")
                             + worker.path("health").asText()
                             + because(worker.path("last_error"))
                             + ", tokens "
@@ -244,7 +278,9 @@ public final class ServeCommand implements Callable<Integer> {
                                             + " at message "
                                             + events.path("last_sequence").asText()
                                             + because(events.path("problem"))
-                                    : "none: " + withoutEvents));
+                                    : "none: "
+                                            + withoutEvents.get(
+                                                    model.asText(c.get(GatewaySettings.MODEL)))));
         }
         out.println("running; ctrl-C drains and ends");
         out.flush();

@@ -1,7 +1,10 @@
 package io.kvasir.cli.commands;
 
-import io.kvasir.cli.console.Shutdown;
+import io.kvasir.nats.replica.NatsReplicaConfig;
+import io.kvasir.nats.replica.NatsReplicaLink;
+import io.kvasir.nats.replica.WireForm;
 import io.kvasir.services.slots.SlotsConfig;
+import io.kvasir.services.slots.SlotsReplication;
 import io.kvasir.services.slots.SlotsService;
 
 import picocli.CommandLine.Command;
@@ -25,26 +28,19 @@ import java.util.concurrent.Callable;
         },
         footer = {
             "",
-            "Example:",
+            "Examples:",
             "  kvasir slots --port 8091",
+            "  kvasir slots --replica-sync --nats nats://nats:4222",
             "",
             "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
                     + " value out of range."
         })
 public final class SlotsCommand implements Callable<Integer> {
+    private static final int USUAL_PORT = 8091;
+
     @Mixin private CommonOptions common;
 
-    @Option(
-            names = "--host",
-            defaultValue = "0.0.0.0",
-            description = "Address to listen on. Default: ${DEFAULT-VALUE}.")
-    private String host;
-
-    @Option(
-            names = "--port",
-            defaultValue = "8091",
-            description = "Port to listen on; 0 = any free one. Default: ${DEFAULT-VALUE}.")
-    private int port;
+    @Mixin private final ServiceOptions listen = new ServiceOptions(USUAL_PORT);
 
     @Option(
             names = "--max-workers",
@@ -79,17 +75,108 @@ public final class SlotsCommand implements Callable<Integer> {
                             + " ${DEFAULT-VALUE}.")
     private long requestTimeoutSeconds;
 
+    @Option(
+            names = "--replica-sync",
+            description =
+                    "Share the requests with other trackers over the same workers, so that each"
+                            + " one's loads are those of all. Needs --nats.")
+    private boolean replicaSync;
+
+    @Option(
+            names = "--nats",
+            paramLabel = "URLS",
+            description = "Where the trackers meet; several servers with commas between.")
+    private String natsUrls;
+
+    @Option(
+            names = "--nats-namespace",
+            paramLabel = "NAME",
+            defaultValue = "dynamo",
+            description = "Namespace of the trackers on NATS. Default: ${DEFAULT-VALUE}.")
+    private String namespace;
+
+    @Option(
+            names = "--nats-component",
+            paramLabel = "NAME",
+            defaultValue = "slots",
+            description =
+                    "Component of the trackers on NATS; no router's. Default: ${DEFAULT-VALUE}.")
+    private String component;
+
+    @Option(
+            names = "--replica-id",
+            paramLabel = "N",
+            description =
+                    "Number of this tracker, each another one; one that is kept lets the others see"
+                            + " a restart at once. Default: a random one.")
+    private Long replicaId;
+
+    @Option(
+            names = "--replica-digest-ms",
+            paramLabel = "MS",
+            defaultValue = "1000",
+            description =
+                    "Time between digests, by which trackers find what they have lost. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private long digestMs;
+
+    @Option(
+            names = "--replica-lease-ms",
+            paramLabel = "MS",
+            defaultValue = "10000",
+            description =
+                    "Silence after which another tracker's requests count no more; several times"
+                            + " --replica-digest-ms. Default: ${DEFAULT-VALUE}.")
+    private long leaseMs;
+
+    @Option(
+            names = "--replica-max-requests",
+            paramLabel = "N",
+            defaultValue = "65536",
+            description =
+                    "Requests of all other trackers together that are counted. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private int replicaMaxRequests;
+
+    @Mixin private NatsOptions nats;
+
     @Override
     public Integer call() throws IOException, InterruptedException {
+        if (natsUrls != null && !replicaSync) {
+            throw common.wrong("--nats is for --replica-sync, which is not given");
+        }
         final SlotsService service =
                 new SlotsService(
-                        SlotsConfig.of(host, port)
+                        SlotsConfig.of(listen.host(), listen.port())
                                 .withSizes(maxWorkers, maxRequests, maxActiveBlocks)
-                                .withRequestTimeout(Duration.ofSeconds(requestTimeoutSeconds)));
-        final Shutdown shutdown = Shutdown.of(service::close);
-        service.start();
-        common.out().println("slots listening on " + host + ":" + service.port());
-        common.out().flush();
-        return shutdown.await();
+                                .withRequestTimeout(Duration.ofSeconds(requestTimeoutSeconds)),
+                        replicaSync ? replication() : null);
+        return listen.run(common, "slots", service::start, service::close, service::port);
+    }
+
+    private SlotsReplication replication() throws IOException {
+        if (natsUrls == null) {
+            throw common.wrong("--replica-sync needs --nats");
+        }
+        if (replicaId != null && replicaId < 1) {
+            throw common.wrong("--replica-id " + replicaId + " is not above 0");
+        }
+        try {
+            return new SlotsReplication(
+                    new NatsReplicaLink(
+                            new NatsReplicaConfig(
+                                    nats.access(natsUrls),
+                                    namespace,
+                                    component,
+                                    "",
+                                    WireForm.MSGPACK,
+                                    1)),
+                    replicaId,
+                    Duration.ofMillis(digestMs),
+                    Duration.ofMillis(leaseMs),
+                    replicaMaxRequests);
+        } catch (IllegalArgumentException e) {
+            throw common.wrong("--replica-sync: " + e.getMessage());
+        }
     }
 }

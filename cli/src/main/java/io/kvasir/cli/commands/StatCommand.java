@@ -5,7 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
-import io.kvasir.cli.load.Progress;
+import io.kvasir.cli.console.Terminal;
 import io.kvasir.core.counters.CountersReader;
 
 import picocli.CommandLine.Command;
@@ -48,9 +48,10 @@ public final class StatCommand implements Callable<Integer> {
     private static final long DEAD_AFTER_MS = 5_000;
 
     private static final double SECOND_MS = 1_000;
-    private static final String CLEAR = "\u001b[H\u001b[2J";
 
     @Mixin private CommonOptions common;
+
+    @Mixin private ShowOptions show;
 
     @Option(
             names = "--dir",
@@ -59,17 +60,8 @@ public final class StatCommand implements Callable<Integer> {
             description = "Folder of the counters: the router's counters-dir.")
     private Path folder;
 
-    @Option(
-            names = "--watch",
-            paramLabel = "S",
-            description = "Show them again every S seconds. Default: once.")
-    private double seconds;
-
     @Option(names = "--errors", description = "Show each distinct error with its stack trace.")
     private boolean errors;
-
-    @Option(names = "--json", description = "Print one JSON object instead of lines.")
-    private boolean json;
 
     @Parameters(
             arity = "0..1",
@@ -79,23 +71,14 @@ public final class StatCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        if (!(seconds >= 0 && seconds <= Integer.MAX_VALUE)) {
-            throw common.wrong("--watch " + seconds + " is no number of seconds");
-        }
-        while (true) {
-            final int exitCode = show();
-            if (seconds == 0) {
-                return exitCode;
-            }
-            Thread.sleep((long) (seconds * SECOND_MS));
-        }
+        return show.repeat(common, 0, this::show);
     }
 
     /** Opens the file each time: a router that is started again makes another. */
     private int show() throws IOException {
         try (CountersReader reader = CountersReader.open(folder)) {
             final long nowMs = Clock.systemUTC().millis();
-            if (json) {
+            if (show.json()) {
                 printJson(reader);
             } else {
                 printLines(reader, nowMs);
@@ -110,9 +93,6 @@ public final class StatCommand implements Callable<Integer> {
 
     private void printLines(CountersReader reader, long nowMs) {
         final PrintWriter out = common.out();
-        if (seconds > 0 && Progress.onTerminal()) {
-            out.print(CLEAR);
-        }
         out.println(
                 String.format(
                         Locale.ROOT,
@@ -130,7 +110,7 @@ public final class StatCommand implements Callable<Integer> {
                                         "%5d: %,20d - %s",
                                         counter,
                                         value,
-                                        printable(label)));
+                                        Terminal.printable(label)));
                     }
                 });
         printErrors(reader, out);
@@ -158,15 +138,10 @@ public final class StatCommand implements Callable<Integer> {
                                         + " to "
                                         + Instant.ofEpochMilli(lastMs)
                                         + ":");
-                        text.lines().forEach(line -> out.println(printable(line)));
+                        text.lines().forEach(line -> out.println(Terminal.printable(line)));
                     }
                 });
         out.println(kinds[0] + " distinct errors" + (errors || kinds[0] == 0 ? "" : " (--errors)"));
-    }
-
-    /** Names of workers and messages are others' text: nothing in it may steer the terminal. */
-    private static String printable(String text) {
-        return text.replaceAll("[\\p{Cntrl}&&[^\t]]", "?");
     }
 
     private void printJson(CountersReader reader) {

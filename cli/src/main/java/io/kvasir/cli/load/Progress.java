@@ -1,6 +1,7 @@
 package io.kvasir.cli.load;
 
-import java.io.Console;
+import io.kvasir.cli.console.Terminal;
+
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.Locale;
@@ -32,13 +33,6 @@ public final class Progress implements AutoCloseable {
         this.shower = Thread.ofVirtual().name("progress").start(this::showUntilClosed);
     }
 
-    /** True when a person looks at the output; the JDK can tell for input and standard output. */
-    @SuppressWarnings("SystemConsoleNull") // 22..24 never gave null, 25 does again
-    public static boolean onTerminal() {
-        final Console console = System.console();
-        return console != null && console.isTerminal();
-    }
-
     /** Something that takes a while. */
     @FunctionalInterface
     public interface Work<T> {
@@ -49,7 +43,7 @@ public final class Progress implements AutoCloseable {
     /** Shows the state while {@code work} runs on the calling thread, and once more after it. */
     public static <T> T during(PrintWriter err, Supplier<String> state, Work<T> work)
             throws InterruptedException {
-        final Progress progress = new Progress(err, state, onTerminal());
+        final Progress progress = new Progress(err, state, Terminal.isWatched());
         try {
             return work.run();
         } finally {

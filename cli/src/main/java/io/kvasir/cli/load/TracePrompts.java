@@ -54,7 +54,7 @@ public final class TracePrompts {
     }
 
     /** Token ids of a request's prompt; [inputLength]. */
-    int[] tokens(MooncakeTrace.Request request) {
+    public int[] tokens(MooncakeTrace.Request request) {
         final int[] tokens = new int[request.inputLength()];
         for (int i = 0; i < tokens.length; i++) {
             tokens[i] = token(draw(request, i / TOKENS_PER_DRAW), i % TOKENS_PER_DRAW);

@@ -25,6 +25,10 @@ class RelayCommandTest {
                 ENGINE + "--nats nats://x --bind tcp://*:0",
                 ENGINE + "--bind tcp://127.0.0.1:0 --jetstream",
                 ENGINE + "--bind tcp://127.0.0.1:0 --dp-rank -1",
+                ENGINE + "--nats nats://127.0.0.1:1 --jetstream --stream-replicas 6",
+                ENGINE + "--nats nats://127.0.0.1:1 --envelopes",
+                ENGINE + "--nats nats://127.0.0.1:1 --jetstream --old-subject --envelopes",
+                ENGINE + "--nats nats://127.0.0.1:1 --local-indexer-blocks 0",
                 ENGINE + "--bind tcp://127.0.0.1:0 --worker-id 18446744073709551616",
                 "relay --engine tcp://127.0.0.1:1 --block-size 0 --bind tcp://127.0.0.1:0"
             })

@@ -1,6 +1,7 @@
 package io.kvasir.cli.commands;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -13,7 +14,11 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
+import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.journal.JournalFile;
+import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
 
@@ -95,7 +100,9 @@ class ReplayCommandTest {
                         "127.0.0.1",
                         0,
                         Cluster.Plan.same(2, () -> SimConfig.builder().speedUp(40).build()),
-                        GatewayConfig::builder);
+                        () ->
+                                GatewayConfig.builder()
+                                        .set(RouterSettings.DECISION_JOURNAL_DIR, dir));
         try (Cluster cluster = Cluster.start(plan, RoutingMode.RANDOM)) {
             final CommandRun run =
                     replay("--modes=round-robin", "--json", "--url=" + cluster.url());
@@ -105,6 +112,63 @@ class ReplayCommandTest {
             final JsonNode workers = json.at("/modes/0/workers");
             assertEquals(REQUESTS / 2, workers.at("/sim-0/requests").asInt(), workers.toString());
             assertEquals(REQUESTS / 2, workers.at("/sim-1/requests").asInt(), workers.toString());
+            checkJournal();
+        }
+        checkJournal(); // also when the router has ended
+    }
+
+    /** The journal has each request that was routed, what came of it, and can be judged. */
+    private void checkJournal() throws IOException {
+        try (DecisionJournal journal = JournalFile.open(dir)) {
+            final JournalRecord record = journal.newRecord();
+            int answered = 0;
+            for (long n = 0; n < journal.end(); n++) {
+                assertTrue(journal.read(n, record));
+                assertFalse(record.id().isEmpty());
+                assertEquals("round-robin", record.mode());
+                assertEquals(2, record.listed());
+                assertTrue(record.worker(0).startsWith("sim-"), record.worker(0));
+                answered += record.engineCachedTokens() >= 0 && record.firstTokenNs() > 0 ? 1 : 0;
+            }
+            assertTrue(answered >= REQUESTS, answered + " answered");
+        }
+        final CommandRun json = CommandRun.of("replay", "--journal=" + dir, "--json");
+        assertEquals(0, json.exitCode(), json.err());
+        final JsonNode policies = Json.MAPPER.readTree(json.out()).get("policies");
+        assertEquals("recorded", policies.at("/0/policy").asText());
+        assertEquals(0, policies.at("/0/changed").asInt());
+        for (JsonNode policy : policies) {
+            assertTrue(policy.get("decisions").asInt() >= REQUESTS, policy.toString());
+            assertTrue(policy.get("ttft_ms").asDouble() > 0, policy.toString());
+        }
+        assertEquals(7, policies.size());
+        final Path other = Files.writeString(dir.resolve("other.yaml"), "overlap-weight: 3\n");
+        final CommandRun table = CommandRun.of("replay", "--journal=" + dir, "--config=" + other);
+        assertEquals(0, table.exitCode(), table.err());
+        assertTrue(table.out().contains("other.yaml"), table.out());
+        assertTrue(table.out().contains("each judged by itself"), table.out());
+    }
+
+    @Test
+    void aJournalIsNamedWhereItCannotBeJudged() throws IOException {
+        final CommandRun none = CommandRun.of("replay", "--journal=" + dir);
+        assertEquals(3, none.exitCode());
+        assertTrue(none.err().contains("--journal " + dir), none.err());
+        JournalFile.create(dir, 4, 2, 16, 1).close();
+        final CommandRun empty = CommandRun.of("replay", "--journal=" + dir);
+        assertEquals(3, empty.exitCode());
+        assertTrue(empty.err().contains("no decision is in it"), empty.err());
+        final Path random = Files.writeString(dir.resolve("random.yaml"), "mode: random\n");
+        final CommandRun mode = CommandRun.of("replay", "--journal=" + dir, "--config=" + random);
+        assertEquals(3, mode.exitCode());
+        assertTrue(mode.err().contains("mode random"), mode.err());
+        for (String[] wrong :
+                new String[][] {
+                    {"replay"},
+                    {"replay", "--trace=" + trace, "--config=" + random},
+                    {"replay", "--trace=" + trace, "--journal=" + dir}
+                }) {
+            assertEquals(2, CommandRun.of(wrong).exitCode(), String.join(" ", wrong));
         }
     }
 

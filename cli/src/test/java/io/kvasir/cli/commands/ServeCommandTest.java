@@ -20,6 +20,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.stream.Stream;
 
 /** The gateway in a process of its own before a simulated engine. */
 class ServeCommandTest {
@@ -60,6 +62,25 @@ class ServeCommandTest {
     }
 
     @Test
+    void aConfigurationIsCheckedAndDumpedWithoutAStart() {
+        final String[] good = {"serve", "--model=m", "--worker=http://h:1", "--mode=random"};
+        final CommandRun checked = CommandRun.of(with(good, "--check-config"));
+        assertEquals(0, checked.exitCode(), checked.err());
+        assertEquals("ok\n", checked.out());
+        final CommandRun dumped = CommandRun.of(with(good, "--dump-config"));
+        assertEquals(0, dumped.exitCode(), dumped.err());
+        assertTrue(dumped.out().contains("mode: random # --mode\n"), dumped.out());
+        assertTrue(dumped.out().contains("worker: # --worker\n- 'http://h:1'\n"), dumped.out());
+        final CommandRun wrong = CommandRun.of(with(good, "--check-config", "--retries=-1"));
+        assertEquals(2, wrong.exitCode());
+        assertTrue(wrong.err().contains("retries=-1 is out of range"), wrong.err());
+    }
+
+    private static String[] with(String[] args, String... more) {
+        return Stream.concat(Arrays.stream(args), Arrays.stream(more)).toArray(String[]::new);
+    }
+
+    @Test
     void anEngineWithoutEventsIsPredictedWhereThatIsAskedFor() throws Exception {
         try (SimEngine engine = SimEngine.start(SimConfig.builder().build());
                 KvasirProcess serve =
@@ -81,6 +102,36 @@ class ServeCommandTest {
             assertTrue(limits.contains(", 1048576 index bytes, "), limits);
             final String worker = serve.await(line -> line.startsWith("worker one/0 "));
             assertTrue(worker.endsWith("none: predicted from what is routed there"), worker);
+            assertEquals(0, serve.terminate());
+        }
+    }
+
+    @Test
+    void severalModelsAreEachSaidWithTheirWorkers() throws Exception {
+        try (SimEngine one = SimEngine.start(SimConfig.builder().build());
+                SimEngine two = SimEngine.start(SimConfig.builder().model("org/n").build());
+                KvasirProcess serve =
+                        new KvasirProcess(
+                                "serve",
+                                "--model=kvasir-sim",
+                                "--serve-model=name=org/n,tokenizer=sim,approximate=true",
+                                "--max-blocks=4096",
+                                "--port=0",
+                                "--lame-duck-ms=50",
+                                "--worker=" + one.url() + ",name=one",
+                                "--worker=" + two.url() + ",name=two,model=org/n")) {
+            final String listening = serve.await(line -> line.startsWith("listening on "));
+            serve.await(line -> line.equals("  model kvasir-sim, adapters []"));
+            serve.await(line -> line.startsWith("  tokenizer none"));
+            serve.await(line -> line.equals("  model org/n, adapters []"));
+            serve.await(line -> line.equals("  tokenizer sim, block size 16"));
+            final String first = serve.await(line -> line.startsWith("worker one/0 "));
+            assertTrue(first.contains(": model kvasir-sim, health up"), first);
+            assertTrue(first.endsWith("none: routed by load alone"), first);
+            final String second = serve.await(line -> line.startsWith("worker two/0 "));
+            assertTrue(second.contains(": model org/n, health up"), second);
+            assertTrue(second.endsWith("none: predicted from what is routed there"), second);
+            assertEquals(200, completion(listening).statusCode());
             assertEquals(0, serve.terminate());
         }
     }

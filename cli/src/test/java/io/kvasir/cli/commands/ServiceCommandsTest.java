@@ -21,7 +21,7 @@ import java.net.http.HttpResponse;
 
 class ServiceCommandsTest {
     @ParameterizedTest
-    @ValueSource(strings = {"indexer", "slots"})
+    @ValueSource(strings = {"indexer", "slots", "select"})
     void aServiceAnswersAtThePrintedPortUntilTheProcessIsEnded(String command) throws Exception {
         try (KvasirProcess service = new KvasirProcess(command, "--host=127.0.0.1", "--port=0");
                 HttpClient http = HttpClient.newHttpClient()) {
@@ -39,7 +39,7 @@ class ServiceCommandsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"indexer", "slots"})
+    @ValueSource(strings = {"indexer", "slots", "select"})
     void aPortInUseIsOneLineWithThePort(String command) throws Exception {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
                 KvasirProcess service =
@@ -71,5 +71,23 @@ class ServiceCommandsTest {
                 CommandRun.of("indexer", "--port=0", "--workers=7=nonsense", "--block-size=4");
         assertEquals(ExitCode.FAILED, run.exitCode());
         assertTrue(run.err().contains("worker 7"), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--replica-sync, --nats",
+        "--nats=nats://127.0.0.1:9, --replica-sync",
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-digest-ms=0, digest",
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-lease-ms=9000000000000000000, lease",
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-id=0, --replica-id",
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-lease-ms=1000, lease",
+        "--replica-sync --nats=nats://127.0.0.1:9 --nats-component=, component",
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-max-requests=0, maxRequests"
+    })
+    void replicationThatCannotBeIsTwoAndSaysWhat(String options, String word) {
+        final String[] words = ("slots --port=0 " + options).split(" ", -1);
+        final CommandRun run = CommandRun.of(words);
+        assertEquals(ExitCode.USAGE, run.exitCode());
+        assertTrue(run.err().contains(word), run.err());
     }
 }

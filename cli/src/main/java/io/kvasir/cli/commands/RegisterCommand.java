@@ -1,0 +1,387 @@
+package io.kvasir.cli.commands;
+
+import io.kvasir.cli.console.CommandFailure;
+import io.kvasir.cli.console.Shutdown;
+import io.kvasir.nats.NatsStore;
+import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.InstanceRole;
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.ModelInput;
+import io.kvasir.registry.Registrar;
+import io.kvasir.registry.Registration;
+import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.WatchedRegistration;
+import io.kvasir.registry.etcd.EtcdOptions;
+import io.kvasir.registry.etcd.EtcdStore;
+import io.kvasir.registry.kubernetes.KubernetesAccess;
+import io.kvasir.registry.kubernetes.KubernetesStore;
+import io.kvasir.registry.kubernetes.OwnerPod;
+
+import picocli.CommandLine.ArgGroup;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.Callable;
+
+/** {@code kvasir register}: keeps an engine registered while it answers. */
+@Command(
+        name = "register",
+        description = {
+            "Keep an engine registered while it answers.",
+            "",
+            "For engines that do not register themselves, such as vLLM's server: run it beside the"
+                + " engine. It asks GET /health, registers the engine under a lease when it"
+                + " answers, takes it back when it does not any more, and says that it drains"
+                + " before it ends. Gateways with discovery-nats-bucket, discovery-etcd-endpoints"
+                + " or discovery-kubernetes-resources follow.",
+            ""
+        },
+        footer = {
+            "",
+            "Examples:",
+            "  kvasir register --url http://10.0.0.7:8000 --model m --name w0 --block-size 16 \\",
+            "    --events tcp://10.0.0.7:5557 --replay tcp://10.0.0.7:5558 --nats nats://nats:4222",
+            "  kvasir register --url http://10.0.0.8:8000 --model m --name p0 --role prefill \\",
+            "    --etcd http://etcd:2379",
+            "  kvasir register --url http://$POD_IP:8000 --model m --name $POD_NAME --kubernetes"
+                    + " serving",
+            "",
+            "Exit codes: 2 wrong command line; 3 could not start (bad file), or a newer run under"
+                    + " the same name took its place; 130/143 ended by ctrl-C/kill."
+        })
+public final class RegisterCommand implements Callable<Integer> {
+    private static final Duration PERIOD = Duration.ofSeconds(1);
+    private static final Duration TIMEOUT = Duration.ofSeconds(5);
+
+    @Mixin private CommonOptions common;
+    @Mixin private NatsOptions natsAccess;
+
+    @Option(
+            names = "--url",
+            paramLabel = "URL",
+            required = true,
+            description = "The engine's server as gateways reach it, without /v1.")
+    private URI url;
+
+    @Option(
+            names = "--model",
+            paramLabel = "NAME",
+            required = true,
+            description = "Name under which the model is served.")
+    private String model;
+
+    @Option(
+            names = "--name",
+            paramLabel = "NAME",
+            required = true,
+            description = "Name of the instance, unique in its endpoint.")
+    private String name;
+
+    @Option(
+            names = "--namespace",
+            paramLabel = "NAME",
+            defaultValue = "dynamo",
+            description = "Namespace of the instance. Default: ${DEFAULT-VALUE}.")
+    private String namespace;
+
+    @Option(
+            names = "--component",
+            paramLabel = "NAME",
+            defaultValue = "backend",
+            description = "Component of the instance. Default: ${DEFAULT-VALUE}.")
+    private String component;
+
+    @Option(
+            names = "--endpoint",
+            paramLabel = "NAME",
+            defaultValue = "generate",
+            description = "Endpoint of the instance. Default: ${DEFAULT-VALUE}.")
+    private String endpoint;
+
+    @Option(
+            names = "--role",
+            paramLabel = "ROLE",
+            defaultValue = "both",
+            description = "both, prefill or decode. Default: ${DEFAULT-VALUE}.")
+    private InstanceRole role;
+
+    @Option(
+            names = "--input",
+            paramLabel = "KIND",
+            defaultValue = "text",
+            description =
+                    "What it is sent of a prompt: text, or tokens (their ids, over"
+                            + " /v1/completions). Default: ${DEFAULT-VALUE}.")
+    private ModelInput input;
+
+    @Option(
+            names = "--block-size",
+            paramLabel = "N",
+            defaultValue = "0",
+            description = "The engine's tokens per block; 0 = not said. Default: ${DEFAULT-VALUE}.")
+    private int blockSize;
+
+    @Option(
+            names = "--dp",
+            paramLabel = "N",
+            defaultValue = "1",
+            description = "Data-parallel ranks. Default: ${DEFAULT-VALUE}.")
+    private int ranks;
+
+    @Option(
+            names = "--events",
+            paramLabel = "ADDRESS",
+            description = "ZMQ address of the engine's KV events, of rank 0.")
+    private String events;
+
+    @Option(
+            names = "--replay",
+            paramLabel = "ADDRESS",
+            description = "ZMQ address of rank 0's replay socket. Needs --events.")
+    private String replay;
+
+    @Option(
+            names = "--handoff",
+            paramLabel = "PROTOCOL",
+            description = "How it hands prompts over: vllm, sglang or trtllm.")
+    private String handoff;
+
+    @Option(
+            names = "--bootstrap",
+            paramLabel = "HOST:PORT",
+            description = "Where decode workers meet it. Needs --handoff.")
+    private String bootstrap;
+
+    @Option(
+            names = "--label",
+            paramLabel = "KEY=VALUE",
+            description = "Where it is, in your words; may be repeated.")
+    private Map<String, String> labels = new LinkedHashMap<>();
+
+    @ArgGroup(multiplicity = "1")
+    private Target target;
+
+    /** Where to register. */
+    static final class Target {
+        @Option(
+                names = "--nats",
+                paramLabel = "URLS",
+                description = "In a bucket of NATS; several servers with commas between.")
+        private String nats;
+
+        @Option(
+                names = "--etcd",
+                paramLabel = "URLS",
+                split = ",",
+                description = "In etcd; several servers with commas between.")
+        private List<URI> etcd;
+
+        @Option(
+                names = "--kubernetes",
+                paramLabel = "NAMESPACE",
+                description =
+                        "In custom resources of a namespace of Kubernetes, owned by the pod that"
+                                + " POD_NAME and POD_UID of the environment name, if they do.")
+        private String kubernetes;
+    }
+
+    @Option(
+            names = "--kubernetes-server",
+            paramLabel = "URL",
+            description =
+                    "API server. Default: that of the pod's environment (KUBERNETES_SERVICE_HOST"
+                            + " and _PORT).")
+    private URI kubernetesServer;
+
+    @Option(
+            names = "--kubernetes-account",
+            paramLabel = "DIR",
+            defaultValue = KubernetesAccess.ACCOUNT,
+            description =
+                    "Folder with token and ca.crt of the service account. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private Path kubernetesAccount;
+
+    @Option(
+            names = "--bucket",
+            paramLabel = "NAME",
+            defaultValue = NatsStore.BUCKET,
+            description = "Bucket of NATS. Default: ${DEFAULT-VALUE}.")
+    private String bucket;
+
+    @Option(
+            names = "--prefix",
+            paramLabel = "KEY",
+            defaultValue = EtcdStore.PREFIX,
+            description = "Prefix of keys in etcd. Default: ${DEFAULT-VALUE}.")
+    private String prefix;
+
+    @Option(
+            names = "--ttl-ms",
+            paramLabel = "MS",
+            defaultValue = "10000",
+            description =
+                    "Lease: the registration ends so long after this process is killed. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private long ttlMs;
+
+    @Option(
+            names = "--drain-ms",
+            paramLabel = "MS",
+            defaultValue = "5000",
+            description =
+                    "Time between the word that it drains and its removal, when this ends. Default:"
+                            + " ${DEFAULT-VALUE}.")
+    private long drainMs;
+
+    private final HttpClient http =
+            HttpClient.newBuilder()
+                    .version(HttpClient.Version.HTTP_1_1)
+                    .connectTimeout(TIMEOUT)
+                    .build();
+    private Registrar registrar;
+    private WatchedRegistration watched;
+
+    @Override
+    public Integer call() throws InterruptedException {
+        final Registration described = described();
+        final Shutdown shutdown = Shutdown.of(this::end);
+        begin(described);
+        if (watched.run()) {
+            registrar.close();
+            throw new CommandFailure("a newer run of " + described.id() + " has taken its place");
+        }
+        return shutdown.await();
+    }
+
+    private Registration described() {
+        if (replay != null && events == null) {
+            throw common.wrong("--replay needs --events");
+        }
+        if (bootstrap != null && handoff == null) {
+            throw common.wrong("--bootstrap needs --handoff");
+        }
+        if (ttlMs < 1 || drainMs < 0) {
+            throw common.wrong("--ttl-ms must be positive, --drain-ms not negative");
+        }
+        try {
+            final Registration.Builder builder =
+                    Registration.builder(
+                                    new InstanceId(namespace, component, endpoint, name),
+                                    model,
+                                    url)
+                            .role(role)
+                            .input(input)
+                            .dpRanks(ranks)
+                            .blockSize(blockSize)
+                            .labels(labels);
+            if (events != null) {
+                builder.events(events, replay);
+            }
+            if (handoff != null) {
+                builder.handoff(new Registration.Handoff(handoff, bootstrap));
+            }
+            return builder.build();
+        } catch (IllegalArgumentException e) {
+            throw common.wrong(e.getMessage());
+        }
+    }
+
+    private synchronized void begin(Registration described) {
+        registrar = new Registrar(store());
+        watched =
+                new WatchedRegistration(registrar, described, this::answers, PERIOD, new Reports());
+    }
+
+    private LeasedStore store() {
+        try {
+            final Duration ttl = Duration.ofMillis(ttlMs);
+            if (target.kubernetes != null) {
+                return new KubernetesStore(
+                        KubernetesAccess.of(kubernetesServer, kubernetesAccount, target.kubernetes),
+                        ttl,
+                        podOrNull());
+            }
+            return target.nats != null
+                    ? new NatsStore(natsAccess.access(target.nats), bucket, ttl)
+                    : new EtcdStore(EtcdOptions.of(target.etcd, ttl, TIMEOUT), prefix);
+        } catch (IOException | IllegalArgumentException | RegistryException e) {
+            throw new CommandFailure("cannot register: " + e.getMessage(), e);
+        }
+    }
+
+    /** The pod that this runs in, where its manifest says so. */
+    private static OwnerPod podOrNull() {
+        final String pod = System.getenv("POD_NAME");
+        final String uid = System.getenv("POD_UID");
+        return pod == null || uid == null ? null : new OwnerPod(pod, uid);
+    }
+
+    private boolean answers() {
+        try {
+            final HttpRequest asked =
+                    HttpRequest.newBuilder(URI.create(url + "/health")).timeout(TIMEOUT).build();
+            return http.send(asked, HttpResponse.BodyHandlers.discarding()).statusCode() < 500;
+        } catch (IOException e) {
+            return false;
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return false;
+        }
+    }
+
+    /** Says what happens, a line each. */
+    private final class Reports implements WatchedRegistration.Listener {
+        private String refusal = "";
+
+        @Override
+        public void registered(Registration described) {
+            refusal = "";
+            say("registered " + described.id() + " generation " + described.generation());
+        }
+
+        @Override
+        public void lost() {
+            say("taken back: " + url + "/health does not answer");
+        }
+
+        @Override
+        public void refused(RegistryException cause) {
+            if (!refusal.equals(cause.getMessage())) { // not every second
+                refusal = cause.getMessage();
+                say("not registered yet: " + refusal);
+            }
+        }
+    }
+
+    private void say(String line) {
+        common.out().println(line);
+        common.out().flush();
+    }
+
+    /** Drains and takes the registration back, on the thread that ends the process. */
+    private synchronized void end() {
+        if (registrar == null) {
+            return;
+        }
+        watched.drain();
+        try {
+            Thread.sleep(drainMs);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+        watched.close();
+        registrar.close();
+    }
+}

@@ -1,0 +1,53 @@
+package io.kvasir.cli.console;
+
+import java.io.Console;
+import java.io.PrintWriter;
+import java.util.regex.Pattern;
+
+/** What standard output is, and how others' text is made fit for it. */
+public final class Terminal {
+    private static final String CLEAR = "\u001b[H\u001b[2J";
+    private static final String CUT = "…";
+    private static final Pattern STEERING =
+            Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}&&[^\t]]");
+
+    private Terminal() {}
+
+    /** True when a person looks at the output; the JDK can tell for input and standard output. */
+    @SuppressWarnings("SystemConsoleNull") // 22..24 never gave null, 25 does again
+    public static boolean isWatched() {
+        final Console console = System.console();
+        return console != null && console.isTerminal();
+    }
+
+    /** Whether output is coloured: on a terminal, unless {@code NO_COLOR} is set. */
+    public static boolean hasColour() {
+        return hasColour(isWatched(), System.getenv("NO_COLOR"));
+    }
+
+    static boolean hasColour(boolean watched, String noColourOrNull) {
+        return watched && (noColourOrNull == null || noColourOrNull.isEmpty());
+    }
+
+    /** Begins a screen at its top where a person looks; elsewhere it follows the one before. */
+    public static void clear(PrintWriter out) {
+        if (isWatched()) {
+            out.print(CLEAR);
+        }
+    }
+
+    /** Text of others, such as names of workers, in which nothing steers the terminal. */
+    public static String printable(String text) {
+        return STEERING.matcher(text).replaceAll("?");
+    }
+
+    /**
+     * The same, cut.
+     *
+     * @param most characters that are left of it
+     */
+    public static String printable(String text, int most) {
+        final String all = printable(text.length() > 2 * most ? text.substring(0, 2 * most) : text);
+        return all.length() <= most ? all : all.substring(0, most - 1) + CUT;
+    }
+}

@@ -1,0 +1,126 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.sun.net.httpserver.HttpServer;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.KvasirProcess;
+import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.NatsStore;
+import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.InstanceRole;
+import io.kvasir.registry.ModelInput;
+import io.kvasir.registry.Registration;
+import io.kvasir.testsupport.NatsServer;
+import io.kvasir.testsupport.RunningNats;
+
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.file.Path;
+import java.time.Duration;
+
+class RegisterCommandTest {
+    private static final String ENGINE = "register --url http://127.0.0.1:1 --model m --name w ";
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "register",
+                ENGINE,
+                ENGINE + "--nats nats://x --etcd http://x",
+                ENGINE + "--etcd http://x --kubernetes serving",
+                ENGINE + "--nats nats://x --replay tcp://h:1",
+                ENGINE + "--nats nats://x --bootstrap h:1",
+                ENGINE + "--nats nats://x --role nobody",
+                ENGINE + "--nats nats://x --input ids",
+                ENGINE + "--nats nats://x --dp 0",
+                ENGINE + "--nats nats://x --block-size -1",
+                ENGINE + "--nats nats://x --ttl-ms 0",
+                ENGINE + "--nats nats://x --drain-ms -1",
+                ENGINE + "--nats nats://x --label noequals"
+            })
+    void aWrongCommandLineIsRefused(String line) {
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains("kvasir register"), run.err());
+    }
+
+    @Test
+    void aFileOfCredentialsThatIsMissingIsNamed() {
+        final CommandRun run =
+                CommandRun.of(
+                        (ENGINE + "--nats nats://127.0.0.1:1 --trust-store no/such.p12")
+                                .split(" ", -1));
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains("no/such.p12"), run.err());
+    }
+
+    @Test
+    void aKubernetesServerThatIsNoUrlIsNamed() {
+        final CommandRun run =
+                CommandRun.of(
+                        (ENGINE + "--kubernetes serving --kubernetes-server nonsense")
+                                .split(" ", -1));
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains("nonsense"), run.err());
+    }
+
+    @Test
+    @Tag("integration") // starts a server
+    void anEngineIsRegisteredWhileItAnswersAndTakenBackAtTheEnd(@TempDir Path folder)
+            throws Exception {
+        final InstanceId id = new InstanceId("dynamo", "backend", "generate", "w");
+        final HttpServer engine =
+                HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        engine.createContext(
+                "/health",
+                exchange -> {
+                    exchange.sendResponseHeaders(200, -1);
+                    exchange.close();
+                });
+        engine.start();
+        final String url = "http://127.0.0.1:" + engine.getAddress().getPort();
+        try (NatsServer nats = RunningNats.started(folder);
+                NatsStore store =
+                        new NatsStore(
+                                NatsAccess.of(nats.url()),
+                                NatsStore.BUCKET,
+                                Duration.ofSeconds(10));
+                KvasirProcess register =
+                        new KvasirProcess(
+                                "register",
+                                "--url=" + url,
+                                "--model=m",
+                                "--name=w",
+                                "--role=prefill",
+                                "--input=tokens",
+                                "--block-size=16",
+                                "--events=tcp://127.0.0.1:5557",
+                                "--label=rack=r1",
+                                "--drain-ms=100",
+                                "--nats=" + nats.url())) {
+            register.await(l -> l.startsWith("registered " + id));
+            final Registration said = Registration.decode(store.get(id.key()).value());
+            assertEquals(url, said.url().toString());
+            assertEquals(InstanceRole.PREFILL, said.role());
+            assertEquals(ModelInput.TOKENS, said.input());
+            assertEquals(16, said.blockSize());
+            assertEquals("r1", said.labels().get("rack"));
+            engine.stop(0);
+            register.await(l -> l.startsWith("taken back: " + url));
+            assertNull(store.get(id.key()));
+            assertEquals(143, register.terminate());
+        } finally {
+            engine.stop(0);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+package io.kvasir.cli.console;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+class TerminalTest {
+    @Test
+    void colourNeedsATerminalAndNoColourUnset() {
+        assertTrue(Terminal.hasColour(true, null));
+        assertTrue(Terminal.hasColour(true, ""));
+        assertFalse(Terminal.hasColour(true, "1"));
+        assertFalse(Terminal.hasColour(false, null));
+    }
+
+    @Test
+    void nothingInOthersTextSteersTheTerminalOrTurnsItRound() {
+        assertEquals("a?[2Jb\tc??é", Terminal.printable("a\u001b[2Jb\tc\u009b\u202eé"));
+    }
+
+    @Test
+    void aLongTextIsCut() {
+        assertEquals("abc", Terminal.printable("abc", 3));
+        assertEquals("ab…", Terminal.printable("abcd", 3));
+        assertEquals(10, Terminal.printable("x".repeat(1_000_000), 10).length());
+    }
+}
