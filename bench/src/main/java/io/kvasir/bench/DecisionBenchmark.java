@@ -8,6 +8,7 @@ import io.kvasir.router.Lease;
 import io.kvasir.router.RandomSource;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
+import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerCost;
@@ -61,6 +62,10 @@ public class DecisionBenchmark {
     @Param({"8", "64", "1000"})
     public int workers;
 
+    /** Decisions that are kept in the journal; 0 for none. */
+    @Param("1024")
+    public int journal;
+
     /** What split-mode cost asks of every worker that could do all of a request. */
     private static final WorkerCost DELAY =
             worker ->
@@ -85,6 +90,7 @@ public class DecisionBenchmark {
                         .maxWorkers(workers)
                         .maxBlocks(BLOCKS, BLOCKS)
                         .maxActiveRequests(BOOKINGS)
+                        .set(RouterSettings.DECISION_JOURNAL, journal)
                         .mode(RoutingMode.KV)
                         .random(RandomSource.seeded(1337))
                         .build();

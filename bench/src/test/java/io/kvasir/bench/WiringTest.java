@@ -11,10 +11,17 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
+import java.nio.file.Path;
 import java.util.Collection;
 import java.util.TreeSet;
 
 class WiringTest {
+    private static final Path TOKENIZER =
+            Path.of(
+                    System.getProperty("kvasir.root"),
+                    "prompt-encoding/src/test/resources/io/kvasir/prompt/tokenizer/llama3-style",
+                    "tokenizer.json");
+
     @Test
     void everyBenchmarkRunsAndTellsTimeAndCpu() throws RunnerException {
         final Collection<RunResult> results =
@@ -24,6 +31,8 @@ class WiringTest {
                                         .param("depthBlocks", "256")
                                         .param("workers", "8")
                                         .param("blocks", "64")
+                                        .param("chars", "1024")
+                                        .param("file", TOKENIZER.toString())
                                         .forks(0)
                                         .warmupIterations(0)
                                         .measurementIterations(1)
@@ -48,7 +57,10 @@ class WiringTest {
                         + " HashBenchmark.local, HashBenchmark.localAndSequence,"
                         + " HashBenchmark.localByCopying, HashBenchmark.localStateless,"
                         + " MatchBenchmark.match, MatchBenchmark.matchHashMap,"
-                        + " MixedBenchmark.mixed, SlotBenchmark.add, SlotBenchmark.addThenFree,"
+                        + " MixedBenchmark.mixed, PromptMemoBenchmark.anew,"
+                        + " PromptMemoBenchmark.hashed, PromptMemoBenchmark.hit,"
+                        + " PromptMemoBenchmark.missAndPut,"
+                        + " SlotBenchmark.add, SlotBenchmark.addThenFree,"
                         + " SlotBenchmark.free, SlotBenchmark.potentialLoads,"
                         + " transfer.TransferBenchmark.engine,"
                         + " transfer.TransferBenchmark.transport]",
