@@ -169,6 +169,7 @@ class ZmqSourceTest {
         pipeline = pipeline(4, 1_500, 3);
         final EventSource source = pipeline.openZmq(replayable());
         publishFirst(source);
+        await(() -> source.state() == IndexState.EXACT, source); // the load's tail check is over
         final CountDownLatch blocked = new CountDownLatch(1);
         final CountDownLatch release = new CountDownLatch(1);
         pipeline.retire(
