@@ -5,8 +5,9 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
-python=${PYTHON:-$(command -v python3.12 || true)}
-[ -n "$python" ] || { echo "install-sglang.sh: no python3.12 on PATH; name one with PYTHON=/path/to/python3.12" >&2; exit 1; }
+# asked for its own path: a shim of a version manager is on PATH also where it can start no 3.12
+python=${PYTHON:-$(python3.12 -c 'import sys; print(sys.executable)' 2>/dev/null || true)}
+[ -n "$python" ] || { echo "install-sglang.sh: no python3.12 that starts on PATH; name one with PYTHON=/path/to/python3.12" >&2; exit 1; }
 
 [ -x "$dir/venv/bin/python" ] || "$python" -m venv "$dir/venv"
 "$dir/venv/bin/pip" install -q uv
