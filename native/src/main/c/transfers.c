@@ -343,14 +343,14 @@ static nixl_capi_status_t finish(
     return request->has_notification ? inbox_put(agent, receiver, &request->notification) : NIXL_CAPI_SUCCESS;
 }
 
-/* Looks at a running request and finishes it when it is due. */
-static nixl_capi_status_t advance(nixl_capi_agent_t agent, nixl_capi_xfer_req_t request) {
+/* Looks at a running request and finishes it when it is due by this time. */
+static nixl_capi_status_t advance(nixl_capi_agent_t agent, nixl_capi_xfer_req_t request, uint64_t time_us) {
     nixl_capi_agent_t receiver = NULL;
     const nixl_capi_status_t reached = peer_reach(agent, request->peer, &receiver);
     if (reached != NIXL_CAPI_SUCCESS || !still_known(agent, request->peer, request->generation)) {
         return fail(request, reached == NIXL_CAPI_SUCCESS ? NIXL_CAPI_ERROR_NOT_FOUND : reached);
     }
-    if (faults_stuck(agent->name, request->peer) || now_us() < request->due_us) {
+    if (faults_stuck(agent->name, request->peer) || time_us < request->due_us) {
         return NIXL_CAPI_IN_PROG;
     }
     return finish(agent, receiver, request);
@@ -361,7 +361,7 @@ static nixl_capi_status_t post(
     if (!still_known(agent, request->peer, request->generation)) {
         return NIXL_CAPI_ERROR_NOT_FOUND;
     }
-    if (request->progress == RUNNING && advance(agent, request) == NIXL_CAPI_IN_PROG) {
+    if (request->progress == RUNNING && advance(agent, request, now_us()) == NIXL_CAPI_IN_PROG) {
         return NIXL_CAPI_ERROR_BACKEND;
     }
     if (args != NULL) {
@@ -376,7 +376,8 @@ static nixl_capi_status_t post(
     request->posted_us = now_us();
     const uint64_t duration = faults_duration_us(agent->name, request->peer, request->bytes);
     request->due_us = duration > UINT64_MAX - request->posted_us ? UINT64_MAX : request->posted_us + duration;
-    const nixl_capi_status_t status = advance(agent, request);
+    /* of the post's time: what is delayed is never done in its post, however long a thread is kept from here */
+    const nixl_capi_status_t status = advance(agent, request, request->posted_us);
     request->post_duration_us = now_us() - request->posted_us;
     return status;
 }
@@ -405,7 +406,7 @@ nixl_capi_status_t nixl_capi_get_xfer_status(nixl_capi_agent_t agent, nixl_capi_
     nixl_capi_status_t status = NIXL_CAPI_ERROR_BACKEND; /* not posted */
     world_lock();
     if (request->progress == RUNNING) {
-        status = advance(agent, request);
+        status = advance(agent, request, now_us());
     } else if (request->progress == DONE) {
         status = NIXL_CAPI_SUCCESS;
     } else if (request->progress == FAILED) {
@@ -424,7 +425,7 @@ nixl_capi_status_t nixl_capi_release_xfer_req(nixl_capi_agent_t agent, nixl_capi
     if (!refused) {
         if (request->progress == RUNNING) {
             /* like NIXL: what is done by now is done, whatever the caller saw; only the rest is cancelled */
-            (void)advance(agent, request);
+            (void)advance(agent, request, now_us());
         }
         request->progress = RELEASED;
     }
