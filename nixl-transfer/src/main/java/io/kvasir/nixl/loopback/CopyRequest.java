@@ -170,9 +170,9 @@ final class CopyRequest {
         failure = why;
     }
 
-    /** Notes how long the post took. */
+    /** Notes how long the post took; one that was done in it took no longer than the transfer. */
     void posted(long nowNs) {
-        postNs = nowNs - postedNs;
+        postNs = (state == State.DONE ? endedNs : nowNs) - postedNs;
     }
 
     /** Gives it back to be reused; holds nothing of the caller's any more. */
