@@ -141,7 +141,7 @@ class TransferFaultsTest {
 
     @Test
     void aSlowPeerIsWaitedFor() {
-        fake.delay("prefill", 3_000);
+        fake.delay("prefill", 400_000); // twice, as the last request waits for the others
         final Transfer transfer = pull(12);
         work(8);
         assertEquals(State.RUNNING, transfer.state());
