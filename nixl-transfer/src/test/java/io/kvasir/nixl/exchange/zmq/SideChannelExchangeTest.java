@@ -98,8 +98,12 @@ class SideChannelExchangeTest extends ExchangeContract {
         final SideChannelExchange next = closing(new SideChannelExchange(HOST, a.port(), CONFIG));
         next.publish(Records.record("a", 2, 1));
         passSilence(); // a question to the one that ended is not answered any more
-        assertEquals("GONE a 1.1", heard.next());
-        assertEquals("UP a 2.1", heard.next());
+        final String first = heard.next();
+        if (!first.equals("CHANGED a 2.1")) { // a starved one asks when the successor is there
+            assertEquals("GONE a 1.1", first);
+            assertEquals("UP a 2.1", heard.next());
+        }
+        assertEquals(Records.record("a", 2, 1), b.find("a", PATIENCE));
     }
 
     @Test
