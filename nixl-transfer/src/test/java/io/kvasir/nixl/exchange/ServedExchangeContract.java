@@ -14,7 +14,7 @@ import java.time.Duration;
 /** What exchanges promise that have a server between. */
 public abstract class ServedExchangeContract extends ExchangeContract {
     /** How long records outlive their owners. */
-    protected static final Duration TTL = Duration.ofSeconds(3);
+    protected static final Duration TTL = Duration.ofSeconds(6);
 
     private static final Duration IMPATIENCE = Duration.ofMillis(500);
 
@@ -63,13 +63,13 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         final MetadataExchange a = open(IMPATIENCE);
         final MetadataExchange b = open(IMPATIENCE);
         final PeerRecord later = Records.record("later", 1, 1);
-        a.publish(Records.record("a", 1, 1));
+        final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
+        publishWhenItIsBack(a, Records.record("a", 1, 1), deadlineNs); // half a second is short
         b.find("a", PATIENCE);
         final Heard heard = new Heard();
         b.watch("later", heard);
-        final long before = unreachable(b);
-        final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
         server().hang();
+        final long before = unreachable(b);
         try {
             awaitMissed(b, before, deadlineNs);
             final ExchangeException refusal =
