@@ -32,6 +32,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
@@ -45,6 +46,10 @@ class TransferExampleTest {
     private static final KvLayout LAYOUT =
             KvLayout.of(KvLayout.Order.LAYER_MAJOR, BLOCKS, LAYERS, BLOCK_BYTES);
     private static final String DIGEST = "tiny-llama, bf16, 16 tokens a block";
+
+    /** A slow machine must not look like a silent peer. */
+    private static final SideChannelConfig PATIENT =
+            new SideChannelConfig(Duration.ofMillis(20), Duration.ofMinutes(1), 4);
 
     /** A worker that takes part. */
     private record End(LoopbackTransport transport, KvPool pool, TransferEngine engine)
@@ -65,8 +70,8 @@ class TransferExampleTest {
     @BeforeEach
     void open() throws IOException {
         folder = Loopbacks.folder();
-        decodes = new SideChannelExchange("127.0.0.1", 0, SideChannelConfig.DEFAULT);
-        prefills = new SideChannelExchange("127.0.0.1", 0, SideChannelConfig.DEFAULT);
+        decodes = new SideChannelExchange("127.0.0.1", 0, PATIENT);
+        prefills = new SideChannelExchange("127.0.0.1", 0, PATIENT);
         prefills.know("127.0.0.1", decodes.port());
     }
 
@@ -145,7 +150,7 @@ class TransferExampleTest {
                 }
                 transfer.endStage(layer == LAYERS - 1 ? requestId : null);
             }
-            transfer.gated().deadlineNs(System.nanoTime() + TimeUnit.SECONDS.toNanos(5));
+            transfer.gated().deadlineNs(System.nanoTime() + TimeUnit.SECONDS.toNanos(60));
             CompletableFuture<Transfer> moved = engine.move(transfer);
             for (int layer = 0; layer < LAYERS; layer++) {
                 compute(pool, layer, blocks);
