@@ -71,7 +71,8 @@ final class DyingPeers implements AutoCloseable {
         final int rounds = Integer.parseInt(args[1]);
         try (DyingPeers test = new DyingPeers(args[0], Long.parseLong(args[2]))) {
             for (int i = 0; i < rounds; i++) {
-                test.round("mortal-" + args[2]);
+                // the last one lives until enough was done, however slow the machine is
+                test.round("mortal-" + args[2], i < rounds - 1 ? 0 : rounds + 1);
             }
             System.out.println("rounds " + rounds + " restarts " + test.restarts + " " + test.ends);
             check(test.engine.stuckRequests() == 0, "requests that could not be given up");
@@ -79,7 +80,7 @@ final class DyingPeers implements AutoCloseable {
         }
     }
 
-    private void round(String name) throws IOException, InterruptedException {
+    private void round(String name, int done) throws IOException, InterruptedException {
         final Process process = TwoProcesses.start(kind, name);
         try {
             final BufferedReader out =
@@ -98,7 +99,7 @@ final class DyingPeers implements AutoCloseable {
                             + "\n";
             process.getOutputStream().write(mine.getBytes(StandardCharsets.US_ASCII));
             process.getOutputStream().flush();
-            pullUntilItIsGone(process, link);
+            pullUntilItIsGone(process, link, done);
             engine.unlink(link).join();
         } finally {
             process.destroyForcibly().waitFor();
@@ -106,7 +107,8 @@ final class DyingPeers implements AutoCloseable {
         restarts++;
     }
 
-    private void pullUntilItIsGone(Process process, KvLink link)
+    /** It is killed at a random moment, but not before so many transfers of all are done. */
+    private void pullUntilItIsGone(Process process, KvLink link, int done)
             throws IOException, InterruptedException {
         final long dies = System.nanoTime() + random.nextInt(ROUND_MILLIS) * 1_000_000L;
         final List<Transfer> transfers = new ArrayList<>();
@@ -128,7 +130,7 @@ final class DyingPeers implements AutoCloseable {
                 }
                 open += transfers.get(i).state() == State.NEW ? 0 : 1;
             }
-            if (!dead && System.nanoTime() - dies > 0) {
+            if (!dead && System.nanoTime() - dies > 0 && ends.getOrDefault(State.DONE, 0) >= done) {
                 kill(process);
                 dead = true;
             }
