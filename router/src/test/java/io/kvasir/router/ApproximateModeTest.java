@@ -261,7 +261,7 @@ class ApproximateModeTest {
         final Worker speaking = silent;
         router.openDirect(speaking, EngineMessages.source("w1", BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(before, 2, BLOCK_SIZE, 100));
-        EngineMessages.await(() -> speaking.eventSequence() == 0, "its event");
+        EngineMessages.await(speaking::ready, "its event");
         assertEquals(2, overlap(before, speaking));
         assertEquals(IndexState.EXACT, decision.state(0));
 
@@ -278,7 +278,7 @@ class ApproximateModeTest {
         final int[] prompt = prompt(8);
         router.openDirect(speaking, EngineMessages.source("w1", BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(prompt, 3, BLOCK_SIZE, 100));
-        EngineMessages.await(() -> speaking.eventSequence() == 0, "its event");
+        EngineMessages.await(speaking::ready, "its event");
         router.reserve(request(prompt).pin(silent), decision).close();
         awaitApplied();
         assertSame(silent, route(prompt));

@@ -46,7 +46,8 @@ class KeptPrefixesTest {
         final Worker worker = router.addWorker(spec(name, rank));
         router.openDirect(worker, EngineMessages.source(name, BLOCK))
                 .onMessage(0, EngineMessages.stored(PROMPT, blocks, BLOCK, 100L * rank));
-        EngineMessages.await(() -> worker.indexedBlocks() == blocks, "the event");
+        EngineMessages.await(worker::ready, "the event");
+        assertEquals(blocks, worker.indexedBlocks());
         return worker;
     }
 

@@ -81,7 +81,7 @@ class LoadIsNeverLostTest {
         final Worker holder = router.workers().get(1);
         router.openDirect(holder, EngineMessages.source(holder.name(), 16))
                 .onMessage(0, EngineMessages.stored(prefix, 20, 16, 0));
-        EngineMessages.await(() -> holder.eventSequence() == 0, "the prefix is indexed");
+        EngineMessages.await(holder::ready, "the prefix is indexed");
         final int[] sent = new int[WORKERS];
         for (int i = 0; i < 100; i++) {
             final int[] tail = tokens(4);

@@ -78,7 +78,7 @@ class PrefillTimeTest {
         final int[] held = prompt(20, 0);
         router.openDirect(holder, EngineMessages.source(holder.name(), BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(held, 20, BLOCK_SIZE, 1_000));
-        EngineMessages.await(() -> holder.eventSequence() == 0, "the events");
+        EngineMessages.await(holder::ready, "the events");
         book(holder, 70, 5_000); // 19 blocks are reused of the prompt, which count 76
         router.select(request(20, 0), decision);
         assertSame(holder, decision.worker());

@@ -47,7 +47,7 @@ class RoutingAllocationTest {
                     .onMessage(
                             0,
                             EngineMessages.stored(prompts[w % PROMPTS], 128, 16, w * 1_000_000L));
-            EngineMessages.await(() -> worker.eventSequence() == 0, () -> "events of " + worker);
+            EngineMessages.await(worker::ready, () -> "events of " + worker);
         }
     }
 
