@@ -24,7 +24,7 @@ class AcceptedInputTest {
         final RouteRequest request = router.newRequest();
         for (int i = 1; i < WORKERS; i++) {
             request.reset().tokens(new int[64 * i], 64 * i).pin(router.workers().get(i));
-            router.reserve(request, new Decision());
+            router.reserve("load " + i, request, new Decision()); // kept under its id
         }
         return router;
     }

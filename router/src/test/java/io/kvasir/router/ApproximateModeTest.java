@@ -245,9 +245,11 @@ class ApproximateModeTest {
         }
         late.close();
 
-        router.reserve(request(prompt).pin(successors.get(1)), decision);
-        awaitApplied();
-        assertEquals(6, successors.get(1).activeBlocks(), "its own bookings count");
+        try (Lease own = router.reserve(request(prompt).pin(successors.get(1)), decision)) {
+            awaitApplied();
+            assertTrue(own.isOpen());
+            assertEquals(6, successors.get(1).activeBlocks(), "its own bookings count");
+        }
         assertEquals(6, router.routedPrefixes().blocks());
     }
 

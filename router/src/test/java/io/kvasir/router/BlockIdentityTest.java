@@ -20,6 +20,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -209,10 +210,12 @@ class BlockIdentityTest {
     @Test
     void bookingsOfOnePromptWithDifferentImagesShareNothingBehindThem() throws RouteException {
         final Worker worker = worker(1);
-        router.reserve(request(160).multimodal("a", 32, 16), decision);
-        router.reserve(request(160).multimodal("b", 32, 16), decision);
-        router.reserve(request(160).multimodal("b", 32, 16), decision);
+        final List<Lease> leases = new ArrayList<>(); // a forgotten one would be released
+        for (String image : List.of("a", "b", "b")) {
+            leases.add(router.reserve(request(160).multimodal(image, 32, 16), decision));
+        }
         EngineMessages.await(() -> worker.activeBlocks() == 2 + 2 * 8, "blocks in use");
+        leases.forEach(Lease::close);
     }
 
     @Test

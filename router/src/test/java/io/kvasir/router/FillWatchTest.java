@@ -2,8 +2,6 @@ package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.kvasir.testsupport.Cores;
-
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -76,13 +74,13 @@ class FillWatchTest {
                 KvRouter.builder().maxActiveRequests(4).maxWorkers(1).maxBlocks(7, 8).build()) {
             router.addWorker(new WorkerSpec(1, "w", "http://w", 0, null));
             final RouteRequest request = router.newRequest();
+            final List<Lease> leases = new ArrayList<>(); // a forgotten one would be released
             for (int i = 0; i < 4; i++) {
-                router.reserve(request.reset().tokens(new int[] {1}, 1), new Decision());
+                request.reset().tokens(new int[] {1}, 1);
+                leases.add(router.reserve(request, new Decision()));
             }
-            final long endNs = System.nanoTime() + 20 * SECOND;
-            while (router.status().usages().getLast().used() < 4 && System.nanoTime() < endNs) {
-                Cores.giveWay();
-            }
+            EngineMessages.await(
+                    () -> router.status().usages().getLast().used() == 4, "four in the table");
             status = router.status();
             watch.look(nowNs);
             assertEquals(
@@ -94,6 +92,7 @@ class FillWatchTest {
                     List.of(7L, 8L),
                     status.usages().subList(0, 2).stream().map(RouterStatus.Usage::limit).toList());
             router.tick(nowNs);
+            leases.forEach(Lease::close);
         }
     }
 }

@@ -333,7 +333,8 @@ class KvRouterTest {
         final CountDownLatch go = blockBookings();
         leases.forEach(Lease::close);
         for (int i = 0; i < 128; i++) {
-            router.reserve(request, decision);
+        leases.clear();
+            leases.add(router.reserve(request, decision)); // a forgotten one would be released
         }
         final RouteException refused =
                 assertThrows(RouteException.class, () -> router.reserve(request, decision));
@@ -342,6 +343,7 @@ class KvRouterTest {
         assertTrue(refused.getMessage().contains("writer is behind: open=128 of max-active"));
         assertTrue(refused.getMessage().contains("booking-wait"), refused.getMessage());
     }
+        leases.forEach(Lease::close);
 
     @Test
     void aLeaseTakesOneBookingAfterTheOther() throws RouteException {

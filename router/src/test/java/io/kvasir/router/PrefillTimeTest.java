@@ -10,7 +10,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** The selection policy {@code prefill-time}, and the pace that it learns. */
@@ -23,6 +25,7 @@ class PrefillTimeTest {
     private final Decision decision = new Decision();
     private final KvRouter router = builder().build();
     private final PrefillPaces paces = new PrefillPaces(8);
+    private final List<Lease> leases = new ArrayList<>(); // a forgotten one would be released
 
     private RouterConfig.Builder builder() {
         return KvRouter.builder()
@@ -56,6 +59,7 @@ class PrefillTimeTest {
     /** Books a prompt on one worker, and waits until decisions see it. */
     private Lease book(Worker worker, int blocks, int first) throws RouteException {
         final Lease lease = router.reserve(request(blocks, first).pin(worker), decision);
+        leases.add(lease);
         EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
         return lease;
     }

@@ -38,6 +38,7 @@ class WorkerCostTest {
                     .random(RandomSource.seeded(seed))
                     .build();
     private final Map<Worker, Double> costs = new ConcurrentHashMap<>();
+    private final List<Lease> leases = new ArrayList<>(); // a forgotten one would be released
 
     @AfterEach
     void close() {
@@ -66,7 +67,8 @@ class WorkerCostTest {
         assertEquals(0.25, decision.cost(0) - decision.cost(1), 1e-9);
         assertEquals(decision.cost(1), decision.cost());
 
-        router.reserve(request(), decision); // now the near one is busy by more than the way
+        // now the near one is busy by more than the way
+        leases.add(router.reserve(request(), decision));
         EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
         router.select(request(), decision);
         assertNotSame(near, decision.worker());
@@ -104,7 +106,7 @@ class WorkerCostTest {
             worker(id, random.nextInt(20) / 4.0);
         }
         for (int i = 0; i < 100; i++) {
-            router.reserve(request(), decision);
+            leases.add(router.reserve(request(), decision));
         }
         EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
         for (int i = 0; i < 100; i++) {
