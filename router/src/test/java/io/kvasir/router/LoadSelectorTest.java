@@ -22,13 +22,7 @@ import java.util.Map;
 class LoadSelectorTest {
     private static final int BLOCK_SIZE = 16;
 
-    private final KvRouter router =
-            KvRouter.builder()
-                    .tickedBy(() -> 0)
-                    .blockSize(BLOCK_SIZE)
-                    .maxWorkers(256)
-                    .random(RandomSource.seeded(Seeds.next("LoadSelectorTest")))
-                    .build();
+    private KvRouter router = router(Seeds.next("LoadSelectorTest"));
     private final Decision decision = new Decision();
     private final List<Lease> leases = new ArrayList<>(); // forgotten ones would be released
     private int booked;
@@ -36,6 +30,15 @@ class LoadSelectorTest {
     @AfterEach
     void close() {
         router.close();
+    }
+
+    private static KvRouter router(long seed) {
+        return KvRouter.builder()
+                .tickedBy(() -> 0)
+                .blockSize(BLOCK_SIZE)
+                .maxWorkers(256)
+                .random(RandomSource.seeded(seed))
+                .build();
     }
 
     private List<Worker> workers(int count) {
@@ -95,6 +98,8 @@ class LoadSelectorTest {
     @ParameterizedTest
     @EnumSource(names = {"POWER_OF_TWO", "LEAST_LOADED", "LEAST_CONNECTIONS"})
     void theBusyOneIsNotChosenAndTheOthersAreAlike(RoutingMode mode) throws RouteException {
+        router.close();
+        router = router(20_26); // one seed: the bound of chi-square holds always or never
         final List<Worker> workers = workers(8);
         book(workers.get(3), 4);
         final Map<Worker, Integer> chosen = chosen(mode, 7_000);

@@ -28,7 +28,7 @@ class OlderFormulasTest {
     private static final int BLOCK_SIZE = 16;
     private static final double CLOSE = 1e-12;
 
-    private final long seed = Seeds.next("OlderFormulasTest");
+    private long seed = Seeds.next("OlderFormulasTest");
     private final Decision decision = new Decision();
     private final OverlapScores cached = new OverlapScores(64);
     private final OverlapScores active = new OverlapScores(64);
@@ -207,6 +207,7 @@ class OlderFormulasTest {
 
     @Test
     void whereNothingSpeaksForAnyNoneIsPreferred() throws RouteException {
+        seed = 20_26; // one seed: the bound of chi-square holds always or never
         start("logits", 8);
         final int[] chosen = new int[8];
         for (int i = 0; i < 8_000; i++) {
