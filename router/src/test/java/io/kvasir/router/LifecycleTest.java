@@ -37,7 +37,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
-import java.util.stream.Collectors;
 
 /** What remains of workers and routers that fail, are replaced, or are taken out. */
 class LifecycleTest {
@@ -71,32 +70,37 @@ class LifecycleTest {
 
     @Test
     void aRouterThatCannotBeBuiltLeavesNoMemoryAndNoThread() {
+        FormerRouters.awaitEnd();
         final long bytes = OffHeap.allocatedBytes();
-        final Set<Thread> threads = threads(); // those of other tests may end meanwhile
+        final Set<Thread> threads = FormerRouters.threads();
         final RouterConfig.Builder builder = small().routedPrefixes(PredictedPrefixesConfig.of(8));
         builder.build().close();
+        EngineMessages.await(() -> OffHeap.allocatedBytes() == bytes, "memory of the first");
         final KvRouter whole = builder.build();
         final long needed = OffHeap.allocatedBytes() - bytes;
         whole.close();
+        EngineMessages.await(() -> OffHeap.allocatedBytes() == bytes, "memory of the second");
         try {
             for (int step = 0; step < 20; step++) { // each is refused at another of its parts
                 System.setProperty(
                         "kvasir.memory.limit", Long.toString(bytes + needed * step / 20));
                 assertThrows(OutOfMemoryError.class, builder::build);
-                assertEquals(bytes, OffHeap.allocatedBytes());
+                EngineMessages.await(() -> OffHeap.allocatedBytes() == bytes, "memory is left");
             }
         } finally {
             System.clearProperty("kvasir.memory.limit");
         }
-        EngineMessages.await(() -> threads.containsAll(threads()), "a thread is left");
+        EngineMessages.await(
+                () -> threads.containsAll(FormerRouters.threads()), "a thread is left");
         builder.build().close();
     }
 
     @Test
     void aRouterOneOfWhosePartsCannotBeClosedClosesTheOthers(@TempDir Path folder)
             throws IOException {
+        FormerRouters.awaitEnd();
         final long bytes = OffHeap.allocatedBytes();
-        final Set<Thread> threads = threads();
+        final Set<Thread> threads = FormerRouters.threads();
         final PartMaker maker =
                 new PartMaker() {
                     @Override
@@ -110,7 +114,8 @@ class LifecycleTest {
         final RouterConfig config = small().set(RouterSettings.COUNTERS_DIR, folder).config();
         final KvRouter router = KvRouter.start(config, maker);
         assertThrows(IOException.class, router::close);
-        EngineMessages.await(() -> threads.containsAll(threads()), "a thread is left");
+        EngineMessages.await(
+                () -> threads.containsAll(FormerRouters.threads()), "a thread is left");
         EngineMessages.await(() -> bytes == OffHeap.allocatedBytes(), "memory is left");
         try (CountersReader counters = CountersReader.open(folder)) {
             assertTrue(counters.isClosed());
@@ -178,8 +183,9 @@ class LifecycleTest {
 
     @Test
     void aStepThatFailsGivesBackWhatTheStepsBeforeItTook(@TempDir Path folder) {
+        FormerRouters.awaitEnd();
         final long bytes = OffHeap.allocatedBytes();
-        final Set<Thread> threads = threads();
+        final Set<Thread> threads = FormerRouters.threads();
         final RouterConfig config =
                 small().routedPrefixes(PredictedPrefixesConfig.of(8))
                         .set(RouterSettings.COUNTERS_DIR, folder)
@@ -193,14 +199,9 @@ class LifecycleTest {
             EngineMessages.await(
                     () -> OffHeap.allocatedBytes() == bytes, () -> "memory of " + maker.failing);
         }
-        EngineMessages.await(() -> threads.containsAll(threads()), "a thread is left");
+        EngineMessages.await(
+                () -> threads.containsAll(FormerRouters.threads()), "a thread is left");
         KvRouter.start(config, new FailingMaker(steps)).close();
-    }
-
-    private static Set<Thread> threads() {
-        return Thread.getAllStackTraces().keySet().stream()
-                .filter(thread -> thread.getName().startsWith("kvasir-"))
-                .collect(Collectors.toSet());
     }
 
     @Test

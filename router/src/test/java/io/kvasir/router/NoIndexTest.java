@@ -23,7 +23,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.HashSet;
 import java.util.Set;
 import java.util.stream.Stream;
 
@@ -37,16 +36,11 @@ class NoIndexTest {
         return KvRouter.builder().tickedBy(() -> 0).blockSize(BLOCK_SIZE);
     }
 
-    private static Set<Thread> threads() {
-        return new HashSet<>(Thread.getAllStackTraces().keySet());
-    }
-
-    /** Names of the threads that have come since. */
+    /** Names of the routers' threads that have come since. */
     private static Stream<String> startedSince(Set<Thread> before) {
-        return threads().stream()
+        return FormerRouters.threads().stream()
                 .filter(thread -> !before.contains(thread))
-                .map(Thread::getName)
-                .filter(name -> name.startsWith("kvasir"));
+                .map(Thread::getName);
     }
 
     /** An endpoint at which nobody is. */
@@ -58,7 +52,7 @@ class NoIndexTest {
     @CsvSource({"overlap-weight, 0, auto", "overlap-weight, 1, off"})
     void noMemoryIsTakenAndNoThreadIsStarted(String name, String value, String use)
             throws Exception {
-        final Set<Thread> before = threads();
+        final Set<Thread> before = FormerRouters.threads();
         try (KvRouter router =
                 small().set(name, value).set("prefix-index", use).maxWorkers(64).build()) {
             final Worker first =

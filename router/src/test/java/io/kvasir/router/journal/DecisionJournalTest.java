@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.FormerRouters;
 import io.kvasir.testsupport.ChildJvm;
 import io.kvasir.testsupport.Seeds;
 
@@ -282,6 +283,7 @@ class DecisionJournalTest {
 
     @Test
     void aJournalMayBeClosedWithCallersInside() throws Exception {
+        FormerRouters.awaitEnd();
         final long before = OffHeap.allocatedBytes();
         for (int round = 0; round < 20; round++) {
             try (ExecutorService threads = Executors.newFixedThreadPool(2)) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.IndexState;
 
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.util.List;
@@ -15,6 +16,11 @@ class WhatIfTest {
     private final DecisionJournal journal = DecisionJournal.inMemory(1, 3, BLOCK_SIZE);
 
     /** Candidates as (prefill blocks, decode blocks, overlap, requests). */
+    @AfterEach
+    void close() {
+        journal.close();
+    }
+
     private JournalRecord record(int tokens, long firstTokenNs, double[]... candidates) {
         final JournalRecord record = journal.newRecord();
         record.begin(1, 2, JournalRecord.shortText("kv"), 1, 0);
