@@ -11,6 +11,7 @@ import io.kvasir.core.memory.OffHeap;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.FormerRouters;
 import io.kvasir.testsupport.ChildJvm;
+import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -302,7 +303,7 @@ class DecisionJournalTest {
                                     }));
                 }
                 while (journal.end() < 1_000) {
-                    Thread.onSpinWait();
+                    Cores.giveWay();
                 }
                 journal.close();
                 journal.close();

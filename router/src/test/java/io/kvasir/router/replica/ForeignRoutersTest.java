@@ -7,6 +7,7 @@ import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -52,7 +53,7 @@ class ForeignRoutersTest {
         hub.advance(clock.get());
         router.tick(clock.get());
         while (router.bookingPipeline().backlog() > 0) {
-            Thread.onSpinWait();
+            Cores.giveWay();
         }
     }
 

@@ -11,6 +11,7 @@ import io.kvasir.router.RouteException;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.testsupport.Cores;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -93,7 +94,7 @@ final class ReplicaStory implements AutoCloseable {
             final long start = System.nanoTime();
             while (router.bookingPipeline().backlog() > 0) {
                 assertTrue(System.nanoTime() - start < PATIENCE_NS, "bookings are applied");
-                Thread.onSpinWait();
+                Cores.giveWay();
             }
         }
     }
