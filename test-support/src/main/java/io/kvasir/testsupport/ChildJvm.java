@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
  * flags that the build's own JVM does not have.
  */
 public final class ChildJvm {
-    private static final int LIMIT_MINUTES = 3;
+    private static final int LIMIT_MINUTES = 10;
 
     private ChildJvm() {}
 
