@@ -57,7 +57,9 @@ import java.util.concurrent.atomic.AtomicReference;
                     + " wrong command line; 3 could not start (port in use, bad file or value)."
         })
 public final class ServeCommand implements Callable<Integer> {
-    private static final Duration FIRST_LOOK = Duration.ofSeconds(3);
+    /** Longer than a probe of a slow worker takes, and the load of a usual index. */
+    private static final Duration FIRST_LOOK = Duration.ofSeconds(30);
+
     private static final long POLL_MS = 100;
 
     @Mixin private CommonOptions common;
@@ -99,7 +101,7 @@ public final class ServeCommand implements Callable<Integer> {
         final CountDownLatch endOrNull = endSignal();
         var _ = ProcessSignals.on("HUP", gateway::reload); // where refused, it ends the process
         print(effective, gateway);
-        printReached(firstLook(gateway), effective);
+        printReached(firstLook(gateway, endOrNull), effective);
         if (endOrNull == null) {
             return shutdown.await();
         }
@@ -221,13 +223,18 @@ public final class ServeCommand implements Callable<Integer> {
                         + " body bytes");
     }
 
-    /** What the gateway says of its workers, once it has tried all of them or a moment later. */
-    private static JsonNode firstLook(GatewayServer gateway)
+    /**
+     * What the gateway says of its workers, once it has tried all of them, some time has passed, or
+     * it is to end.
+     */
+    private static JsonNode firstLook(GatewayServer gateway, CountDownLatch endOrNull)
             throws IOException, InterruptedException {
         final long startNs = System.nanoTime();
         while (true) {
             final JsonNode workers = Json.MAPPER.readTree(gateway.workersPage()).path("workers");
-            if (allTried(workers) || System.nanoTime() - startNs > FIRST_LOOK.toNanos()) {
+            if (allTried(workers)
+                    || System.nanoTime() - startNs > FIRST_LOOK.toNanos()
+                    || (endOrNull != null && endOrNull.getCount() == 0)) {
                 return workers;
             }
             Thread.sleep(POLL_MS);
@@ -236,9 +243,12 @@ public final class ServeCommand implements Callable<Integer> {
 
     private static boolean allTried(JsonNode workers) {
         for (JsonNode worker : workers) {
-            if (worker.path("health").asText().equals("unknown")
-                    || worker.path("tokenizer_detail").asText().equals("not asked yet")
-                    || worker.path("index_state").asText().equals("loading")) {
+            final String health = worker.path("health").asText();
+            final boolean answers = health.equals("up"); // of another one nothing more is learned
+            if (health.equals("unknown")
+                    || (answers
+                            && (worker.path("tokenizer_detail").asText().equals("not asked yet")
+                                    || worker.path("index_state").asText().equals("loading")))) {
                 return false;
             }
         }
