@@ -27,7 +27,7 @@ import java.util.stream.Stream;
  * another.
  */
 public final class Cluster implements AutoCloseable {
-    private static final Duration READY_TIMEOUT = Duration.ofSeconds(15);
+    private static final Duration READY_TIMEOUT = Duration.ofMinutes(1);
     private static final long POLL_MS = 10;
 
     private final List<SimEngine> engines = new ArrayList<>();
