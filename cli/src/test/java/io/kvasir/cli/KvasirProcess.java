@@ -18,7 +18,8 @@ import java.util.function.Predicate;
  * The command line in a process of its own, for what only a process can show: signals, exit codes.
  */
 public final class KvasirProcess implements AutoCloseable {
-    private static final long TIMEOUT_SECONDS = 30;
+    /** Far beyond what a start takes: half a minute on a machine that runs ten other processes. */
+    private static final long TIMEOUT_SECONDS = 300;
 
     private final Process process;
     private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();

@@ -51,7 +51,7 @@ class RollingUpgradeTest {
     private static final int SHORT_TOKENS = 4;
     private static final int LONG_TOKENS = 150;
     private static final int LONG_EVERY = 10;
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration PATIENCE = Duration.ofMinutes(3);
 
     @TempDir private Path folder;
 
