@@ -13,9 +13,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.nio.file.attribute.FileTime;
-import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -26,6 +24,10 @@ import java.util.concurrent.TimeUnit;
 class LauncherTest {
     private static final Path ROOT = Path.of(System.getProperty("kvasir.root"));
 
+    /** Writes its arguments: the name of a script and its text, and so on. */
+    private static final String SCRIPTS =
+            "while [ $# -gt 0 ]; do printf %s \"$2\" > \"$1\"; chmod 755 \"$1\"; shift 2; done";
+
     @TempDir private Path dir;
     private Path bin;
     private final Map<String, String> environment = new HashMap<>();
@@ -35,8 +37,9 @@ class LauncherTest {
     private record Run(int exitCode, List<String> out, String err) {}
 
     @BeforeEach
-    void aPathWithTheToolsButWithoutJavaAndMaven() throws IOException {
+    void aPathWithTheToolsButWithoutJavaAndMaven() throws IOException, InterruptedException {
         bin = Files.createDirectory(dir.resolve("bin"));
+        final List<String> tools = new ArrayList<>();
         for (String tool :
                 List.of(
                         "bash",
@@ -52,8 +55,10 @@ class LauncherTest {
                         "rm",
                         "cat",
                         "sleep")) {
-            script(bin.resolve(tool), "exec " + onPath(tool) + " \"$@\"");
+            tools.add(bin.resolve(tool).toString());
+            tools.add(text("exec " + onPath(tool) + " \"$@\""));
         }
+        byShell(SCRIPTS, tools);
         environment.put("PATH", bin.toString());
         environment.put("HOME", dir.toString());
         environment.put("KVASIR_JDK_DIRS", dir.resolve("no-jdks").toString());
@@ -268,19 +273,18 @@ class LauncherTest {
                 run.out().toString());
     }
 
-    private Path checkout() throws IOException {
+    private Path checkout() throws IOException, InterruptedException {
         final Path checkout = Files.createDirectories(dir.resolve("check out"));
-        Files.copy(
-                ROOT.resolve("kvasir"),
-                checkout.resolve("kvasir"),
-                StandardCopyOption.COPY_ATTRIBUTES);
+        byShell(
+                "cp -p \"$1\" \"$2\"",
+                List.of(ROOT.resolve("kvasir").toString(), checkout.resolve("kvasir").toString()));
         Files.writeString(checkout.resolve("pom.xml"), "<project/>");
         Files.createDirectories(checkout.resolve("core/src/main"));
         Files.writeString(checkout.resolve("core/src/main/A.java"), "class A {}");
         return checkout;
     }
 
-    private Path fakeJdk(String name, String version) throws IOException {
+    private Path fakeJdk(String name, String version) throws IOException, InterruptedException {
         final Path home = dir.resolve(name);
         Files.createDirectories(home.resolve("bin"));
         Files.writeString(home.resolve("release"), "JAVA_VERSION=\"" + version + "\"\n");
@@ -292,13 +296,29 @@ class LauncherTest {
         return home;
     }
 
-    private void fakeMaven(String body) throws IOException {
+    private void fakeMaven(String body) throws IOException, InterruptedException {
         script(bin.resolve("mvn"), body);
     }
 
-    private static void script(Path file, String body) throws IOException {
-        Files.writeString(file, "#!" + onPath("bash") + "\n" + body + "\n");
-        Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"));
+    private static void script(Path file, String body) throws IOException, InterruptedException {
+        byShell(SCRIPTS, List.of(file.toString(), text(body)));
+    }
+
+    private static String text(String body) {
+        return "#!" + onPath("bash") + "\n" + body + "\n";
+    }
+
+    /**
+     * Has another process write what is executed later. A file that this JVM writes is open in the
+     * processes that other tests start meanwhile, until these have closed it, and a file that is
+     * open for writing cannot be executed.
+     */
+    private static void byShell(String command, List<String> arguments)
+            throws IOException, InterruptedException {
+        final List<String> words = new ArrayList<>();
+        words.addAll(List.of(onPath("bash").toString(), "-ec", command, "bash"));
+        words.addAll(arguments);
+        assertEquals(0, new ProcessBuilder(words).inheritIO().start().waitFor(), command);
     }
 
     private void link(Path link, Path target) throws IOException {
