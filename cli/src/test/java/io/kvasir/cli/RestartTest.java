@@ -39,7 +39,7 @@ import java.util.stream.Stream;
 
 /** A router that is closed or killed and started again beside simulated engines. */
 class RestartTest {
-    private static final Duration LIMIT = Duration.ofMinutes(1);
+    private static final Duration LIMIT = Duration.ofMinutes(3); // starts of JVMs too
     private static final int NEVER_MS = 0; // but at the close
     private static final int KILLS = 8;
 
@@ -103,6 +103,20 @@ class RestartTest {
             prompts.add(prompt);
             post(engines[i % engines.length].url().resolve("/v1/completions"), prompt);
         }
+    }
+
+    /** The first messages may be faster than the subscription: then they are lost. */
+    private void serveUntil(BooleanSupplier heard) throws InterruptedException {
+        await(
+                "heard of",
+                () -> {
+                    try {
+                        serve(2);
+                    } catch (IOException | InterruptedException e) {
+                        throw new AssertionError(e);
+                    }
+                    return heard.getAsBoolean();
+                });
     }
 
     private void post(URI url, int[] prompt) throws IOException, InterruptedException {
@@ -240,6 +254,7 @@ class RestartTest {
         start(false);
         // whether a view is complete that began at a later message is not known
         serve(40);
+        serveUntil(() -> router.workers().stream().allMatch(w -> w.indexedBlocks() > 0));
         for (int i = 0; i < engines.length; i++) {
             final int engine = i;
             await(
@@ -262,17 +277,7 @@ class RestartTest {
             final Worker worker = router.workers().get(i);
             await("connected", () -> worker.sourceStatus().reconnects() > 0);
         }
-        // the first messages may be faster than the subscription: then they are lost
-        await(
-                "heard of",
-                () -> {
-                    try {
-                        serve(2);
-                    } catch (IOException | InterruptedException e) {
-                        throw new AssertionError(e);
-                    }
-                    return router.workers().stream().noneMatch(w -> w.state() == IndexState.STALE);
-                });
+        serveUntil(() -> router.workers().stream().noneMatch(w -> w.state() == IndexState.STALE));
         for (int i = 0; i < engines.length; i++) {
             final SimEngine engine = engines[i];
             final Worker worker = router.workers().get(i);

@@ -68,6 +68,7 @@ class ServeLogTest {
     void jsonLinesHaveTheRequestsIdAsAField() throws Exception {
         try (KvasirProcess serve = serve("--log-format=json", "--log-level=debug")) {
             final String listening = serve.await(each -> each.startsWith("listening on "));
+            serve.await(each -> each.startsWith("running"));
             assertEquals(503, ask(listening, "/v1/completions", "{\"prompt\":[1]}"));
             final JsonNode line =
                     Json.MAPPER.readTree(serve.await(each -> each.contains("\"request_id\"")));
@@ -76,7 +77,6 @@ class ServeLogTest {
             assertTrue(line.get("message").textValue().startsWith("mine: not routed: "));
             assertTrue(line.get("logger_name").textValue().startsWith("io.kvasir.gateway."));
             Instant.parse(line.get("@timestamp").textValue());
-            serve.await(each -> each.startsWith("running"));
             assertEquals(0, serve.terminate());
         }
     }
