@@ -106,7 +106,7 @@ class DemoCommandTest {
         final RunStats stats = new RunStats(1);
         try (Cluster cluster = Cluster.start(plan, mode);
                 LoadClient client =
-                        new LoadClient(cluster.url(), Duration.ofSeconds(20), Map.of())) {
+                        new LoadClient(cluster.url(), Duration.ofMinutes(1), Map.of())) {
             final ChatDriver driver = new ChatDriver(client, SimModel.NAME, stats::record);
             final long wallNs = driver.play(new ChatWorkload(SHAPE, 1));
             return stats.result(mode.spelling(), 3, wallNs);

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,7 +35,10 @@ import java.util.concurrent.atomic.AtomicLong;
 
 class DoctorCommandTest {
     private static final String LONG = "--timeout-s=60";
-    private static final String SHORT = "--timeout-s=2";
+
+    /** Where something is waited for that does not come; the rest must do within it. */
+    private static final String SHORT = "--timeout-s=5";
+
     private static final int BLOCK = 16;
 
     private static SimEngine engine(SimConfig.Builder config) {
@@ -109,8 +113,15 @@ class DoctorCommandTest {
     @Test
     void ranksAreTestedOneByOneAndWorkersOfAConfigurationByItsSettings(@TempDir Path folder)
             throws Exception {
+        final int ports = FreePorts.run(4); // those of the second rank follow
         try (SimEngine ranks =
-                        engine(SimConfig.builder().model("m").blockSize(32).dataParallelSize(2));
+                        engine(
+                                SimConfig.builder()
+                                        .model("m")
+                                        .blockSize(32)
+                                        .dataParallelSize(2)
+                                        .eventsPort(ports)
+                                        .replayPort(ports + 2));
                 SimEngine other = engine(SimConfig.builder().model("n").eventsPort(-1))) {
             final Path config =
                     Files.writeString(
@@ -125,24 +136,18 @@ class DoctorCommandTest {
                                     + "\n  - url: "
                                     + other.url()
                                     + "\n    name: load\n    model: n\n");
-            final boolean portsFollow =
-                    port(ranks.eventsEndpoint(1)) == port(ranks.eventsEndpoint(0)) + 1;
             final JsonNode engines =
-                    Json.parse(doctor(config.toString(), "--json", SHORT).out()).path("engines");
+                    Json.parse(doctor(config.toString(), "--json", LONG).out()).path("engines");
             assertEquals(3, engines.size(), engines.toString());
             assertEquals("two/0", engines.path(0).path("engine").asText());
             assertEquals("two/1", engines.path(1).path("engine").asText());
             assertEquals("load", engines.path(2).path("engine").asText());
-            assertTrue(portsFollow || engines.path(1).toString().contains("FAIL"));
+            assertFalse(engines.path(1).toString().contains("FAIL"), engines.toString());
             final String load = engines.path(2).toString();
             assertTrue(load.contains("\"check\":\"events arrive\",\"result\":\"SKIP\""), load);
             assertTrue(load.contains("no events= is named"), load);
             assertTrue(load.contains("\"check\":\"cached tokens\",\"result\":\"PASS\""), load);
         }
-    }
-
-    private static int port(String endpoint) {
-        return Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
     }
 
     @Test
@@ -296,7 +301,7 @@ class DoctorCommandTest {
             assertFailed("reachable", "has not answered in 1000 ms", "without /v1", checks);
             assertEquals(1, checks.size(), checks.toString());
             final Map<String, JsonNode> dripped =
-                    checks(doctor(drips.url(), "--json", "--timeout-s=1"));
+                    checks(doctor(drips.url(), "--json", "--timeout-s=2"));
             assertResult("FAIL", "model", dripped);
             assertResult("FAIL", "probe prompt", dripped);
             assertResult("SKIP", "cached tokens", dripped);
@@ -326,7 +331,7 @@ class DoctorCommandTest {
                             (_, _) ->
                                     RawServer.answer(
                                             200, "", hostile.getBytes(StandardCharsets.UTF_8)))) {
-                final CommandRun run = doctor(server.url(), "--tokenizer=sim", SHORT);
+                final CommandRun run = doctor(server.url(), "--tokenizer=sim", LONG);
                 assertEquals(1, run.exitCode(), hostile + run.err());
                 assertEquals("", run.err());
                 assertTrue(run.out().contains("FAIL  model: "), run.out());

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -27,6 +28,7 @@ class LoadClientTest {
     private static final String USAGE =
             "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":100,\"completion_tokens\":2,"
                     + "\"prompt_tokens_details\":{\"cached_tokens\":64}}}\n\n";
+    private static final Duration LIMIT = Duration.ofMinutes(1);
     private static final String DONE = "data: [DONE]\n\n";
 
     private HttpServer server;
@@ -36,7 +38,7 @@ class LoadClientTest {
     void start() throws IOException {
         server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.start();
-        client = new LoadClient(address(), Duration.ofSeconds(5), Map.of());
+        client = new LoadClient(address(), LIMIT, Map.of());
     }
 
     @AfterEach
@@ -57,7 +59,7 @@ class LoadClientTest {
                         + DONE,
                 Map.of());
         final List<Long> gapsNs = new CopyOnWriteArrayList<>();
-        try (LoadClient timing = new LoadClient(address(), Duration.ofSeconds(60), gapsNs::add)) {
+        try (LoadClient timing = new LoadClient(address(), LIMIT, gapsNs::add)) {
             assertNull(timing.send("/v1/completions", new byte[0], 0, false).join().error());
         }
         assertEquals(2, gapsNs.size(), "events without text are no tokens");
@@ -137,12 +139,15 @@ class LoadClientTest {
     }
 
     @Test
-    void aPortWhereNobodyListensIsAnOutcomeToo() {
-        final URI nobody = address();
-        server.stop(0);
-        try (LoadClient toNobody = new LoadClient(nobody, Duration.ofSeconds(5), Map.of())) {
-            final Outcome outcome = toNobody.send("/v1/completions", new byte[0], 0, false).join();
-            assertTrue(outcome.error().contains("ConnectException"), outcome.error());
+    void aPortWhereNobodyListensIsAnOutcomeToo() throws IOException {
+        try (Socket bound = new Socket()) { // so that nobody else takes the port either
+            bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            final URI nobody = URI.create("http://127.0.0.1:" + bound.getLocalPort());
+            try (LoadClient toNobody = new LoadClient(nobody, LIMIT, Map.of())) {
+                final Outcome outcome =
+                        toNobody.send("/v1/completions", new byte[0], 0, false).join();
+                assertTrue(outcome.error().contains("ConnectException"), outcome.error());
+            }
         }
     }
 
