@@ -27,12 +27,16 @@ final class EventClient implements AutoCloseable {
 
     // a connecting JeroMQ 0.6.0 socket forgets the handshake in a few of 100 cases; this makes it
     // retry
-    private static final int HANDSHAKE_MILLIS = 300;
+    private static final int HANDSHAKE_MILLIS = 2_000;
 
     private final ZContext context = new ZContext(1);
     private final ZMQ.Socket subscriber;
+    private final SimEngine engine;
+    private final int rank;
 
     EventClient(SimEngine engine, int rank) {
+        this.engine = engine;
+        this.rank = rank;
         this.subscriber = context.createSocket(SocketType.SUB);
         subscriber.setReceiveTimeOut(60_000);
         subscriber.setHandshakeIvl(HANDSHAKE_MILLIS);
@@ -41,21 +45,21 @@ final class EventClient implements AutoCloseable {
         subscriber.connect(engine.eventsEndpoint(rank));
     }
 
-    /** Waits until the subscription works, by making the engine publish until something arrives. */
+    /**
+     * Waits until the subscription works, by making the engine publish until something arrives, and
+     * reads all that it has published by then.
+     */
     void awaitSubscription(Runnable publish) {
         subscriber.setReceiveTimeOut(50);
         for (int i = 0; i < 1_200; i++) {
             publish.run();
             final byte[] topic = subscriber.recv();
             if (topic != null) {
-                subscriber.recv();
-                subscriber.recv();
-                subscriber.setReceiveTimeOut(200);
-                while (subscriber.recv() != null) {
-                    subscriber.recv();
-                    subscriber.recv();
-                }
                 subscriber.setReceiveTimeOut(60_000);
+                Message last = message(topic);
+                while (last.sequence() < engine.state(rank).lastSequence()) {
+                    last = next();
+                }
                 return;
             }
         }
@@ -67,27 +71,33 @@ final class EventClient implements AutoCloseable {
         if (topic == null) {
             throw new AssertionError("no event within a minute");
         }
+        return message(topic);
+    }
+
+    /** The rest of a message whose topic was read. */
+    private Message message(byte[] topic) {
         final long sequence = ByteBuffer.wrap(subscriber.recv()).getLong();
         return new Message(
                 new String(topic, StandardCharsets.UTF_8), sequence, batch(subscriber.recv()));
     }
 
     /** Asks for all messages from a number on. */
-    List<Message> replay(SimEngine engine, int rank, long from) {
+    List<Message> replay(SimEngine from, int ofRank, long first) {
         try (ZMQ.Socket dealer = context.createSocket(SocketType.DEALER)) {
             dealer.setReceiveTimeOut(60_000);
             dealer.setHandshakeIvl(HANDSHAKE_MILLIS);
             dealer.setRcvHWM(0);
-            dealer.connect(engine.replayEndpoint(rank));
+            dealer.connect(from.replayEndpoint(ofRank));
             dealer.send(new byte[0], ZMQ.SNDMORE);
-            dealer.send(ByteBuffer.allocate(8).putLong(from).array(), 0);
+            dealer.send(ByteBuffer.allocate(8).putLong(first).array(), 0);
             final List<Message> messages = new ArrayList<>();
             while (true) {
                 final List<byte[]> frames = new ArrayList<>();
                 do {
                     final byte[] frame = dealer.recv();
                     if (frame == null) {
-                        throw new AssertionError("no replay within 5 s after " + messages.size());
+                        throw new AssertionError(
+                                "no replay within a minute after " + messages.size());
                     }
                     frames.add(frame);
                 } while (dealer.hasReceiveMore());

@@ -28,6 +28,11 @@ class FaultsTest {
         return config().speedUp(1).interTokenMillis(10);
     }
 
+    /** 200 tokens take more than a minute. */
+    private static SimConfig.Builder verySlow() {
+        return slow().interTokenMillis(400);
+    }
+
     private static int[] tokens(int from, int count) {
         return IntStream.range(from, from + count).toArray();
     }
@@ -92,7 +97,7 @@ class FaultsTest {
 
     @Test
     void aRestartCutsRequestsInFlight() {
-        try (SimEngine engine = SimEngine.start(slow().build())) {
+        try (SimEngine engine = SimEngine.start(verySlow().build())) {
             final Http http = new Http(engine);
             final var whole = http.sendAsync("/v1/completions", Http.body(tokens(1, 9), 200, ""));
             final var stream =
@@ -171,7 +176,7 @@ class FaultsTest {
 
     @Test
     void aClientThatGoesAwayFreesItsBlocksWhetherItStreamsOrNot() throws IOException {
-        try (SimEngine engine = SimEngine.start(slow().build())) {
+        try (SimEngine engine = SimEngine.start(verySlow().build())) {
             for (String more : List.of("", ",\"stream\":true")) {
                 final String body = Http.body(tokens(1, 9), 200, more);
                 final byte[] request = post(body, "");
@@ -193,14 +198,18 @@ class FaultsTest {
     }
 
     @Test
-    void aPipeliningClientLosesNothingToTheWatchForItsEnd() throws IOException {
-        try (SimEngine engine = SimEngine.start(slow().build());
+    void aPipeliningClientLosesNothingToTheWatchForItsEnd() throws Exception {
+        final VirtualClock clock = new VirtualClock();
+        try (SimEngine engine = SimEngine.start(slow().build(), clock);
                 Socket socket = new Socket(InetAddress.getLoopbackAddress(), engine.port())) {
             final String body = Http.body(tokens(1, 9), 15, "");
             final OutputStream out = socket.getOutputStream();
             out.write(post(body, ""));
             Waiting.until(() -> engine.state(0).running() == 1);
             out.write(post(body, "Connection: close\r\n"));
+            finish(engine, clock, 1);
+            Waiting.until(() -> engine.state(0).running() == 1);
+            finish(engine, clock, 2);
             final String answers =
                     new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
             assertEquals(3, answers.split("HTTP/1.1 200 OK", -1).length, answers);
@@ -208,9 +217,17 @@ class FaultsTest {
         }
     }
 
+    /** Moves time until so many requests have ended. */
+    private static void finish(SimEngine engine, VirtualClock clock, long requests)
+            throws InterruptedException {
+        while (engine.state(0).finished() < requests) {
+            assertTrue(clock.advanceToNext(), "asleep before its end");
+        }
+    }
+
     @Test
     void closingAnEngineCutsRequestsInFlight() {
-        final SimEngine engine = SimEngine.start(slow().build());
+        final SimEngine engine = SimEngine.start(verySlow().build());
         final var whole =
                 new Http(engine).sendAsync("/v1/completions", Http.body(tokens(1, 9), 200, ""));
         Waiting.until(() -> engine.state(0).running() == 1);

@@ -171,8 +171,10 @@ class KvEventsTest {
     }
 
     @Test
-    void aResetIsRefusedWhileBlocksAreInUseUnlessRunningRequestsBeginAgain() {
-        try (SimEngine engine = SimEngine.start(config().speedUp(1).interTokenMillis(20).build())) {
+    void aResetIsRefusedWhileBlocksAreInUseUnlessRunningRequestsBeginAgain()
+            throws InterruptedException {
+        final VirtualClock clock = new VirtualClock();
+        try (SimEngine engine = SimEngine.start(config().speedUp(1).build(), clock)) {
             final Http http = new Http(engine);
             final var running = http.sendAsync("/v1/completions", Http.body(tokens(1, 9), 20, ""));
             Waiting.until(() -> engine.state(0).running() == 1);
@@ -181,6 +183,9 @@ class KvEventsTest {
                     http.post("/reset_prefix_cache?reset_running_requests=true", "")
                             .get("success")
                             .booleanValue());
+            while (engine.state(0).finished() == 0) {
+                assertTrue(clock.advanceToNext(), "asleep before its end");
+            }
             final int[] ids = Http.outputIds(Http.tree(running.join().body()));
             assertEquals(20, ids.length);
             assertEquals(1, engine.state(0).preemptions());

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
@@ -30,7 +31,10 @@ record Pair(SimEngine prefill, SimEngine decode) implements AutoCloseable {
                 .blockSize(4)
                 .blocks(64)
                 .interTokenMillis(1)
-                .handoff(change.apply(HandoffConfig.of(role, protocol)));
+                .handoff(
+                        change.apply(
+                                HandoffConfig.of(role, protocol)
+                                        .withPatience(Duration.ofMinutes(1))));
     }
 
     static int[] tokens(int from, int count) {

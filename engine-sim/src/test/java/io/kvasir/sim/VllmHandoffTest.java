@@ -298,14 +298,18 @@ class VllmHandoffTest {
     }
 
     @Test
-    void aPrefillThatDiesDuringThePullFailsTheDecode() {
-        try (Pair pair = Pair.of(SimHandoff.VLLM)) {
+    void aPrefillThatDiesDuringThePullFailsTheDecode() throws InterruptedException {
+        final VirtualClock clock = new VirtualClock();
+        final SimConfig prefills = Pair.config(SimRole.PREFILL, SimHandoff.VLLM, h -> h).build();
+        final SimConfig decodes = Pair.config(SimRole.DECODE, SimHandoff.VLLM, h -> h).build();
+        try (Pair pair = new Pair(SimEngine.start(prefills), SimEngine.start(decodes, clock))) {
             final JsonNode params = params(pair.vllmPrefill(PROMPT));
-            pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofMillis(300), 1);
+            pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
             final CompletableFuture<HttpResponse<String>> answer =
                     pair.vllmDecodeAsync(PROMPT, 3, params);
-            Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
+            Waiting.until(() -> pair.decode().moving(0) == 1);
             pair.prefill().close();
+            clock.advance(TimeUnit.DAYS.toNanos(1) + TimeUnit.SECONDS.toNanos(1));
             assertEquals(500, answer.join().statusCode());
             assertEquals(64, pair.decode().state(0).freeBlocks());
         }
