@@ -160,10 +160,10 @@ final class ConcurrentReplay {
             seesPreemption = usage.seesPreemption();
             final BlockIndex.Reader reader = index.reader();
             int step = 0;
-            while (!written) {
+            do { // once at least, however late this thread gets a core
                 final int prompt = position.getAcquire() + step++ % AHEAD;
                 query(reader, usage, Math.min(prompt, prompts.length - 1));
-            }
+            } while (!written);
         }
 
         private void query(BlockIndex.Reader reader, ThreadUsage usage, int prompt) {
