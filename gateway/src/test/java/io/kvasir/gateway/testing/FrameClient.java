@@ -289,6 +289,10 @@ public final class FrameClient implements AutoCloseable {
             return heads.get(number);
         }
 
+        public synchronized boolean hasFailed() {
+            return failure != null;
+        }
+
         public synchronized boolean hasEnded() {
             return ended;
         }

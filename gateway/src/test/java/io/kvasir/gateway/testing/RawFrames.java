@@ -7,11 +7,13 @@ import java.nio.charset.StandardCharsets;
 public final class RawFrames {
     private static final byte DATA = 0;
     private static final byte HEADERS = 1;
+    private static final byte RST_STREAM = 3;
     private static final byte SETTINGS = 4;
     private static final byte WINDOW_UPDATE = 8;
     private static final int END_STREAM = 1;
     private static final int END_HEADERS = 4;
     private static final short INITIAL_WINDOW_SIZE = 4;
+    private static final int CANCEL = 8;
 
     private RawFrames() {}
 
@@ -36,6 +38,11 @@ public final class RawFrames {
         return joined(
                 "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".getBytes(StandardCharsets.US_ASCII),
                 frame(SETTINGS, 0, 0, settings));
+    }
+
+    /** Ends a stream: its client does not want it any more. */
+    public static byte[] reset(int stream) {
+        return frame(RST_STREAM, 0, stream, ByteBuffer.allocate(4).putInt(CANCEL).array());
     }
 
     /** Opens the window of the connection. */
