@@ -137,11 +137,15 @@ class AccessLogTest {
                 gateway,
                 "/v1/chat/completions",
                 "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"stream\":true}");
+        awaitLines(1); // else those of other connections may come before it
         Gateways.get(gateway, "/v1/models?a=b");
+        awaitLines(2);
         Gateways.get(gateway, "/secret/path");
+        awaitLines(3);
         try (RawClient client = new RawClient(gateway.port())) {
             client.send("BREW /pot HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").readAll();
         }
+        awaitLines(4);
         try (RawClient client = new RawClient(gateway.port())) {
             client.send("\u001b[31mnonsense\r\n\r\n").readAll();
         }

@@ -11,6 +11,7 @@ import io.kvasir.gateway.server.RequestFailures;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
@@ -208,9 +209,11 @@ class AdmissionTest {
             }
             Eventually.holds(
                     "there is room again", () -> inBackground(gateway, SMALL).join() == 200);
-            assertTrue(
-                    Gateways.admin(gateway, "/metrics").body().contains("status=\"499\""),
-                    "clients that left are counted");
+            Eventually.holds(
+                    "clients that left are counted",
+                    () ->
+                            MetricsPage.of(gateway).sum("kvasir_requests_total", "status", "499")
+                                    > 0);
         }
     }
 

@@ -51,13 +51,16 @@ class BatchBookingTest {
                                 }
                             });
             Eventually.holds("it is under way", () -> engine.inFlight.get() == 1);
-            Eventually.holds("blocks", () -> worker.activeBlocks() == activeBlocks);
-            assertEquals(prefillTokens, worker.prefillTokens());
-            assertEquals(1, worker.activeRequests());
+            Eventually.holds(
+                    "it is booked",
+                    () ->
+                            worker.activeBlocks() == activeBlocks
+                                    && worker.prefillTokens() == prefillTokens
+                                    && worker.activeRequests() == 1);
             release.countDown();
             assertEquals(200, answer.get(1, TimeUnit.MINUTES));
-            Eventually.holds("released", () -> worker.activeBlocks() == 0);
-            assertEquals(0, worker.prefillTokens());
+            Eventually.holds(
+                    "released", () -> worker.activeBlocks() == 0 && worker.prefillTokens() == 0);
         }
     }
 

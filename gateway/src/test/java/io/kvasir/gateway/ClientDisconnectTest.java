@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 
 import org.junit.jupiter.api.Test;
@@ -78,12 +79,15 @@ class ClientDisconnectTest {
                 }
                 assertTrue(left.await(1, TimeUnit.MINUTES), "upstream still open for " + body);
                 Eventually.holds("lease free", () -> gateway.router().activeLeases() == 0);
-                assertTrue(
-                        Gateways.get(gateway, "/metrics")
-                                .body()
-                                .contains(
-                                        "kvasir_client_disconnects_total{route=\"completions\"}"
-                                                + " 1.0"));
+                Eventually.holds(
+                        "it is counted",
+                        () ->
+                                MetricsPage.of(gateway)
+                                                .sum(
+                                                        "kvasir_client_disconnects_total",
+                                                        "route",
+                                                        "completions")
+                                        == 1);
             }
         }
     }

@@ -125,6 +125,15 @@ class EventPlaneGatewayTest {
     }
 
     /** Blocks may arrive over a new connection before the plane has read all that it missed. */
+    private JsonNode unknownWorkers() {
+        try {
+            return GatewayHttpTest.json(Gateways.get(gateway, "/debug/workers"))
+                    .at("/event_plane/unknown_workers");
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
     private void awaitTruth() throws InterruptedException {
         Eventually.holds(
                 "the index holds what the engines hold, and every worker's state is EXACT",
@@ -168,12 +177,13 @@ class EventPlaneGatewayTest {
         start(EventPlaneKind.JETSTREAM, worker(0));
         serve();
         awaitTruth();
-        final String page = Gateways.get(gateway, "/debug/workers").body();
-        final JsonNode unknown =
-                GatewayHttpTest.json(Gateways.get(gateway, "/debug/workers"))
-                        .at("/event_plane/unknown_workers");
-        assertEquals(
-                Long.toUnsignedString(FIRST_ID + 1), unknown.at("/0/worker_id").asText(), page);
+        Eventually.holds(
+                "the worker that is not known is shown",
+                () ->
+                        unknownWorkers()
+                                .at("/0/worker_id")
+                                .asText()
+                                .equals(Long.toUnsignedString(FIRST_ID + 1)));
         final String body =
                 "{\"url\":\""
                         + engines.get(1).url()
@@ -212,9 +222,12 @@ class EventPlaneGatewayTest {
         serve();
         nats.server().stop();
         serve();
-        assertTrue(
-                gateway.router().workers().stream().anyMatch(w -> w.state() == IndexState.STALE)
-                        || !gateway.router().status().planeOrNull().isConnected());
+        Eventually.holds(
+                "it is seen",
+                () ->
+                        gateway.router().workers().stream()
+                                        .anyMatch(w -> w.state() == IndexState.STALE)
+                                || !gateway.router().status().planeOrNull().isConnected());
         nats.server().start();
         awaitTruth();
     }

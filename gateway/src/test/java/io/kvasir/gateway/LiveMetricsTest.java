@@ -132,6 +132,7 @@ class LiveMetricsTest {
             stream.post("/v1/chat/completions", CHAT);
             whole.post("/v1/completions", "{\"prompt\":[1]}");
             Eventually.holds("sent", () -> engine.inFlight.get() == 2);
+            Eventually.holds("prepared", () -> page().sum("kvasir_requests_preparing") == 0);
             final MetricsPage page = page();
             assertEquals(2, page.sum("kvasir_requests_in_flight"));
             assertEquals(1, page.sum("kvasir_streams_in_flight"));

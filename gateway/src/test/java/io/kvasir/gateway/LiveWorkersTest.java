@@ -361,7 +361,9 @@ class LiveWorkersTest {
                 for (int i = 0; i < 100; i++) {
                     clients.execute(() -> streamWhile(go, failures));
                 }
-                Eventually.holds("all stream", () -> gateway.router().activeLeases() >= 90);
+                Eventually.holds(
+                        "all stream",
+                        () -> engines.stream().mapToInt(e -> e.calls.size()).sum() >= 200);
                 for (int i = 1; i <= 12; i++) {
                     changeWorkers(file, engines.get(i % 3), i);
                 }

@@ -91,8 +91,9 @@ class ManyStreamsTest {
             Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
             Eventually.holds("no load is left", () -> activeRequests(gateway) == 0);
             for (Worker worker : gateway.router().workers()) {
-                assertEquals(0, worker.prefillTokens());
-                assertEquals(0, worker.activeBlocks());
+                Eventually.holds(
+                        "none is left on " + worker.name(),
+                        () -> worker.prefillTokens() == 0 && worker.activeBlocks() == 0);
             }
         }
     }

@@ -214,6 +214,9 @@ class ReplicaGatewaysTest {
                     Eventually.holds("both know of all", () -> requests(gateway.router()) == sent);
                 }
             }
+            Eventually.holds(
+                    "both see the same",
+                    () -> loads(gateways.get(0).router()).equals(loads(gateways.get(1).router())));
             for (GatewayServer gateway : gateways) {
                 for (Worker w : gateway.router().workers()) {
                     assertEquals(1, w.activeRequests(), "each has one of them: " + w);

@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
@@ -96,6 +97,17 @@ class SimEnginesTest {
             awaitEvents(answer);
         }
         assertTrue(hits >= 60 - 2 * prefixes.length, "hits: " + hits);
+        Eventually.holds(
+                "all is known of it",
+                () ->
+                        MetricsPage.of(gateway)
+                                        .sum(
+                                                "kvasir_worker_index_state",
+                                                "state",
+                                                "exact",
+                                                "worker",
+                                                "one")
+                                == 1);
         final String page = Gateways.get(gateway, "/metrics").body();
         assertTrue(!page.contains("result=\"over\"") && !page.contains("result=\"under\""), page);
         assertTrue(!page.contains("kvasir_prompt_token_mismatch_total{"), page);

@@ -667,7 +667,10 @@ class SplitRequestTest {
                 worker(decode, "d", "decode"));
         final CompletableFuture<?> first =
                 Gateways.postAsync(gateway, "/v1/completions", tokens(0, 3 * 4));
-        Eventually.holds("it is booked", () -> decode.inFlight.get() == 1);
+        Eventually.holds("it is sent", () -> decode.inFlight.get() == 1);
+        Eventually.holds(
+                "its load is known",
+                () -> gateway.router().workers().getFirst().prefillTokens() == 3 * 4);
         assertEquals(200, ask(tokens(7, 4 * 4), "x-request-id", "r").statusCode());
         JsonNode added = MissingNode.getInstance();
         for (JsonNode decision :
