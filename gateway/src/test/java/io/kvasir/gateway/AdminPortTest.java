@@ -16,6 +16,7 @@ import io.kvasir.gateway.testing.RawClient;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -31,6 +32,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 
+@Isolated // keeps every carrier of virtual threads of the process busy for a while
 class AdminPortTest {
     private final FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"));
     private GatewayServer gateway;

@@ -18,6 +18,7 @@ import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
+import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.Test;
 
@@ -98,7 +99,8 @@ class ApproximateModeTest {
 
     @Test
     void aWorkerThatWasDownIsPredictedToHoldNothing() throws Exception {
-        final FakeEngine before = new FakeEngine(call -> call.json(200, ANSWER));
+        final FakeEngine before =
+                new FakeEngine(call -> call.json(200, ANSWER), FreePorts.run(1)); // bound again
         try (GatewayServer gateway =
                 GatewayServer.start(
                         Gateways.config(before.worker("one"))

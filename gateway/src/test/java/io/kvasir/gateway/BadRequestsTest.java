@@ -133,7 +133,9 @@ class BadRequestsTest {
     void aWorkerThatFailsWhatOthersAnswerIsLeftOutUntilItIsWellAgain() throws Exception {
         onBad = call -> call.json(200, ANSWER);
         engines.get(0).script = call -> call.json(500, "{\"error\":\"broken\"}");
-        start(config().set(GatewaySettings.BREAKER_HOLD, Duration.ofMillis(100)));
+        start(
+                config().set(GatewaySettings.BREAKER_WINDOW, Duration.ofMinutes(10))
+                        .set(GatewaySettings.BREAKER_HOLD, Duration.ofMillis(100)));
         final Worker broken = gateway.router().workers().get(0);
         for (int i = 0; broken.available(); i++) {
             assertEquals(200, bad(i).statusCode());

@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Requests that are under way on a worker when it is found dead, or looks like it. */
 class DeadWorkerTest {
@@ -24,20 +25,27 @@ class DeadWorkerTest {
 
     private final FakeEngine dying = new FakeEngine(call -> call.awaitClientGone(60));
     private final FakeEngine other = new FakeEngine(call -> call.json(200, ANSWER));
+    private final AtomicInteger silentProbes = new AtomicInteger();
     private GatewayServer gateway;
 
     private void start(WorkerConfig... workers) throws InterruptedException {
         gateway =
                 GatewayServer.start(
                         Gateways.config(workers)
-                                .set(GatewaySettings.HEALTH_TIMEOUT, Duration.ofMillis(100))
+                                .set(
+                                        GatewaySettings.HEALTH_TIMEOUT,
+                                        Duration.ofSeconds(1)) // of both workers
                                 .build());
         Gateways.awaitContact(gateway);
     }
 
     /** Connections are taken, and nothing is ever answered. */
     private void fallSilent() {
-        dying.health = call -> call.awaitClientGone(60);
+        dying.health =
+                call -> {
+                    silentProbes.incrementAndGet();
+                    call.awaitClientGone(60);
+                };
     }
 
     @AfterEach
@@ -104,7 +112,7 @@ class DeadWorkerTest {
                 call -> {
                     fallSilent();
                     call.beginEvents();
-                    for (int i = 0; i < 60; i++) {
+                    while (silentProbes.get() < 6) { // half of them find a silent worker dead
                         call.chunk(TOKEN);
                         Thread.sleep(20);
                     }

@@ -17,6 +17,7 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
+import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.RepeatedTest;
@@ -95,9 +96,11 @@ class GatewayFaultsTest {
 
     @Test
     void aWorkerThatComesBackIsUsedAgain() throws Exception {
-        start(both());
-        final int port = bad.port();
-        bad.close();
+        final int port = FreePorts.run(1);
+        try (FakeEngine before = new FakeEngine(call -> call.json(200, ANSWER), port)) {
+            start(Gateways.config(before.worker("again"), good.worker("good")));
+            Gateways.awaitContact(gateway);
+        }
         Eventually.holds("out", () -> !gateway.router().workers().get(0).available());
         try (FakeEngine again = new FakeEngine(call -> call.json(200, ANSWER), port)) {
             Eventually.holds("back", () -> gateway.router().workers().get(0).available());
@@ -373,12 +376,12 @@ class GatewayFaultsTest {
     void aSlowWorkerIsNotCutByTheClientsIdleTimeout() throws Exception {
         good.script =
                 call -> {
-                    Thread.sleep(400);
+                    Thread.sleep(4_500);
                     call.json(200, ANSWER);
                 };
         start(
                 Gateways.config(good.worker("good"))
-                        .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofMillis(100)));
+                        .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofSeconds(2)));
         assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
     }
 
@@ -396,7 +399,7 @@ class GatewayFaultsTest {
                 };
         start(
                 Gateways.config(good.worker("good"))
-                        .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofMillis(300)));
+                        .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofSeconds(2)));
         try (RawClient client = new RawClient(gateway.port())) {
             client.post("/v1/completions", STREAM).readUntil("text");
             Eventually.holds("the lease is free", () -> gateway.router().activeLeases() == 0);
@@ -540,7 +543,7 @@ class GatewayFaultsTest {
         good.script = FakeEngine.chatStream(5, 60);
         start(
                 Gateways.config(good.worker("good"))
-                        .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofSeconds(5)));
+                        .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofMinutes(1)));
         try (RawClient client = new RawClient(gateway.port())) {
             client.post("/v1/completions", STREAM).readUntil("t0 ");
             final Thread closing = Thread.ofVirtual().start(gateway::close);

@@ -226,7 +226,8 @@ class Http2WorkersTest {
             start(
                     config(second.worker("second"))
                             .set(RouterSettings.MODE, RoutingMode.ROUND_ROBIN)
-                            .set(GatewaySettings.BREAKER_HOLD, Duration.ofMinutes(1)));
+                            .set(GatewaySettings.BREAKER_WINDOW, Duration.ofMinutes(10))
+                            .set(GatewaySettings.BREAKER_HOLD, Duration.ofMinutes(10)));
             engine.script = call -> call.reset(ErrorCode.INTERNAL_ERROR);
             for (int i = 0; i < 20; i++) {
                 assertEquals(200, post("{\"prompt\":[" + i + "]}").statusCode());
@@ -309,7 +310,7 @@ class Http2WorkersTest {
 
     @Test
     void aTimeLimitEndsItsStreamAlone() throws Exception {
-        start(config().set(GatewaySettings.FIRST_BYTE_TIMEOUT, Duration.ofMillis(200)));
+        start(config().set(GatewaySettings.FIRST_BYTE_TIMEOUT, Duration.ofSeconds(2)));
         try (RawClient stays = streaming()) {
             engine.script = call -> call.awaitClientGone(60);
             GatewayHttpTest.assertError(
@@ -380,7 +381,7 @@ class Http2WorkersTest {
     @Test
     void aDeadConnectionIsGivenUpWithWhatWaitsOnIt() throws Exception {
         start(
-                config().set(GatewaySettings.HEALTH_TIMEOUT, Duration.ofMillis(200))
+                config().set(GatewaySettings.HEALTH_TIMEOUT, Duration.ofSeconds(1))
                         .set(GatewaySettings.HEALTH_FAULTS, 2));
         final CompletableFuture<FrameEngine.Call> first = new CompletableFuture<>();
         engine.script =

@@ -128,7 +128,8 @@ class SlowClientTest {
     void aLongBodyMayTakeItsTime() throws Exception {
         start(LONG, SHORT, 100);
         try (RawClient client = client(false)) {
-            client.send(POST + "Content-Length: 3014\r\n\r\n{\"prompt\":[1]");
+            // what comes at once is worth a minute
+            client.send(POST + "Content-Length: 9014\r\n\r\n{\"prompt\":[1]" + " ".repeat(6_000));
             for (int sent = 0; sent < 30; sent++) {
                 client.send(" ".repeat(100));
                 Thread.sleep(20);
@@ -155,10 +156,10 @@ class SlowClientTest {
         engine.script =
                 call -> {
                     arrived.countDown();
-                    Thread.sleep(1_500); // longer than the head may take
+                    Thread.sleep(5_500); // longer than the head may take
                     call.json(200, ANSWER);
                 };
-        start(Duration.ofSeconds(1), LONG, 0);
+        start(Duration.ofSeconds(5), LONG, 0);
         try (RawClient client = client(false).send("POST /v1/comp")) {
             Thread.sleep(50);
             client.send(

@@ -11,6 +11,7 @@ import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeCollector;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.testsupport.FreePorts;
 import io.opentelemetry.proto.trace.v1.Span;
 import io.opentelemetry.proto.trace.v1.Status;
 
@@ -252,6 +253,8 @@ class TracingTest {
 
     @Test
     void aCollectorThatRefusesOrIsNotThereCostsNoRequest() throws Exception {
+        collector.close();
+        collector = new FakeCollector(FreePorts.run(1)); // bound again below
         collector.status = 400;
         start(config(), first.url() + ",name=w");
         assertEquals(200, ask().statusCode());

@@ -22,8 +22,9 @@ public final class Gateways {
     private Gateways() {}
 
     /**
-     * Model {@code m}, blocks of 16, every caller on this machine trusted, probes every 50 ms,
-     * nothing drained. No NIXL library, which a process loads once: tests of its own use another.
+     * Model {@code m}, blocks of 16, every caller on this machine trusted, probes every 50 ms that
+     * wait as long as tests do, nothing drained. No NIXL library, which a process loads once: tests
+     * of its own use another.
      */
     public static GatewayConfig.Builder config(WorkerConfig... workers) {
         final GatewayConfig.Builder builder =
@@ -38,8 +39,9 @@ public final class Gateways {
                         .set(RouterSettings.MAX_HELD_BLOCKS, 8192L)
                         .set(RouterSettings.MAX_ACTIVE_REQUESTS, 1024)
                         .set(RouterSettings.MAX_WORKERS, 8)
-                        .set(GatewaySettings.CONNECT_TIMEOUT, Duration.ofSeconds(1))
+                        .set(GatewaySettings.CONNECT_TIMEOUT, Duration.ofMinutes(1))
                         .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMillis(50))
+                        .set(GatewaySettings.HEALTH_TIMEOUT, Duration.ofMinutes(1))
                         .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofMillis(0));
         for (WorkerConfig worker : workers) {
             builder.worker(worker);
