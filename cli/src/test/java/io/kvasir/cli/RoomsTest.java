@@ -107,6 +107,7 @@ class RoomsTest {
                     "router.disagg",
                     "router.journal",
                     "router.replica",
+                    "router.settings",
                     "router.spi",
                     "router.state",
                     "panama.cuda",

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.router.Setting;
+import io.kvasir.router.settings.Setting;
 import io.kvasir.testsupport.Documents;
 
 import org.junit.jupiter.api.Test;

@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.load.LoadSnapshot;
+import io.kvasir.router.settings.Settings;
 
 /**
  * From which load on a worker is busy and no candidate. Judged by the loads of the moment, so that

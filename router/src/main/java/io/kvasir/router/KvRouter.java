@@ -16,6 +16,7 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.replica.ReplicaSync;
+import io.kvasir.router.settings.Settings;
 
 import org.agrona.CloseHelper;
 

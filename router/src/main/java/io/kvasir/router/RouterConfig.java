@@ -13,6 +13,8 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.ZmqConfig;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.replica.ReplicaLink;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.Settings;
 import io.kvasir.router.spi.StateStore;
 
 import java.lang.management.ManagementFactory;

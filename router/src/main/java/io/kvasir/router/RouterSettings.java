@@ -7,6 +7,8 @@ import io.kvasir.core.radix.RadixTree;
 import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalRecord;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.SettingTable;
 
 import java.nio.file.Path;
 import java.time.Duration;

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.router.replica.ReplicaStatus;
+import io.kvasir.router.settings.Setting;
 import io.kvasir.router.state.SnapshotStatus;
 
 import java.util.LinkedHashMap;

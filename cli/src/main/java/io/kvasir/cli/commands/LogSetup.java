@@ -9,7 +9,7 @@ import ch.qos.logback.core.ConsoleAppender;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.LogFormat;
-import io.kvasir.router.Settings;
+import io.kvasir.router.settings.Settings;
 
 import org.slf4j.LoggerFactory;
 

@@ -12,7 +12,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.Settings;
+import io.kvasir.router.settings.Settings;
 
 import picocli.CommandLine;
 import picocli.CommandLine.Command;

@@ -2,7 +2,7 @@ package io.kvasir.cli.commands;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.router.Setting;
+import io.kvasir.router.settings.Setting;
 
 import picocli.CommandLine.IModelTransformer;
 import picocli.CommandLine.Model.CommandSpec;

@@ -1,7 +1,7 @@
 package io.kvasir.gateway.config;
 
-import io.kvasir.router.Setting;
-import io.kvasir.router.Settings;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.Settings;
 
 import java.util.List;
 import java.util.regex.Pattern;

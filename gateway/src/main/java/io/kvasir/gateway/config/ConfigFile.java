@@ -1,9 +1,9 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.Setting;
-import io.kvasir.router.Settings;
-import io.kvasir.router.Settings.Source;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.Settings.Source;
 
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.api.lowlevel.Compose;

@@ -2,9 +2,9 @@ package io.kvasir.gateway.config;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.Setting;
-import io.kvasir.router.Settings;
-import io.kvasir.router.Settings.Source;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.Settings.Source;
 
 import java.io.IOException;
 import java.net.InetAddress;

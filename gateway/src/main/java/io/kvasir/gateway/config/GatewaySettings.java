@@ -7,11 +7,11 @@ import io.kvasir.registry.etcd.EtcdStore;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
-import io.kvasir.router.Setting;
-import io.kvasir.router.SettingTable;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
 import io.kvasir.router.disagg.TransferCosts;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.SettingTable;
 
 import java.net.URI;
 import java.nio.file.Path;

@@ -1,10 +1,10 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.Setting;
-import io.kvasir.router.SettingTable;
-import io.kvasir.router.Settings;
-import io.kvasir.router.Settings.Source;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.SettingTable;
+import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.Settings.Source;
 
 import java.util.ArrayList;
 import java.util.List;

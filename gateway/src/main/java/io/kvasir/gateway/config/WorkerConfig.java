@@ -2,7 +2,7 @@ package io.kvasir.gateway.config;
 
 import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.router.EventPlaneWorker;
-import io.kvasir.router.Setting;
+import io.kvasir.router.settings.Setting;
 
 import java.net.URI;
 import java.net.URLDecoder;

@@ -1,7 +1,7 @@
 package io.kvasir.gateway.proxy;
 
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.router.Setting;
+import io.kvasir.router.settings.Setting;
 
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.io.CyclicTimeout;

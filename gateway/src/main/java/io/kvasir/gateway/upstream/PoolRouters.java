@@ -10,9 +10,9 @@ import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.Setting;
-import io.kvasir.router.Settings;
 import io.kvasir.router.replica.ReplicaLink;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.Settings;
 import io.kvasir.router.spi.StateStore;
 import io.kvasir.router.spi.StateStoreProvider;
 

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
-import io.kvasir.router.Setting;
+import io.kvasir.router.settings.Setting;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

@@ -20,8 +20,8 @@ import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.RoutingMode;
-import io.kvasir.router.Settings;
 import io.kvasir.router.Worker;
+import io.kvasir.router.settings.Settings;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
 

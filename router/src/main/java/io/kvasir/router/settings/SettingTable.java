@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.settings;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

@@ -1,0 +1,11 @@
+/**
+ * What can be set, as a table: each {@link io.kvasir.router.settings.Setting} is a row with its
+ * name, type, default, range and text, of which configuration files, flags, environment variables
+ * and the reference of settings are made. {@link io.kvasir.router.settings.SettingTable} is all
+ * rows of one program, {@link io.kvasir.router.settings.Settings} values for them, each with where
+ * it came from.
+ *
+ * <p>Knows nothing of routers: the rows of a router are {@code RouterSettings}, those of a gateway
+ * are its own. All types are immutable.
+ */
+package io.kvasir.router.settings;
