@@ -6,11 +6,11 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
-import io.kvasir.router.RandomSource;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.router.policy.RandomSource;
 
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

@@ -5,14 +5,14 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
-import io.kvasir.router.RandomSource;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
-import io.kvasir.router.WorkerCost;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.policy.WorkerCost;
 
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

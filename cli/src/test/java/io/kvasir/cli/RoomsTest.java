@@ -106,6 +106,7 @@ class RoomsTest {
                     "router",
                     "router.disagg",
                     "router.journal",
+                    "router.policy",
                     "router.replica",
                     "router.settings",
                     "router.spi",

@@ -49,7 +49,7 @@ import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.http.HttpCookieStore;

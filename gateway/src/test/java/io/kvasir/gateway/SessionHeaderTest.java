@@ -9,7 +9,7 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -23,7 +23,7 @@ import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.ReplacedFile;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.router.policy.WorkerCost;
+
 /**
  * What a request's own cost says of every candidate. Owned by a {@link Selection}; reused, one
  * thread at a time.

@@ -1,6 +1,9 @@
 package io.kvasir.router;
 
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.policy.Candidate;
+import io.kvasir.router.policy.CandidateView;
+import io.kvasir.router.policy.RoutingMode;
 
 import java.util.Objects;
 

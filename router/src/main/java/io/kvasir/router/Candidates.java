@@ -3,7 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.source.IndexState;
-import io.kvasir.router.Eligibility.Verdict;
+import io.kvasir.router.policy.Eligibility.Verdict;
 
 import java.util.Arrays;
 

@@ -1,6 +1,10 @@
 package io.kvasir.router;
 
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.policy.Eligibility;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.policy.WorkerCost;
 
 import java.util.Locale;
 

@@ -1,6 +1,14 @@
 package io.kvasir.router;
 
-import io.kvasir.router.Eligibility.Verdict;
+import io.kvasir.router.policy.Candidate;
+import io.kvasir.router.policy.CandidateView;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.Eligibility;
+import io.kvasir.router.policy.Eligibility.Verdict;
+import io.kvasir.router.policy.Picker;
+import io.kvasir.router.policy.PolicyFailures;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.SelectionPolicy;
 
 import org.agrona.ErrorHandler;
 

@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.load.LoadSnapshot;
+import io.kvasir.router.policy.RandomSource;
 
 /**
  * Consistent hashing with bounded loads: of the candidates that run fewer requests than the bound

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalRecord;
+import io.kvasir.router.policy.RoutingMode;
 
 import java.util.EnumMap;
 import java.util.Map;

@@ -15,6 +15,7 @@ import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.replica.ReplicaSync;
 import io.kvasir.router.settings.Settings;
 

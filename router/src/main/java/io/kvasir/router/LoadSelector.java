@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.load.LoadSnapshot;
+import io.kvasir.router.policy.RandomSource;
 
 /**
  * Chooses among the candidates of a selection by their load alone; of several with the same each is
@@ -13,10 +14,17 @@ final class LoadSelector {
         double of(Selection selection, int slot);
     }
 
-    private final CostSampler sampler;
+    private final RandomSource random;
 
-    LoadSelector(CostSampler sampler) {
-        this.sampler = sampler;
+    LoadSelector(RandomSource random) {
+        this.random = random;
+    }
+
+    /**
+     * A number below a bound, uniformly at random; takes no random number where there is one only.
+     */
+    static int anyOf(RandomSource random, int bound) {
+        return bound == 1 ? 0 : random.nextInt(bound);
     }
 
     /** The slot with the fewest blocks to prefill and in use. */
@@ -49,7 +57,7 @@ final class LoadSelector {
         for (int slot = next(candidates, 0); slot >= 0; slot = next(candidates, slot + 1)) {
             final double value = measure.of(selection, slot);
             ties = value < least ? 1 : ties + (value == least ? 1 : 0);
-            if (value < least || (value == least && sampler.anyOf(ties) == 0)) {
+            if (value < least || (value == least && anyOf(random, ties) == 0)) {
                 best = slot;
                 least = value;
             }
@@ -63,12 +71,12 @@ final class LoadSelector {
     int fewerOfTwo(Selection selection) {
         final Candidates candidates = selection.candidates();
         final int count = candidates.count();
-        final int first = sampler.anyOf(count);
+        final int first = anyOf(random, count);
         final int one = candidates.nth(first);
         if (count == 1) {
             return one;
         }
-        final int other = candidates.nth((first + 1 + sampler.anyOf(count - 1)) % count);
+        final int other = candidates.nth((first + 1 + anyOf(random, count - 1)) % count);
         final int order = Double.compare(requests(selection, one), requests(selection, other));
         final int byLoad = Double.compare(load(selection, one), load(selection, other));
         return (order == 0 ? byLoad : order) <= 0 ? one : other;

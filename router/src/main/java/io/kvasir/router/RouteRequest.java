@@ -5,6 +5,8 @@ import io.kvasir.core.hash.MultimodalHasher;
 import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.policy.WorkerCost;
 
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.router.policy.RoutingMode;
+
 import java.util.Objects;
 import java.util.concurrent.Flow;
 import java.util.function.ToIntFunction;

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.replica.ReplicaStatus;
 
 import org.agrona.CloseHelper;

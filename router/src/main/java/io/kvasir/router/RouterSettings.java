@@ -7,6 +7,9 @@ import io.kvasir.core.radix.RadixTree;
 import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalRecord;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.policy.builtin.SelectionPolicies;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.SettingTable;
 

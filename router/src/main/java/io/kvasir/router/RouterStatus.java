@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.pipeline.source.EventPlaneStatus;
+import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.replica.ReplicaStatus;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.state.SnapshotStatus;

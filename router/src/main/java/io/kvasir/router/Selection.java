@@ -3,9 +3,13 @@ package io.kvasir.router;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.radix.OverlapScores;
-import io.kvasir.router.Eligibility.Verdict;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalRecord;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.Eligibility.Verdict;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.policy.WorkerCost;
 
 import java.util.Arrays;
 

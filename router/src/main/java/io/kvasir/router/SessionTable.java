@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.router.policy.RandomSource;
+
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.LongAdder;
 

@@ -8,6 +8,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.disagg.LearnedLine;
 import io.kvasir.router.journal.JournalRecord;
+import io.kvasir.router.policy.CandidateWorker;
 
 import java.util.Map;
 
@@ -15,7 +16,7 @@ import java.util.Map;
  * One registered (worker, dp rank): its identity, live load and the state of its events. Its slot
  * of the load board is open while it may be chosen. Thread-safe.
  */
-public final class Worker {
+public final class Worker implements CandidateWorker {
     private final WorkerSpec spec;
     private final int slot;
     private final int slotGeneration;
@@ -51,65 +52,37 @@ public final class Worker {
         board.open(slot, true);
     }
 
-    /**
-     * The worker's number.
-     *
-     * @return unsigned 64-bit, shared by the ranks of one worker
-     */
+    @Override
     public long id() {
         return spec.id();
     }
 
-    /**
-     * The worker's name.
-     *
-     * @return as registered
-     */
+    @Override
     public String name() {
         return spec.name();
     }
 
-    /**
-     * Where requests for this worker go.
-     *
-     * @return as registered
-     */
+    @Override
     public String url() {
         return spec.url();
     }
 
-    /**
-     * The data-parallel rank.
-     *
-     * @return 0 without data parallelism
-     */
+    @Override
     public int dpRank() {
         return spec.dpRank();
     }
 
-    /**
-     * What keeps requests from it that do not tolerate that.
-     *
-     * @return one bit a taint, as registered
-     */
+    @Override
     public long taints() {
         return spec.taints();
     }
 
-    /**
-     * What it is labelled with.
-     *
-     * @return as registered; immutable
-     */
+    @Override
     public Map<String, String> labels() {
         return spec.labels();
     }
 
-    /**
-     * The dense number that indexes this worker's bits and load cell.
-     *
-     * @return 0..maxWorkers-1; reused after the worker was removed
-     */
+    @Override
     public int slot() {
         return slot;
     }
@@ -288,29 +261,17 @@ public final class Worker {
         requestSlots = Math.max(0, requests);
     }
 
-    /**
-     * Most requests that the engine runs at once.
-     *
-     * @return 0 where it is not known
-     */
+    @Override
     public long requestSlots() {
         return requestSlots;
     }
 
-    /**
-     * KV blocks of the engine's cache.
-     *
-     * @return 0 where it is not known
-     */
+    @Override
     public long kvBlocks() {
         return kvBlocks;
     }
 
-    /**
-     * Most tokens of one step of the engine.
-     *
-     * @return 0 where it is not known
-     */
+    @Override
     public long batchTokens() {
         return batchTokens;
     }

@@ -1,5 +1,9 @@
 package io.kvasir.router;
 
+import io.kvasir.router.policy.PolicyFailures;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.RoutingMode;
+
 import org.agrona.ErrorHandler;
 
 import java.util.concurrent.atomic.AtomicLong;
@@ -15,7 +19,7 @@ import java.util.function.LongSupplier;
  */
 final class WorkerSelector {
     private final GuardedPolicy policy;
-    private final CostSampler sampler;
+    private final RandomSource random;
     private final LoadSelector byLoad;
     private final HashSelector byHash;
     private final SessionMode sessionMode;
@@ -29,8 +33,8 @@ final class WorkerSelector {
      */
     WorkerSelector(RouterConfig config, ErrorHandler errors, PrefillPaces pacesOrNull) {
         policy = new GuardedPolicy(config.policy(), config.random(), errors);
-        sampler = new CostSampler(config.random());
-        byLoad = new LoadSelector(sampler);
+        random = config.random();
+        byLoad = new LoadSelector(random);
         byHash = new HashSelector(config.get(RouterSettings.HASH_LOAD_FACTOR));
         sessionMode = config.get(RouterSettings.SESSION_MODE);
         this.pacesOrNull = pacesOrNull;
@@ -74,7 +78,7 @@ final class WorkerSelector {
                     case ROUND_ROBIN ->
                             candidates.nth(
                                     (int) Long.remainderUnsigned(turn.getAndIncrement(), count));
-                    case RANDOM -> candidates.nth(sampler.anyOf(count));
+                    case RANDOM -> candidates.nth(LoadSelector.anyOf(random, count));
                     case POWER_OF_TWO -> byLoad.fewerOfTwo(selection);
                     case LEAST_LOADED -> byLoad.leastLoaded(selection);
                     case LEAST_CONNECTIONS -> byLoad.fewestRequests(selection);
@@ -117,7 +121,7 @@ final class WorkerSelector {
                 slot = group * Long.SIZE + Long.numberOfTrailingZeros(tied);
             }
         }
-        return ties == 1 ? slot : nthWith(costs, cost, sampler.anyOf(ties));
+        return ties == 1 ? slot : nthWith(costs, cost, LoadSelector.anyOf(random, ties));
     }
 
     private static int nthWith(CandidateCosts costs, double cost, int n) {

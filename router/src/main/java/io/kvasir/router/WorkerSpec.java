@@ -1,6 +1,8 @@
 package io.kvasir.router;
 
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.Eligibility;
 
 import java.util.Map;
 import java.util.Objects;

@@ -2,6 +2,8 @@ package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.kvasir.router.policy.PolicyFailures;
+
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;

@@ -6,6 +6,9 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.RoutingMode;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -11,6 +11,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalFile;
 import io.kvasir.router.journal.JournalRecord;
+import io.kvasir.router.policy.RoutingMode;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

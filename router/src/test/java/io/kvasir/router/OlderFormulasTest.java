@@ -10,6 +10,9 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision.Exclusion;
 import io.kvasir.router.RouteException.Kind;
+import io.kvasir.router.policy.PolicyFailures;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 

@@ -4,6 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.load.PredictedPrefixesConfig;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.policy.WorkerCost;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
 

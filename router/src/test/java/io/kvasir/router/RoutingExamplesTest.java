@@ -9,6 +9,10 @@ import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.journal.WhatIf;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.Eligibility;
+import io.kvasir.router.policy.Picker;
+import io.kvasir.router.policy.SelectionPolicy;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

@@ -8,8 +8,20 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision.Exclusion;
-import io.kvasir.router.Eligibility.Verdict;
 import io.kvasir.router.RouteException.Kind;
+import io.kvasir.router.policy.Candidate;
+import io.kvasir.router.policy.CandidateWorker;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.Eligibility;
+import io.kvasir.router.policy.Eligibility.Verdict;
+import io.kvasir.router.policy.Picker;
+import io.kvasir.router.policy.PolicyFailures;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.policy.SelectionPolicyProvider;
+import io.kvasir.router.policy.WorkerCost;
+import io.kvasir.router.policy.builtin.SelectionPolicies;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 
@@ -151,7 +163,7 @@ class SelectionPolicyTest {
     }
 
     private static String text(Candidate one) {
-        final Worker worker = one.worker();
+        final CandidateWorker worker = one.worker();
         return worker
                 + " "
                 + worker.labels().get("zone")

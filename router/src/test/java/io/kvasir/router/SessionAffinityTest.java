@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.router.Eligibility.Verdict;
+import io.kvasir.router.policy.Eligibility.Verdict;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Seeds;

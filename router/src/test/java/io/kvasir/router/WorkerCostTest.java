@@ -6,6 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.router.policy.CandidateWorker;
+import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -196,7 +199,7 @@ class WorkerCostTest {
         final Worker unavailable = worker(2, 0);
         unavailable.available(false);
         final Worker asked = worker(3, 0);
-        final List<Worker> seen = new ArrayList<>();
+        final List<CandidateWorker> seen = new ArrayList<>();
         router.select(
                 request()
                         .exclude(excluded)

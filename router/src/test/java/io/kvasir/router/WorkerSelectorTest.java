@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.RandomSource;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

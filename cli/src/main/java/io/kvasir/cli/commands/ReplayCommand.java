@@ -19,7 +19,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.sim.SimConfig;
 
 import picocli.CommandLine.Command;

@@ -9,7 +9,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.sim.SimClock;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;

@@ -1,7 +1,7 @@
 package io.kvasir.cli.demo;
 
 import io.kvasir.cli.console.Shutdown;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 
 import java.util.concurrent.atomic.AtomicReference;
 

@@ -2,8 +2,8 @@ package io.kvasir.cli.simulate;
 
 import io.kvasir.cli.load.MooncakeTrace;
 import io.kvasir.cli.load.TracePrompts;
-import io.kvasir.router.Candidate;
-import io.kvasir.router.WorkerCost;
+import io.kvasir.router.policy.Candidate;
+import io.kvasir.router.policy.WorkerCost;
 import io.kvasir.sim.SteppedEngine;
 
 import org.agrona.collections.Long2LongHashMap;

@@ -1,6 +1,6 @@
 package io.kvasir.cli.simulate;
 
-import io.kvasir.router.Candidate;
+import io.kvasir.router.policy.Candidate;
 
 /**
  * Weights by load: the longer the queue, the less a hit counts beside it, as the time to the first

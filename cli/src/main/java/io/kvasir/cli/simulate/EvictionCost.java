@@ -1,7 +1,7 @@
 package io.kvasir.cli.simulate;
 
-import io.kvasir.router.Candidate;
 import io.kvasir.router.Decision;
+import io.kvasir.router.policy.Candidate;
 
 import java.util.ArrayDeque;
 import java.util.Arrays;

@@ -16,6 +16,7 @@ import io.kvasir.router.RouterConfig;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.router.policy.CandidateWorker;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimState;
 import io.kvasir.sim.SteppedEngine;
@@ -263,7 +264,7 @@ final class FleetRun implements FleetView, AutoCloseable {
     }
 
     @Override
-    public SteppedEngine engine(Worker worker) {
+    public SteppedEngine engine(CandidateWorker worker) {
         return engines[(int) worker.id()];
     }
 

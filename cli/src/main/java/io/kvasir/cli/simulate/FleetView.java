@@ -1,6 +1,7 @@
 package io.kvasir.cli.simulate;
 
 import io.kvasir.router.Worker;
+import io.kvasir.router.policy.CandidateWorker;
 import io.kvasir.sim.SteppedEngine;
 
 import java.util.List;
@@ -11,7 +12,7 @@ interface FleetView {
     List<Worker> workers();
 
     /** The engine of a worker as it is now: what no router knows. */
-    SteppedEngine engine(Worker worker);
+    SteppedEngine engine(CandidateWorker worker);
 
     /** Requests that have arrived before this one. */
     int arrivals();

@@ -1,7 +1,7 @@
 package io.kvasir.cli.simulate;
 
 import io.kvasir.cli.load.MooncakeTrace;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 
 import java.util.List;
 

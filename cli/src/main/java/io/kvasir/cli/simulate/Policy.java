@@ -2,7 +2,7 @@ package io.kvasir.cli.simulate;
 
 import io.kvasir.router.Decision;
 import io.kvasir.router.RouterConfig;
-import io.kvasir.router.WorkerCost;
+import io.kvasir.router.policy.WorkerCost;
 
 /** A way to choose workers that is judged beside others. Made for one run; one thread. */
 interface Policy {

@@ -2,7 +2,7 @@ package io.kvasir.cli.simulate;
 
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 
 /**
  * A policy that the router has: a mode and, in mode kv, a cost and the weight of a block to

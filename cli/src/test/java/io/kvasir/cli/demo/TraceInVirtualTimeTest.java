@@ -12,7 +12,7 @@ import io.kvasir.cli.load.TraceDriver;
 import io.kvasir.cli.load.TracePrompts;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimState;
 import io.kvasir.sim.VirtualClock;

@@ -7,8 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.load.MooncakeTrace;
-import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimState;
 

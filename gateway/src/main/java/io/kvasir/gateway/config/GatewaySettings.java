@@ -6,10 +6,10 @@ import io.kvasir.prompt.jinja.TemplateLimits;
 import io.kvasir.registry.etcd.EtcdStore;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
 import io.kvasir.router.disagg.TransferCosts;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.SettingTable;
 

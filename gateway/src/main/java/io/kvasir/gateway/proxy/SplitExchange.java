@@ -22,6 +22,7 @@ import io.kvasir.router.disagg.SplitFlow;
 import io.kvasir.router.disagg.SplitLegs;
 import io.kvasir.router.disagg.SplitPolicy;
 import io.kvasir.router.disagg.TransferCosts;
+import io.kvasir.router.policy.CandidateWorker;
 
 import org.eclipse.jetty.server.Request;
 
@@ -198,7 +199,7 @@ final class SplitExchange implements SplitLegs {
                 : RequestPart.PREFILL;
     }
 
-    private double pace(Worker worker) {
+    private double pace(CandidateWorker worker) {
         final Upstream upstream = context.registry().of(worker);
         return upstream == null ? 1 : upstream.pace().factor(); // removed in this moment
     }

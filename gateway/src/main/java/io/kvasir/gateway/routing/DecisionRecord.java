@@ -10,9 +10,9 @@ import io.kvasir.gateway.trace.RequestTrace;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision;
 import io.kvasir.router.PromptEnd;
-import io.kvasir.router.RoutingMode;
 import io.kvasir.router.disagg.Leg;
 import io.kvasir.router.disagg.SplitChoice;
+import io.kvasir.router.policy.RoutingMode;
 
 import java.time.Instant;
 import java.util.Locale;

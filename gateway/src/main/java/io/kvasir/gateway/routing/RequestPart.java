@@ -5,9 +5,9 @@ import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.gateway.upstream.WorkerTaints;
 import io.kvasir.router.RouteRequest;
-import io.kvasir.router.RoutingMode;
-import io.kvasir.router.WorkerCost;
 import io.kvasir.router.disagg.Leg;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.policy.WorkerCost;
 
 /** What a worker is booked for: a whole request, or one of the two legs of a split one. */
 public final class RequestPart {

@@ -3,8 +3,8 @@ package io.kvasir.gateway.routing;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
-import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
+import io.kvasir.router.policy.RoutingMode;
 
 import org.eclipse.jetty.http.HttpFields;
 

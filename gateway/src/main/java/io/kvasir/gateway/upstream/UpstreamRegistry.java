@@ -13,6 +13,7 @@ import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.router.policy.CandidateWorker;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -340,7 +341,7 @@ public final class UpstreamRegistry {
     }
 
     /** The server of a worker; null once that is removed. */
-    public Upstream of(Worker worker) {
+    public Upstream of(CandidateWorker worker) {
         return byId.get(worker.id());
     }
 }

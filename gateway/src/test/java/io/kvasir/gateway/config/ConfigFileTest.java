@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.GatewayServer;
 import io.kvasir.router.RouterSettings;
-import io.kvasir.router.RoutingMode;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.Setting;
 
 import org.junit.jupiter.api.Test;

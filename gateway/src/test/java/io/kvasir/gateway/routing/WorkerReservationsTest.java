@@ -24,8 +24,8 @@ import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
-import io.kvasir.router.RoutingMode;
 import io.kvasir.router.Worker;
+import io.kvasir.router.policy.RoutingMode;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.junit.jupiter.api.AfterEach;

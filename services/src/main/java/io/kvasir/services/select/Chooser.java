@@ -1,7 +1,7 @@
 package io.kvasir.services.select;
 
 import io.kvasir.core.memory.ClosedException;
-import io.kvasir.router.CostModel;
+import io.kvasir.router.policy.CostModel;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.ServiceException;
 import io.kvasir.services.indexer.IndexRegistry;

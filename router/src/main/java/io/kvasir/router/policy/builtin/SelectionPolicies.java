@@ -1,4 +1,7 @@
-package io.kvasir.router;
+package io.kvasir.router.policy.builtin;
+
+import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.policy.SelectionPolicyProvider;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -7,7 +10,9 @@ import java.util.ServiceLoader;
 import java.util.stream.Stream;
 
 /** Finds selection policies by name: those that are built in, then those on the class path. */
-final class SelectionPolicies {
+public final class SelectionPolicies {
+    private static final String SETTING = "selection-policy";
+
     private static final List<SelectionPolicy> BUILT_IN =
             List.of(
                     SelectionPolicy.LINEAR,
@@ -18,7 +23,7 @@ final class SelectionPolicies {
     private SelectionPolicies() {}
 
     /** Names of those that are built in. */
-    static List<String> builtIn() {
+    public static List<String> builtIn() {
         return BUILT_IN.stream().map(SelectionPolicy::name).toList();
     }
 
@@ -28,7 +33,7 @@ final class SelectionPolicies {
      * @throws IllegalArgumentException if there is none, or one on the class path cannot be loaded;
      *     the message lists what there is
      */
-    static SelectionPolicy named(String name) {
+    public static SelectionPolicy named(String name) {
         for (SelectionPolicy each : BUILT_IN) {
             if (each.name().equals(name)) {
                 return each;
@@ -41,7 +46,7 @@ final class SelectionPolicies {
             }
         }
         throw new IllegalArgumentException(
-                RouterSettings.SELECTION_POLICY
+                SETTING
                         + "="
                         + name
                         + " is none of: "
@@ -54,7 +59,7 @@ final class SelectionPolicies {
     }
 
     /** Whether there is a policy of a name; false too where what is on the class path fails. */
-    static boolean has(String name) {
+    public static boolean has(String name) {
         try {
             named(name);
             return true;
@@ -72,7 +77,7 @@ final class SelectionPolicies {
             }
         } catch (ServiceConfigurationError | RuntimeException e) {
             throw new IllegalArgumentException(
-                    RouterSettings.SELECTION_POLICY
+                    SETTING
                             + "="
                             + wanted
                             + " cannot be looked for: a provider on the class path fails: "

@@ -1,10 +1,10 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 import java.util.Objects;
 
 /**
  * What decides among workers: which may be chosen, what each costs, which of them is taken. Has a
- * name, by which {@link RouterSettings#SELECTION_POLICY} and messages know it.
+ * name, by which {@code RouterSettings.SELECTION_POLICY} and messages know it.
  *
  * @param name words joined by dashes
  * @param eligibility asked in every mode
@@ -30,7 +30,7 @@ public record SelectionPolicy(
     }
 
     /** Whether each candidate has to be looked at. */
-    boolean looksAtEach() {
+    public boolean looksAtEach() {
         return !(eligibility.equals(Eligibility.ALL)
                 && costModel.equals(CostModel.LINEAR)
                 && picker.equals(Picker.LOWEST));

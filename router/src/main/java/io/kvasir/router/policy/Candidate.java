@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 import io.kvasir.pipeline.source.IndexState;
 
@@ -8,11 +8,11 @@ import io.kvasir.pipeline.source.IndexState;
  */
 public interface Candidate {
     /**
-     * The worker: its id, rank, name, taints and labels.
+     * The worker itself, whatever the request.
      *
      * @return a registered one
      */
-    Worker worker();
+    CandidateWorker worker();
 
     /**
      * The prompt's length.
@@ -89,7 +89,7 @@ public interface Candidate {
 
     /**
      * How long the worker takes for a prompt beside what all workers take, by the first tokens that
-     * callers have seen ({@link Lease#prefillComplete}).
+     * callers have seen ({@code Lease.prefillComplete}).
      *
      * @return 1 if as long, or while nothing was seen; 2 if twice as long; 1/8 to 8
      */

@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 /**
  * Which of the priced candidates is taken, in mode {@link RoutingMode#KV}. A pure function of its

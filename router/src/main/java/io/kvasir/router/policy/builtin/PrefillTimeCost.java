@@ -1,4 +1,11 @@
-package io.kvasir.router;
+package io.kvasir.router.policy.builtin;
+
+import io.kvasir.router.policy.Candidate;
+import io.kvasir.router.policy.CandidateView;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.Eligibility;
+import io.kvasir.router.policy.Picker;
+import io.kvasir.router.policy.SelectionPolicy;
 
 /**
  * When a prompt would be computed: {@code overlap weight · pace · (left of the prompts before + 4 ·

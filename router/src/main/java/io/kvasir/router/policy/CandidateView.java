@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 /**
  * All workers that a request may go to, and what is the same for all of them. Read on the thread

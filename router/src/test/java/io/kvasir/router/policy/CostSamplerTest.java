@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -11,11 +11,10 @@ class CostSamplerTest {
     private static final int SAMPLES = 20_000;
     private static final double NOT_ELIGIBLE = Double.NaN;
 
-    private final CostSampler picker =
-            new CostSampler(RandomSource.seeded(Seeds.next("CostSamplerTest")));
+    private final RandomSource random = RandomSource.seeded(Seeds.next("CostSamplerTest"));
 
     private int pick(double temperature, double... costs) {
-        return picker.cheapest(costs, costs.length, temperature);
+        return CostSampler.cheapest(costs, costs.length, temperature, random);
     }
 
     @Test

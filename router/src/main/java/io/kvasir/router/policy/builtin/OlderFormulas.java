@@ -1,6 +1,11 @@
-package io.kvasir.router;
+package io.kvasir.router.policy.builtin;
 
-import io.kvasir.router.Eligibility.Verdict;
+import io.kvasir.router.policy.Candidate;
+import io.kvasir.router.policy.CandidateView;
+import io.kvasir.router.policy.Eligibility;
+import io.kvasir.router.policy.Eligibility.Verdict;
+import io.kvasir.router.policy.Picker;
+import io.kvasir.router.policy.SelectionPolicy;
 
 /**
  * The two cost formulas that Dynamo had before the linear one (0.1, 0.2), as selection policies.

@@ -1,8 +1,8 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 /**
  * What it costs one request to be served by a worker, beside what the worker has to do for it: the
- * way that its blocks have to travel, say. Set by {@link RouteRequest#addCost}. Called once per
+ * way that its blocks have to travel, say. Set by {@code RouteRequest.addCost}. Called once per
  * candidate on the thread that routes: it must not block, and is not called again for a decision.
  */
 @FunctionalInterface

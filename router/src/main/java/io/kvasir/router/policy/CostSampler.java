@@ -1,27 +1,18 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 /**
- * Chooses among costs, one per slot; NaN stands for a slot that cannot be chosen. Stateless but for
- * its random source.
+ * Chooses among costs, one per candidate; NaN stands for one that cannot be chosen. Stateless but
+ * for the random source that it is given.
  */
 final class CostSampler {
-    private final RandomSource random;
-
-    CostSampler(RandomSource random) {
-        this.random = random;
-    }
+    private CostSampler() {}
 
     /**
      * Lowest cost, ties uniformly at random; with a temperature, sampled by softmax over the costs.
      *
      * @param costs [count]; not infinite, and no further apart than the largest number
-     * @return the slot; -1 when none can be chosen
+     * @return its number; -1 when none can be chosen
      */
-    int cheapest(double[] costs, int count, double temperature) {
-        return cheapest(costs, count, temperature, random);
-    }
-
-    /** The same with a random source. */
     static int cheapest(double[] costs, int count, double temperature, RandomSource random) {
         int best = -1;
         int ties = 0;
@@ -72,12 +63,5 @@ final class CostSampler {
             }
         }
         return last;
-    }
-
-    /**
-     * A number below a bound, uniformly at random; takes no random number where there is one only.
-     */
-    int anyOf(int bound) {
-        return bound == 1 ? 0 : random.nextInt(bound);
     }
 }

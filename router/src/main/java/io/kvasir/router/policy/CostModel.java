@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 /**
  * Cost of serving a prompt, by candidate; the lowest wins. A pure function of its arguments, called

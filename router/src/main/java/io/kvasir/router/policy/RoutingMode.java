@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 import java.util.Arrays;
 import java.util.Locale;
@@ -23,8 +23,8 @@ public enum RoutingMode {
     LEAST_CONNECTIONS,
     /**
      * The one that the request's session, or without one the first block of its prompt, is hashed
-     * to, among those that run no more than their share of the requests: {@link
-     * RouterSettings#HASH_LOAD_FACTOR}.
+     * to, among those that run no more than their share of the requests: {@code
+     * RouterSettings.HASH_LOAD_FACTOR}.
      */
     CONSISTENT_HASH,
     /** The worker that the request names; a request without a pinned worker is refused. */

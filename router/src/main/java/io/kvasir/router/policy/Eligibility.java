@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 import java.util.Objects;
 

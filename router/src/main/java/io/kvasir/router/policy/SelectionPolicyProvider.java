@@ -1,10 +1,10 @@
-package io.kvasir.router;
+package io.kvasir.router.policy;
 
 /**
  * Brings selection policies of an embedder's own, found by {@link java.util.ServiceLoader}: their
- * names are values of {@link RouterSettings#SELECTION_POLICY} then. Needs a public constructor
+ * names are values of {@code RouterSettings.SELECTION_POLICY} then. Needs a public constructor
  * without arguments, and a line in {@code
- * META-INF/services/io.kvasir.router.SelectionPolicyProvider}.
+ * META-INF/services/io.kvasir.router.policy.SelectionPolicyProvider}.
  */
 @FunctionalInterface
 public interface SelectionPolicyProvider {
