@@ -104,6 +104,7 @@ class RoomsTest {
                     "pipeline.source",
                     "pipeline.wire",
                     "router",
+                    "router.client",
                     "router.disagg",
                     "router.journal",
                     "router.policy",

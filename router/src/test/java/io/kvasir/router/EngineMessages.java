@@ -13,7 +13,7 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /** Event messages as an engine writes them, and waiting for what they cause. */
-final class EngineMessages {
+public final class EngineMessages {
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
     private EngineMessages() {}
@@ -130,7 +130,7 @@ final class EngineMessages {
         await(condition, () -> what);
     }
 
-    static void await(BooleanSupplier condition, Supplier<String> what) {
+    public static void await(BooleanSupplier condition, Supplier<String> what) {
         final long deadline = System.nanoTime() + PATIENCE_NS;
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - deadline > 0) {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.router.client.RoutedClient;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.journal.WhatIf;

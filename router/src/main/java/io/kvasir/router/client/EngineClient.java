@@ -1,4 +1,6 @@
-package io.kvasir.router;
+package io.kvasir.router.client;
+
+import io.kvasir.router.Worker;
 
 import java.util.concurrent.Flow;
 

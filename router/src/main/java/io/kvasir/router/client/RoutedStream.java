@@ -1,4 +1,6 @@
-package io.kvasir.router;
+package io.kvasir.router.client;
+
+import io.kvasir.router.Lease;
 
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicBoolean;

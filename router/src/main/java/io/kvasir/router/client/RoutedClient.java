@@ -1,5 +1,11 @@
-package io.kvasir.router;
+package io.kvasir.router.client;
 
+import io.kvasir.router.Decision;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Lease;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
 
 import java.util.Objects;

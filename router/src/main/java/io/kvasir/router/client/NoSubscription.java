@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.client;
 
 import java.util.concurrent.Flow;
 

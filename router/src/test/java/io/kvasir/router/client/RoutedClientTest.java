@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.client;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
@@ -7,6 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.memory.ClosedException;
+import io.kvasir.router.EngineMessages;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.Worker;
+import io.kvasir.router.WorkerSpec;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
