@@ -17,6 +17,7 @@ import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.replica.ReplicaSync;
+import io.kvasir.router.session.SessionAffinity;
 import io.kvasir.router.settings.Settings;
 
 import org.agrona.CloseHelper;
@@ -99,7 +100,7 @@ public final class KvRouter implements AutoCloseable {
         pacesOrNull = config.policy().looksAtEach() ? new PrefillPaces(parts.board.slots()) : null;
         bookings = new Bookings(config, parts, pacesOrNull);
         selector = new WorkerSelector(config, parts.errors, pacesOrNull);
-        sessionsOrNull = SessionAffinity.ofOrNull(config);
+        sessionsOrNull = sessionsOrNull(config);
         matcher = new PromptMatcher(config, parts, registry::current);
         named = new NamedLeases(bookings::open);
         dump = new EventDump(parts.indexPipeline, registry::current);
@@ -108,6 +109,17 @@ public final class KvRouter implements AutoCloseable {
                         ? null
                         : new JournalWriter(
                                 parts.journalOrNull, config.version(), Clock.systemUTC()::millis);
+    }
+
+    private static SessionAffinity sessionsOrNull(RouterConfig config) {
+        final long ttlNs = config.get(RouterSettings.SESSION_TTL).toNanos();
+        return ttlNs == 0
+                ? null
+                : new SessionAffinity(
+                        config.get(RouterSettings.MAX_SESSIONS),
+                        config.random().nextLong(),
+                        ttlNs,
+                        config.clock());
     }
 
     /**
@@ -466,7 +478,8 @@ public final class KvRouter implements AutoCloseable {
         select(request, out, journalOrNull);
         bookings.book(request, out, lease);
         if (out.selection().hasSession()) {
-            sessionsOrNull.booked(request.session(), out.selection().binding(), out.worker());
+            sessionsOrNull.booked(
+                    request.session(), out.selection().binding(), Selection.binding(out.worker()));
         }
         if (journalOrNull != null) {
             lease.journaled(

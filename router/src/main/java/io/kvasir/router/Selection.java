@@ -10,6 +10,7 @@ import io.kvasir.router.policy.Eligibility.Verdict;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.WorkerCost;
+import io.kvasir.router.session.SessionAffinity;
 
 import java.util.Arrays;
 
@@ -77,7 +78,7 @@ final class Selection {
         temperature = samplingTemperature;
         affinityKey = routingMode == RoutingMode.CONSISTENT_HASH ? request.affinityKey() : 0;
         hasSession = false;
-        binding = SessionTable.NONE;
+        binding = SessionAffinity.NONE;
         bySession = false;
     }
 
@@ -99,8 +100,16 @@ final class Selection {
 
     /** Slot of the session's worker; -1 where it has none that may be chosen. */
     int sessionSlot() {
-        final int slot = SessionAffinity.slot(binding, workers());
-        return slot >= 0 && candidates.contains(slot) ? slot : -1;
+        final int slot = SessionAffinity.slot(binding);
+        final Worker worker = slot < 0 ? null : workers().at(slot);
+        return worker != null && binding == binding(worker) && candidates.contains(slot)
+                ? slot
+                : -1;
+    }
+
+    /** What a session is bound to whose last request a worker had. */
+    static long binding(Worker worker) {
+        return SessionAffinity.binding(worker.slot(), worker.slotGeneration());
     }
 
     /** Whether the session decided. */

@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.session;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;

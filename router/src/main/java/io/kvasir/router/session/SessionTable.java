@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.session;
 
 import io.kvasir.router.policy.RandomSource;
 
