@@ -4,8 +4,8 @@ import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterConfig;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.nio.file.Path;
 import java.time.Duration;

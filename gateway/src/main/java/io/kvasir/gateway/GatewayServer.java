@@ -48,8 +48,8 @@ import io.kvasir.gateway.upstream.WorkerKey;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.router.KvRouter;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.http.HttpCookieStore;

@@ -16,9 +16,9 @@ import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.pipeline.source.UnknownWorker;
 import io.kvasir.router.KvRouter;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.replica.ReplicaStatus;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

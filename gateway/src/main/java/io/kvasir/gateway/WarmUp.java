@@ -8,7 +8,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.prompt.chat.ChatModel;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Result;

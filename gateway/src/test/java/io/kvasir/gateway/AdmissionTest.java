@@ -14,7 +14,7 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;

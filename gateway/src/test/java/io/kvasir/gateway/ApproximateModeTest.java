@@ -16,8 +16,8 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.Test;

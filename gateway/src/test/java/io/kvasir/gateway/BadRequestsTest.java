@@ -9,9 +9,9 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

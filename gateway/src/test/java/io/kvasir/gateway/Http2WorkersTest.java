@@ -13,8 +13,8 @@ import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.FrameEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.http2.ErrorCode;
 import org.junit.jupiter.api.AfterEach;

@@ -13,8 +13,8 @@ import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FaultyEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

@@ -22,8 +22,8 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.ReplacedFile;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

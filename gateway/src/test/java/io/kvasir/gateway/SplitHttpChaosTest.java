@@ -12,8 +12,8 @@ import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.SimFleet;
 import io.kvasir.gateway.testing.SimRelease;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.disagg.FallbackPolicy;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimHandoff;
 import io.kvasir.testsupport.Seeds;
 

@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.util.function.LongSupplier;
 

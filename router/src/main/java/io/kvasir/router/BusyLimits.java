@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.load.LoadSnapshot;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 
 /**

@@ -5,6 +5,7 @@ import io.kvasir.router.policy.Eligibility;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.WorkerCost;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.util.Locale;
 

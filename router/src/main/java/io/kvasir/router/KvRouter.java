@@ -18,6 +18,7 @@ import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.replica.ReplicaSync;
 import io.kvasir.router.session.SessionAffinity;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 
 import org.agrona.CloseHelper;

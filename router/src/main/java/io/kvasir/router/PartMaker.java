@@ -21,6 +21,7 @@ import io.kvasir.router.replica.ReplicaConfig;
 import io.kvasir.router.replica.ReplicaFleet;
 import io.kvasir.router.replica.ReplicaOrigin;
 import io.kvasir.router.replica.ReplicaSync;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.spi.StateStore;
 import io.kvasir.router.state.FileStateStore;
 

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.util.function.Supplier;
 

@@ -7,6 +7,7 @@ import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.WorkerCost;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.util.ArrayList;
 import java.util.Arrays;

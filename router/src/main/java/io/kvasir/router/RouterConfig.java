@@ -20,6 +20,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.builtin.SelectionPolicies;
 import io.kvasir.router.replica.ReplicaLink;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.spi.StateStore;

@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.state.SnapshotStatus;
 
 import java.time.Clock;

@@ -15,6 +15,7 @@ import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.replica.ReplicaStatus;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.agrona.CloseHelper;
 import org.agrona.ErrorHandler;

@@ -9,6 +9,7 @@ import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.disagg.LearnedLine;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.CandidateWorker;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.util.Map;
 

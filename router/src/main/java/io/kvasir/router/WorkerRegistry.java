@@ -11,6 +11,7 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.replica.ReplicaFleet;
 import io.kvasir.router.replica.ReplicaWorker;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 
 import java.time.Duration;

@@ -3,6 +3,8 @@ package io.kvasir.router;
 import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.SessionMode;
 
 import org.agrona.ErrorHandler;
 

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

@@ -3,6 +3,7 @@ package io.kvasir.router;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.kvasir.router.policy.PolicyFailures;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.Test;
 

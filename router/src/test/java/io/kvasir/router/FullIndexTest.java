@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.index.CapacityRule;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.Test;
 

@@ -9,6 +9,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;

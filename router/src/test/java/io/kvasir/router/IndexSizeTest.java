@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StoreResult;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 
 import org.junit.jupiter.api.Test;

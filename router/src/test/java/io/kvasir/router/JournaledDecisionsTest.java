@@ -12,6 +12,7 @@ import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalFile;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

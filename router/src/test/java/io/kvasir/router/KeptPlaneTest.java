@@ -12,6 +12,7 @@ import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

@@ -11,6 +11,7 @@ import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

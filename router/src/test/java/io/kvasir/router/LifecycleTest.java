@@ -21,6 +21,7 @@ import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Latches;
 
 import org.agrona.ErrorHandler;

@@ -11,6 +11,8 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.router.settings.IndexUse;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.state.FileStateStore;
 
 import org.junit.jupiter.api.Test;

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.counters.CountersReader;
 import io.kvasir.core.memory.OffHeap;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

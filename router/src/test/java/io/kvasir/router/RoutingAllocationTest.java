@@ -7,6 +7,7 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.WorkerCost;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
 

@@ -14,6 +14,7 @@ import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.Eligibility;
 import io.kvasir.router.policy.Picker;
 import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

@@ -10,6 +10,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.router.policy.Eligibility.Verdict;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.SessionMode;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Seeds;

@@ -8,6 +8,7 @@ import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.ZmqConfig;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;

@@ -10,6 +10,7 @@ import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.AfterEach;

@@ -21,8 +21,8 @@ import io.kvasir.cli.load.RunStats;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -20,7 +20,7 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.prompt.tokenizer.TokenizerException;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -10,12 +10,12 @@ import io.kvasir.cli.console.TextTable;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalFile;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.journal.WhatIf;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 
 import java.io.IOException;

@@ -18,8 +18,8 @@ import io.kvasir.cli.load.TracePrompts;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimConfig;
 
 import picocli.CommandLine.Command;

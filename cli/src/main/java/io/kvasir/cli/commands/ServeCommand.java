@@ -11,7 +11,7 @@ import io.kvasir.gateway.config.ConfigDump;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.router.RouterConfig;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 
 import picocli.CommandLine;

@@ -3,7 +3,7 @@ package io.kvasir.cli.demo;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.HandoffConfig;
 import io.kvasir.sim.KvBytes;
 import io.kvasir.sim.SimConfig;

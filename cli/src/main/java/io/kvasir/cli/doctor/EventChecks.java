@@ -6,9 +6,9 @@ import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouteRequest;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.io.IOException;
 import java.time.Duration;

@@ -1,10 +1,10 @@
 package io.kvasir.cli.simulate;
 
 import io.kvasir.router.RouterConfig;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.policy.Candidate;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.WorkerCost;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.util.Arrays;
 

@@ -1,8 +1,8 @@
 package io.kvasir.cli.simulate;
 
 import io.kvasir.router.RouterConfig;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 /**
  * A policy that the router has: a mode and, in mode kv, a cost and the weight of a block to

@@ -7,8 +7,8 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.router.KvRouter;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.time.Duration;
 import java.util.Set;

@@ -14,11 +14,11 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalFile;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
 

@@ -12,9 +12,9 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.pipeline.source.IndexState;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterAll;

@@ -11,7 +11,7 @@ import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.net.URI;
 import java.net.http.HttpRequest;

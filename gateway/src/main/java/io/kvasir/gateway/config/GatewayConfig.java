@@ -1,7 +1,7 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.core.hash.BlockHasher;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;

@@ -5,11 +5,11 @@ import io.kvasir.prompt.chat.TemplatePolicy;
 import io.kvasir.prompt.jinja.TemplateLimits;
 import io.kvasir.registry.etcd.EtcdStore;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
 import io.kvasir.router.disagg.TransferCosts;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.SettingTable;
 

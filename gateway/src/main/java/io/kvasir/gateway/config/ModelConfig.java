@@ -1,6 +1,6 @@
 package io.kvasir.gateway.config;
 
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.SettingTable;
 import io.kvasir.router.settings.Settings;

@@ -10,7 +10,7 @@ import io.kvasir.gateway.openai.TokenForm;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.tokenizer.PromptException;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;

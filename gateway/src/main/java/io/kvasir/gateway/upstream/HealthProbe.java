@@ -9,7 +9,7 @@ import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.prompt.chat.ChatModel;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.client.Connection;
 import org.eclipse.jetty.client.ContentResponse;

@@ -5,8 +5,8 @@ import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.nats.replica.NatsReplicaConfig;
 import io.kvasir.nats.replica.NatsReplicaLink;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.replica.ReplicaLink;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.util.Objects;
 

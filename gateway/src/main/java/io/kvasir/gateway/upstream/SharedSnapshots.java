@@ -13,7 +13,7 @@ import io.kvasir.nats.events.PlaneSnapshots;
 import io.kvasir.nats.state.NatsStateStore;
 import io.kvasir.registry.LeaseLock;
 import io.kvasir.registry.LeasedStore;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.io.IOException;
 import java.time.Duration;

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.GatewayServer;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 
 import org.junit.jupiter.api.Test;

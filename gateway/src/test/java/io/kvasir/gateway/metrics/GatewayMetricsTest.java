@@ -20,7 +20,7 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.prompt.memo.PromptMemoCounts;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.VerbatimJson;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

@@ -23,8 +23,8 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Seeds;
 
 import org.agrona.CloseHelper;

@@ -5,7 +5,8 @@
  * rows of one program, {@link io.kvasir.router.settings.Settings} values for them, each with where
  * it came from.
  *
- * <p>Knows nothing of routers: the rows of a router are {@code RouterSettings}, those of a gateway
- * are its own. All types are immutable.
+ * <p>{@link io.kvasir.router.settings.RouterSettings} has the rows of a router; a gateway adds its
+ * own. {@code RouterConfig} is one router's values, checked against one another. All values are
+ * immutable.
  */
 package io.kvasir.router.settings;

@@ -7,10 +7,10 @@ import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
-import io.kvasir.router.RouterSettings;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Cores;
 
 import java.time.Duration;

@@ -2,7 +2,7 @@ package io.kvasir.services.indexer;
 
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.router.RouterConfig;
-import io.kvasir.router.RouterSettings;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 
 /** Sizes of a service's indexes. */

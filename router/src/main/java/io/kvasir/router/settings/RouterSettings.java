@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.settings;
 
 import io.kvasir.core.index.CapacityRule;
 import io.kvasir.core.load.PredictedPrefixesConfig;
@@ -10,8 +10,6 @@ import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.builtin.SelectionPolicies;
-import io.kvasir.router.settings.Setting;
-import io.kvasir.router.settings.SettingTable;
 
 import java.nio.file.Path;
 import java.time.Duration;
@@ -36,7 +34,9 @@ public final class RouterSettings {
     /** Largest index, in bytes: one arena of lines, almost 128 GiB. */
     public static final long MAX_INDEX_BYTES = (Integer.MAX_VALUE - 1L) * BuddyArena.LINE_LENGTH;
 
-    static final long MOST_BLOCKS = 1L << 30;
+    /** Most blocks that an index can be set to hold. */
+    public static final long MOST_BLOCKS = 1L << 30;
+
     private static final int MAX = Integer.MAX_VALUE;
 
     private static final List<Setting<?>> ROWS = new ArrayList<>();

@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.settings;
 
 /** Whether a router keeps an index of what its workers hold. */
 public enum IndexUse {

@@ -1,4 +1,4 @@
-package io.kvasir.router;
+package io.kvasir.router.settings;
 
 /** What a session's worker means for its next request. */
 public enum SessionMode {
