@@ -31,7 +31,9 @@
  * index and bookings. A {@code RouterTicker} has time pass, another one has {@code PromptWatch}
  * look.
  *
- * <p>{@code RouterSettings} is the table of what can be set, {@code RouterConfig} one router's
- * values; {@code Setting}, {@code SettingTable} and {@code Settings} know nothing of routers.
+ * <p>Below it, and knowing nothing of this package: {@code settings} (the table of what can be set;
+ * {@code RouterConfig} is one router's values), {@code policy} (what embedders may decide, and
+ * {@code policy.builtin}), {@code session}, {@code journal}, {@code replica}, {@code spi} and
+ * {@code state}, {@code disagg}. Above it: {@code client}.
  */
 package io.kvasir.router;
