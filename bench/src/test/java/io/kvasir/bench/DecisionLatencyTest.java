@@ -5,11 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.RouteException;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 
+@Tag("integration") // takes long
 class DecisionLatencyTest {
     private static final long PAUSES_NS = TimeUnit.MILLISECONDS.toNanos(10);
 

@@ -3,6 +3,7 @@ package io.kvasir.bench;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.runner.Runner;
@@ -15,6 +16,7 @@ import java.nio.file.Path;
 import java.util.Collection;
 import java.util.TreeSet;
 
+@Tag("integration") // runs every benchmark
 class WiringTest {
     private static final Path TOKENIZER =
             Path.of(

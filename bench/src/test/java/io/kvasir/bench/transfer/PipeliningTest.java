@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.probe.TransferEnd;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.ByteArrayOutputStream;
@@ -13,6 +14,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
+@Tag("integration") // starts processes
 class PipeliningTest {
     @Test
     void pushesAndPullsAreMeasuredBetweenTwoProcesses() throws Exception {

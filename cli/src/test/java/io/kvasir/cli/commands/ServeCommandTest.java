@@ -8,6 +8,7 @@ import io.kvasir.cli.KvasirProcess;
 import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -27,6 +28,7 @@ import java.util.stream.Stream;
 class ServeCommandTest {
     @TempDir private Path dir;
 
+    @Tag("integration") // starts processes
     @Test
     void flagsOverrideTheFileAndAnEngineIsReached() throws Exception {
         try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
@@ -80,6 +82,7 @@ class ServeCommandTest {
         return Stream.concat(Arrays.stream(args), Arrays.stream(more)).toArray(String[]::new);
     }
 
+    @Tag("integration") // starts processes
     @Test
     void anEngineWithoutEventsIsPredictedWhereThatIsAskedFor() throws Exception {
         try (SimEngine engine = SimEngine.start(SimConfig.builder().build());
@@ -106,6 +109,7 @@ class ServeCommandTest {
         }
     }
 
+    @Tag("integration") // starts processes
     @Test
     void severalModelsAreEachSaidWithTheirWorkers() throws Exception {
         try (SimEngine one = SimEngine.start(SimConfig.builder().build());
@@ -136,6 +140,7 @@ class ServeCommandTest {
         }
     }
 
+    @Tag("integration") // starts processes
     @Test
     void aHangUpReadsTheWorkersFileAgain() throws Exception {
         try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {

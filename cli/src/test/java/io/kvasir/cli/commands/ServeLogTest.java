@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.cli.KvasirProcess;
 import io.kvasir.cli.console.Json;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -21,6 +22,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 
 /** What {@code kvasir serve} logs, as a process. */
+@Tag("integration") // starts processes
 class ServeLogTest {
     private static final String NO_WORKER = "http://127.0.0.1:1,name=down";
 

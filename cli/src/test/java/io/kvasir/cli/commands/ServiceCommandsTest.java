@@ -7,6 +7,7 @@ import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.KvasirProcess;
 import io.kvasir.cli.console.ExitCode;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -20,6 +21,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 
 class ServiceCommandsTest {
+    @Tag("integration") // starts processes
     @ParameterizedTest
     @ValueSource(strings = {"indexer", "slots", "select"})
     void aServiceAnswersAtThePrintedPortUntilTheProcessIsEnded(String command) throws Exception {
@@ -38,6 +40,7 @@ class ServiceCommandsTest {
         }
     }
 
+    @Tag("integration") // starts processes
     @ParameterizedTest
     @ValueSource(strings = {"indexer", "slots", "select"})
     void aPortInUseIsOneLineWithThePort(String command) throws Exception {

@@ -12,6 +12,7 @@ import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.SimHandoff;
 import io.kvasir.sim.SimRole;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.net.InetAddress;
@@ -22,6 +23,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 
 class SimCommandTest {
+    @Tag("integration") // starts processes
     @Test
     void enginesAnswerAtThePrintedAddressesUntilTheProcessIsEnded() throws Exception {
         try (KvasirProcess sim = new KvasirProcess("sim", "--count=2", "--port=0", "--model=m")) {
@@ -54,6 +56,7 @@ class SimCommandTest {
         }
     }
 
+    @Tag("integration") // starts processes
     @Test
     void prefillEnginesPrintTheirSidePortAndTheirRoleForServe() throws Exception {
         try (KvasirProcess sim =
@@ -69,6 +72,7 @@ class SimCommandTest {
         }
     }
 
+    @Tag("integration") // starts processes
     @Test
     void aDecodeEnginePullsTheBytesOfAPrefillEngineInAnotherProcess() throws Exception {
         final HandoffConfig decodes =

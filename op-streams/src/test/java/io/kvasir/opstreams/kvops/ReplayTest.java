@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.opstreams.generate.SmallTrace;
 
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -189,6 +190,7 @@ class ReplayTest {
         assertTrue(result.median(Figure.WALL_S) >= 0.1, "ended before the last event was due");
     }
 
+    @Tag("integration") // starts processes
     @Test
     void eachForkIsAProcessOfItsOwnAndTheirFiguresComeBack()
             throws IOException, InterruptedException {

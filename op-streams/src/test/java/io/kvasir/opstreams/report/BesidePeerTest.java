@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.opstreams.generate.SmallTrace;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -39,6 +40,7 @@ class BesidePeerTest {
         return program;
     }
 
+    @Tag("integration") // starts processes
     @Test
     void bothAreReplayedInTurnAndTheRatiosPrinted() throws IOException, InterruptedException {
         final Path stream = dir.resolve("small.kvops");

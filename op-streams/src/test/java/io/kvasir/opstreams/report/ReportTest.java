@@ -12,6 +12,7 @@ import io.kvasir.opstreams.kvops.KvopsHeader;
 import io.kvasir.opstreams.kvops.KvopsWriter;
 
 import org.HdrHistogram.Histogram;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -64,6 +65,7 @@ class ReportTest {
                 .parse(new ByteArrayInputStream(xml.getBytes(StandardCharsets.UTF_8)));
     }
 
+    @Tag("integration") // takes long
     @Test
     void onePrintedTableAndAWellFormedPageWithACurvePerIndex()
             throws IOException, InterruptedException, ParserConfigurationException, SAXException {
