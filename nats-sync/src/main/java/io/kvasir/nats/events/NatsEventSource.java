@@ -46,6 +46,7 @@ public final class NatsEventSource implements AutoCloseable {
     private final Thread thread;
     private volatile Connection connection; // null before the first
     private Dispatcher dispatcher; // of the thread
+    private volatile boolean subscribed; // the server has confirmed it, once
     private volatile boolean closed;
 
     /**
@@ -86,6 +87,9 @@ public final class NatsEventSource implements AutoCloseable {
             while (!closed && connection == null) {
                 connect();
             }
+            while (!closed && !subscribed) {
+                awaitSubscriptions();
+            }
             while (!closed) {
                 plane.onWaiting(dispatcher.getPendingMessageCount());
                 plane.tick();
@@ -109,12 +113,23 @@ public final class NatsEventSource implements AutoCloseable {
                 dispatcher.subscribe(queriesOrNull.over(made));
             }
             connection = made;
-            made.flush(access.timeout()); // the subscriptions are there
-            plane.onConnected();
-            LOG.info("events come from {} over {}", made.getConnectedUrl(), subjects);
-        } catch (IOException | TimeoutException e) {
+        } catch (IOException e) {
             plane.onDisconnected(e.getMessage());
             LOG.debug("no NATS yet", e);
+            Thread.sleep(CONNECT_PAUSE_MS);
+        }
+    }
+
+    /** A server that is slow to confirm them is asked again: the connection is not made anew. */
+    private void awaitSubscriptions() throws InterruptedException {
+        try {
+            connection.flush(access.timeout());
+            subscribed = true;
+            plane.onConnected();
+            LOG.info("events come from {} over {}", connection.getConnectedUrl(), subjects);
+        } catch (TimeoutException e) {
+            plane.onDisconnected(access.address() + ": the subscriptions are not confirmed yet");
+            LOG.debug("NATS is slow", e);
             Thread.sleep(CONNECT_PAUSE_MS);
         }
     }
@@ -125,7 +140,11 @@ public final class NatsEventSource implements AutoCloseable {
         }
         switch (event) {
             case DISCONNECTED -> plane.onDisconnected(access.address() + ": connection lost");
-            case RESUBSCRIBED -> plane.onConnected();
+            case RESUBSCRIBED -> {
+                if (subscribed) {
+                    plane.onConnected();
+                }
+            }
             default -> {}
         }
     }
