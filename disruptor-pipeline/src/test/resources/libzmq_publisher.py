@@ -11,8 +11,8 @@ import zmq
 context = zmq.Context()
 events = context.socket(zmq.PUB)
 events.setsockopt(zmq.LINGER, 0)
-events.setsockopt(zmq.HEARTBEAT_IVL, 100)
-events.setsockopt(zmq.HEARTBEAT_TIMEOUT, 300)
+events.setsockopt(zmq.HEARTBEAT_IVL, 500)
+events.setsockopt(zmq.HEARTBEAT_TIMEOUT, 5000)
 port = events.bind_to_random_port("tcp://127.0.0.1")
 if len(sys.argv) > 1:
     events.bind(sys.argv[1])

@@ -311,7 +311,8 @@ class BookingPipelineTest {
             final long other = pipeline.book(2, new long[] {1}, 1, 16, 1);
             assertTrue(pipeline.tick(1_000_000_000));
             assertTrue(pipeline.tick(1_100_000_000));
-            await(() -> table.expiredLeases() == 1);
+            awaitApplied(pipeline);
+            assertEquals(1, table.expiredLeases());
             assertFalse(pipeline.isOpen(timed));
             assertTrue(pipeline.isOpen(other));
             assertFalse(pipeline.free(timed)); // late: does nothing
@@ -376,11 +377,13 @@ class BookingPipelineTest {
                 BookingPipeline pipeline =
                         new BookingPipeline(BookingPipelineConfig.of(4), small)) {
             final long number = pipeline.book(0, PROMPT, 3, 48, 3);
-            await(() -> small.pathlessBookings() == 1);
+            awaitApplied(pipeline);
+            assertEquals(1, small.pathlessBookings());
             assertEquals(3, own.activeBlocks(0));
             assertTrue(pipeline.isOpen(number));
             assertTrue(pipeline.free(number));
-            await(() -> own.activeRequests(0) == 0);
+            awaitApplied(pipeline);
+            assertEquals(0, own.activeRequests(0));
             assertEquals(0, own.activeBlocks(0));
         }
     }
@@ -514,7 +517,8 @@ class BookingPipelineTest {
             board.addActiveBlocks(1, 5);
             awaitApplied(pipeline);
             assertTrue(pipeline.tick(1));
-            await(() -> table.corrections() == 1);
+            awaitApplied(pipeline);
+            assertEquals(1, table.corrections());
             assertEquals(1, board.activeBlocks(1));
         }
     }

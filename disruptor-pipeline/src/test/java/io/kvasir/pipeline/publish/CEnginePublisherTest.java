@@ -242,8 +242,15 @@ class CEnginePublisherTest {
         assertArrayEquals(wanted.get(3), live.get(2));
     }
 
+    /** JeroMQ 0.6 now and then begins no handshake, and tries again after this time (30 s). */
+    private ZMQ.Socket socket(SocketType type) {
+        final ZMQ.Socket socket = context.createSocket(type);
+        socket.setHandshakeIvl(5_000);
+        return socket;
+    }
+
     private ZMQ.Socket subscriber(String topic) {
-        final ZMQ.Socket socket = context.createSocket(SocketType.SUB);
+        final ZMQ.Socket socket = socket(SocketType.SUB);
         socket.setReceiveTimeOut(20);
         socket.subscribe(topic.getBytes(StandardCharsets.UTF_8));
         socket.connect(endpoint);
@@ -262,7 +269,7 @@ class CEnginePublisherTest {
 
     /** All answers but the end. */
     private List<List<byte[]>> replay(long from) {
-        final ZMQ.Socket dealer = context.createSocket(SocketType.DEALER);
+        final ZMQ.Socket dealer = socket(SocketType.DEALER);
         dealer.setReceiveTimeOut(PATIENCE_MS);
         dealer.connect(replayEndpoint);
         dealer.sendMore(new byte[0]);
@@ -310,11 +317,11 @@ class CEnginePublisherTest {
     @Test
     void aReaderThatDoesNotReadHoldsUpNobody() throws Exception {
         open("tcp://127.0.0.1:0", "kv", 0, 0, 10, 0);
-        final ZMQ.Socket slow = context.createSocket(SocketType.SUB);
+        final ZMQ.Socket slow = socket(SocketType.SUB);
         slow.setRcvHWM(1);
         slow.subscribe(new byte[0]);
         slow.connect(endpoint);
-        final ZMQ.Socket dealer = context.createSocket(SocketType.DEALER);
+        final ZMQ.Socket dealer = socket(SocketType.DEALER);
         dealer.setRcvHWM(1);
         dealer.connect(replayEndpoint);
         dealer.sendMore(new byte[0]);
@@ -337,7 +344,7 @@ class CEnginePublisherTest {
     void hostileRequestsAreDroppedAndTheNextOneIsAnswered() throws Exception {
         open();
         say("cleared");
-        final ZMQ.Socket dealer = context.createSocket(SocketType.DEALER);
+        final ZMQ.Socket dealer = socket(SocketType.DEALER);
         dealer.connect(replayEndpoint);
         for (byte[][] frames :
                 List.of(

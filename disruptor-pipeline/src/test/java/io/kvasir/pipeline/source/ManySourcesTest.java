@@ -32,7 +32,7 @@ class ManySourcesTest {
     private final IndexPipeline pipeline =
             new IndexPipeline(
                     IndexPipelineConfig.defaults()
-                            .withZmq(ZmqConfig.defaults().withConnects(10_000, 20, 200)),
+                            .withZmq(ZmqConfig.defaults().withConnects(30_000, 20, 200)),
                     index);
     private final RawPublisher publisher = new RawPublisher();
     private final List<EventSource> sources = new ArrayList<>();
@@ -115,8 +115,9 @@ class ManySourcesTest {
             await(
                     "round " + round,
                     () ->
-                            sources.stream().allMatch(s -> s.status().disconnects() == lost)
+                            sources.stream().allMatch(s -> s.status().reconnects() == lost)
                                     && publisher.connections() == SOURCES);
+            assertTrue(sources.stream().allMatch(s -> s.status().disconnects() == lost));
         }
         publisher.send(RawPublisher.message("kv", 1, store(2)));
         await("blocks", () -> sources.stream().allMatch(s -> s.status().lastSequence() == 1));

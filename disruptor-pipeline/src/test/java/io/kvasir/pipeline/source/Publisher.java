@@ -1,8 +1,13 @@
 package io.kvasir.pipeline.source;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.kvasir.testsupport.FreePorts;
+
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
+import org.zeromq.ZMQException;
 
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
@@ -11,6 +16,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 
 /** A small engine: publishes messages over real sockets and answers replay requests. */
 final class Publisher implements AutoCloseable {
+    private static final String ANY_PORT = "tcp://127.0.0.1:*";
+
     private final ZContext context = new ZContext(1);
     private final ZMQ.Socket events = context.createSocket(SocketType.XPUB);
     private final String endpoint;
@@ -23,22 +30,34 @@ final class Publisher implements AutoCloseable {
     private volatile int keptFrom;
     private volatile boolean closed;
 
-    /** Binds random ports; see {@link #at} for given ones. */
+    /** Binds free ports; see {@link #at} for given ones. */
     Publisher() {
-        this("tcp://127.0.0.1:*", "tcp://127.0.0.1:*");
+        this(ANY_PORT, ANY_PORT);
     }
 
     private Publisher(String eventsAddress, String replayAddress) {
         events.setSndHWM(0);
         events.setLinger(0);
-        events.bind(eventsAddress);
-        endpoint = events.getLastEndpoint();
+        endpoint = bind(events, eventsAddress);
         final ZMQ.Socket router = context.createSocket(SocketType.ROUTER);
         router.setLinger(0);
-        router.bind(replayAddress);
-        replayEndpoint = router.getLastEndpoint();
+        replayEndpoint = bind(router, replayAddress);
         replies = new Thread(() -> answer(router), "test-replay");
         replies.start();
+    }
+
+    /** A port that no connection of this machine takes while the engine is away. */
+    private static String bind(ZMQ.Socket socket, String address) {
+        for (int tries = 0; address.equals(ANY_PORT) && tries < 100; tries++) {
+            try {
+                socket.bind("tcp://127.0.0.1:" + FreePorts.run(1));
+                return socket.getLastEndpoint();
+            } catch (ZMQException e) {
+                assertEquals(ZMQ.Error.EADDRINUSE.getCode(), e.getErrorCode());
+            }
+        }
+        socket.bind(address);
+        return socket.getLastEndpoint();
     }
 
     /** A new life of the engine, on the same addresses. */
@@ -125,8 +144,9 @@ final class Publisher implements AutoCloseable {
                 last = router.recv();
             }
             final long from = ByteBuffer.wrap(last).getLong();
+            final boolean unanswered = mute; // as it is before the question shows
             asked.add(from);
-            if (mute) {
+            if (unanswered) {
                 continue;
             }
             final List<byte[]> messages = List.copyOf(kept);

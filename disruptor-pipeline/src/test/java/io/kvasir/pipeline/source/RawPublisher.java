@@ -1,7 +1,10 @@
 package io.kvasir.pipeline.source;
 
+import io.kvasir.testsupport.FreePorts;
+
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.net.BindException;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.ServerSocketChannel;
@@ -21,6 +24,8 @@ final class RawPublisher implements AutoCloseable {
         void greet(SocketChannel connection) throws IOException;
     }
 
+    private static final int BACKLOG = 4_096;
+
     private final ServerSocketChannel server;
     private final List<SocketChannel> connections = new CopyOnWriteArrayList<>();
     private final AtomicInteger accepted = new AtomicInteger();
@@ -37,13 +42,26 @@ final class RawPublisher implements AutoCloseable {
         this.greeter = greeter;
         try {
             server = ServerSocketChannel.open();
-            server.bind(new InetSocketAddress("0.0.0.0", port), 4_096);
+            bind(port);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
         thread = new Thread(this::accept, "test-raw-publisher");
         thread.setDaemon(true);
         thread.start();
+    }
+
+    /** Unless it is given, a port that no connection takes while the publisher is away. */
+    private void bind(int port) throws IOException {
+        for (int tries = 0; port == 0 && tries < 100; tries++) {
+            try {
+                server.bind(new InetSocketAddress("0.0.0.0", FreePorts.run(1)), BACKLOG);
+                return;
+            } catch (BindException e) {
+                // another process was faster
+            }
+        }
+        server.bind(new InetSocketAddress("0.0.0.0", port), BACKLOG);
     }
 
     private void accept() {

@@ -150,9 +150,13 @@ class SharedEndpointTest {
                     () -> {},
                     rank0,
                     rank1);
-            await(() -> index.heldBlocks(1) == 5 && index.heldBlocks(2) == 5, () -> {});
-            assertEquals(IndexState.EXACT, rank0.state());
-            assertEquals(IndexState.EXACT, rank1.state());
+            await(
+                    () -> rank0.state() == IndexState.EXACT && rank1.state() == IndexState.EXACT,
+                    () -> {},
+                    rank0,
+                    rank1);
+            assertEquals(5, index.heldBlocks(1));
+            assertEquals(5, index.heldBlocks(2));
             await(
                     () -> rank0.status().drops().equals(Map.of("unregistered_rank", 5L)),
                     () -> {},

@@ -147,7 +147,7 @@ class ZmqSourceTest {
     @Test
     void aReplaySocketThatIsSilentIsGivenUp() {
         pipeline.close();
-        pipeline = pipeline(1_024, 150, 2);
+        pipeline = pipeline(1_024, 1_500, 2); // longer than a slow machine takes to answer
         final EventSource source = pipeline.openZmq(replayable());
         publishFirst(source);
         await(() -> publisher.asked().size() >= 2, source); // start and tail check are over
