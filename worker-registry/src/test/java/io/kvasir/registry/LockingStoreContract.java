@@ -10,9 +10,9 @@ import org.junit.jupiter.api.Test;
 public abstract class LockingStoreContract extends LeasedStoreContract {
     @Test
     void aLockIsHadByOneAndEndsWithAHolderThatIsSilent() throws Exception {
-        final FaultyStore firstStore = new FaultyStore(open());
+        final FaultyStore firstStore = new FaultyStore(open(SHORT_TTL));
         final LeaseLock first = closing(new LeaseLock(firstStore, "locks/a"));
-        final LeaseLock second = closing(new LeaseLock(open(), "locks/a"));
+        final LeaseLock second = closing(new LeaseLock(open(SHORT_TTL), "locks/a"));
         assertTrue(first.take());
         assertFalse(second.take());
         first.check();

@@ -280,9 +280,9 @@ class KubernetesStoreTest extends LeasedStoreContract {
     @Test
     void aServerThatHangsIsLostAndEndsNoLease() throws Exception {
         final Registration a = instance("a").build();
-        open().put(a.id().key(), a.encode(), LeasedStore.ABSENT); // for three seconds
+        open(SHORT_TTL).put(a.id().key(), a.encode(), LeasedStore.ABSENT);
         final Seen seen = new Seen();
-        open().watch("ns/", seen.view);
+        open(SHORT_TTL).watch("ns/", seen.view);
         eventually("there", () -> seen.found > 0);
         server().hang();
         try {
