@@ -13,7 +13,6 @@ import io.kvasir.nixl.exchange.ServedExchangeContract;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
-import io.nats.client.Nats;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -87,7 +86,7 @@ class NatsExchangeTest extends ServedExchangeContract {
         b.find("a", PATIENCE);
         final Records.Heard heard = new Records.Heard();
         b.watch("later", heard);
-        final Connection connection = Nats.connect(NATS.url());
+        final Connection connection = Patient.connect(NATS.url());
         try {
             connection.keyValueManagement().delete(bucket);
         } finally {

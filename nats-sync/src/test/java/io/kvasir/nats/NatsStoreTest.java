@@ -14,7 +14,6 @@ import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
-import io.nats.client.Nats;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -58,7 +57,7 @@ class NatsStoreTest extends LockingStoreContract {
                                         .build(),
                                 Duration.ZERO)
                         .registration();
-        final Connection connection = Nats.connect(NATS.url());
+        final Connection connection = Patient.connect(NATS.url());
         try {
             connection.keyValueManagement().delete(bucket);
         } finally {

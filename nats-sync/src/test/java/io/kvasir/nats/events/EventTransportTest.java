@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.pipeline.publish.KvEventPublisher;
 import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
@@ -37,7 +38,7 @@ class EventTransportTest {
     }
 
     private NatsAccess access() {
-        return NatsAccess.of(NATS.url());
+        return Patient.access(NATS.url());
     }
 
     private KvEventPublisher stream(StreamForm form) throws IOException {

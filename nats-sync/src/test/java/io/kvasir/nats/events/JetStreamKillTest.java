@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
-import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.EventPlane;
@@ -16,7 +16,6 @@ import io.kvasir.testsupport.Seeds;
 import io.nats.client.Connection;
 import io.nats.client.JetStream;
 import io.nats.client.JetStreamApiException;
-import io.nats.client.Nats;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -57,7 +56,7 @@ class JetStreamKillTest {
 
     @BeforeEach
     void connect() throws IOException, InterruptedException, JetStreamApiException {
-        connection = Nats.connect(nats.url());
+        connection = Patient.connect(nats.url());
         EventStreams.open(connection.jetStreamManagement(), names, 1);
     }
 
@@ -86,7 +85,7 @@ class JetStreamKillTest {
         Life(boolean early) {
             this.early = early;
             plane.register(ObservedPlane.WORKER, 0, stream);
-            source = new JetStreamEventSource(NatsAccess.of(nats.url()), names, "reader", plane);
+            source = new JetStreamEventSource(Patient.access(nats.url()), names, "reader", plane);
         }
 
         private synchronized boolean offer(KvBatch batch) {
@@ -155,7 +154,34 @@ class JetStreamKillTest {
                 Thread.sleep(random.nextInt(20)); // any moment will do
                 life.apply(random.nextInt(2 * MOST_EVENTS));
             }
+            if (early) {
+                awaitAcknowledgedAndNotApplied(life);
+            }
             life.kill();
+        }
+    }
+
+    /** Whatever the moments were: an event is acknowledged, and will not be applied. */
+    private void awaitAcknowledgedAndNotApplied(Life life) throws Exception {
+        life.apply(Integer.MAX_VALUE);
+        publish(1);
+        final long since = System.nanoTime();
+        while (!isAcknowledged(published)) {
+            assertTrue(System.nanoTime() - since < PATIENCE_NS, "no acknowledgement");
+            Thread.sleep(5);
+        }
+    }
+
+    private boolean isAcknowledged(long message) throws IOException {
+        try {
+            return connection
+                            .jetStreamManagement()
+                            .getConsumerInfo(names.stream(), "reader")
+                            .getAckFloor()
+                            .getStreamSequence()
+                    >= message;
+        } catch (JetStreamApiException e) {
+            return false; // the consumer is being made anew
         }
     }
 

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.router.EventPlaneWorker;
@@ -15,7 +15,6 @@ import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.Seeds;
 import io.nats.client.Connection;
 import io.nats.client.JetStreamManagement;
-import io.nats.client.Nats;
 import io.nats.client.PurgeOptions;
 
 import org.junit.jupiter.api.AfterEach;
@@ -62,7 +61,7 @@ class JetStreamResumeTest {
     void connect(TestInfo test) throws Exception {
         component = "c" + Integer.toHexString(test.getDisplayName().hashCode());
         names = EventSubjects.kvEvents(NAMESPACE, component, null);
-        connection = Nats.connect(NATS.url());
+        connection = Patient.connect(NATS.url());
         management = connection.jetStreamManagement();
         EventStreams.open(management, names, 1);
         publisher = new PlanePublisher(connection.jetStream(), names, seed);
@@ -81,7 +80,7 @@ class JetStreamResumeTest {
                 .maxBlocks(20_000, 40_000)
                 .set(kept, folder.toString())
                 .eventPlane(
-                        plane -> new JetStreamEventSource(NatsAccess.of(url), names, null, plane))
+                        plane -> new JetStreamEventSource(Patient.access(url), names, null, plane))
                 .build();
     }
 

@@ -2,11 +2,10 @@ package io.kvasir.nats.events;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
-import io.nats.client.Nats;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -40,13 +39,13 @@ class NatsEventSourceTest {
 
     private NatsEventSource source() {
         final NatsEventSource source =
-                closing(new NatsEventSource(NatsAccess.of(NATS.url()), names, observed.plane));
+                closing(new NatsEventSource(Patient.access(NATS.url()), names, observed.plane));
         observed.await(() -> observed.plane.status().unconnected().isEmpty(), "connection");
         return source;
     }
 
     private void publish(String subject, byte[] body) throws Exception {
-        final Connection connection = Nats.connect(NATS.url());
+        final Connection connection = Patient.connect(NATS.url());
         try {
             connection.publish(subject, body);
             connection.flush(Duration.ofSeconds(60)); // closing drops what waits
@@ -68,7 +67,7 @@ class NatsEventSourceTest {
     @Test
     void aServerThatIsNotThereYetIsWaitedFor() throws Exception {
         NATS.server().stop();
-        closing(new NatsEventSource(NatsAccess.of(NATS.url()), names, observed.plane));
+        closing(new NatsEventSource(Patient.access(NATS.url()), names, observed.plane));
         observed.await(
                 () -> observed.plane.status().unconnected().contains("127.0.0.1"), "refusal");
         assertEquals(IndexState.STALE, observed.stream.state());
@@ -105,7 +104,7 @@ class NatsEventSourceTest {
     void manyEventsArriveInOrderAndNoneIsLost() throws Exception {
         final int events = 10_000;
         source();
-        final Connection connection = Nats.connect(NATS.url());
+        final Connection connection = Patient.connect(NATS.url());
         for (int i = 0; i < events; i++) {
             connection.publish(names.subject(), Events.envelope(5, i, Events.store(i)));
         }

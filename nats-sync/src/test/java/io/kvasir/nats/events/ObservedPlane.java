@@ -21,7 +21,10 @@ import java.util.function.BooleanSupplier;
 final class ObservedPlane implements AutoCloseable {
     static final long WORKER = 7;
     private static final int SLOT = 1;
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
+
+    /** Several times the 30 s of silence after which the last event is asked for. */
+    private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(3);
+
     private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(5);
 
     final EventPlane plane = new EventPlane(EventPlane.KNOWN_ONLY);

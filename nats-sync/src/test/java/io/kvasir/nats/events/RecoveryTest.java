@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.publish.KvEventPublisher;
 import io.kvasir.pipeline.publish.LocalIndexer;
 import io.kvasir.pipeline.publish.RouterEventTransport;
@@ -86,7 +87,7 @@ class RecoveryTest {
     /** A life of the worker. */
     private AutoCloseable begin(int lossPercent, boolean answers) throws IOException {
         truth.clear();
-        final NatsAccess access = NatsAccess.of(NATS.url());
+        final NatsAccess access = Patient.access(NATS.url());
         final RouterEventTransport transport =
                 new LossyTransport(new NatsEventTransport(access, names), lossPercent);
         indexer = new LocalIndexer(ObservedPlane.WORKER, 0, transport.publisherId());
@@ -103,7 +104,7 @@ class RecoveryTest {
 
     private ObservedPlane router(String url, boolean recovers) {
         final ObservedPlane observed = closing(new ObservedPlane());
-        closing(new NatsEventSource(NatsAccess.of(url), names, observed.plane, recovers));
+        closing(new NatsEventSource(Patient.access(url), names, observed.plane, recovers));
         observed.await(() -> observed.plane.status().isConnected(), "connection");
         return observed;
     }
@@ -239,7 +240,7 @@ class RecoveryTest {
         final List<ObservedPlane> routers = new ArrayList<>();
         for (int i = 0; i < 12; i++) {
             final ObservedPlane observed = closing(new ObservedPlane());
-            closing(new NatsEventSource(NatsAccess.of(NATS.url()), names, observed.plane, true));
+            closing(new NatsEventSource(Patient.access(NATS.url()), names, observed.plane, true));
             routers.add(observed);
         }
         routers.forEach(this::awaitTruth);

@@ -5,7 +5,7 @@ import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.CopyRule;
-import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
@@ -55,7 +55,7 @@ class ThirdPartyTest {
         final EventSubjects names = EventSubjects.kvEvents("my_ns", "backend", "generate");
         try (ObservedPlane observed = new ObservedPlane()) {
             final NatsEventSource source =
-                    new NatsEventSource(NatsAccess.of(NATS.url()), names, observed.plane);
+                    new NatsEventSource(Patient.access(NATS.url()), names, observed.plane);
             observed.await(() -> observed.plane.status().unconnected().isEmpty(), "connection");
             final Process publisher =
                     DynamoRuntime.start(

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.Patient;
 import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.replica.ReplicaLinkContract;
 import io.kvasir.router.replica.ReplicaMessage;
@@ -13,7 +13,6 @@ import io.kvasir.router.replica.ReplicaWorker;
 import io.kvasir.testsupport.NatsServer;
 import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
-import io.nats.client.Nats;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -46,7 +45,7 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
 
     private NatsReplicaConfig config(String url, String endpoint) {
         return new NatsReplicaConfig(
-                NatsAccess.of(url), "test", component, endpoint, WireForm.MSGPACK, 16);
+                Patient.access(url), "test", component, endpoint, WireForm.MSGPACK, 16);
     }
 
     private NatsReplicaLink started(NatsReplicaLink link, Queue<ReplicaMessage> heard) {
@@ -115,7 +114,7 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
     @Test
     void bytesThatAreNoMessagesAreCountedAndDoNoHarm() throws IOException, InterruptedException {
         final Queue<ReplicaMessage> heard = new ConcurrentLinkedQueue<>();
-        final Connection other = Nats.connect(NATS.url());
+        final Connection other = Patient.connect(NATS.url());
         try (NatsReplicaLink link = started(new NatsReplicaLink(config(NATS.url(), "")), heard)) {
             final ReplicaSubjects subjects = new ReplicaSubjects("test", component, "");
             other.publish(subjects.bookings(), new byte[0]);

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.NatsStore;
+import io.kvasir.nats.Patient;
 import io.kvasir.registry.FaultyStore;
 import io.kvasir.registry.LeaseLock;
 import io.kvasir.router.spi.StateStore;
@@ -16,7 +17,6 @@ import io.kvasir.router.spi.StateStoreContract;
 import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
 import io.nats.client.JetStreamManagement;
-import io.nats.client.Nats;
 import io.nats.client.ObjectStore;
 import io.nats.client.api.StreamInfoOptions;
 
@@ -46,19 +46,21 @@ import java.util.function.Consumer;
 class NatsStateStoreTest extends StateStoreContract {
     private static final AtomicInteger TESTS = new AtomicInteger();
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
-    private static final Duration TTL = Duration.ofSeconds(2);
+    private static final Duration TTL = Duration.ofMinutes(1); // no test loses its lock by itself
+    private static final Duration SHORT_TTL = Duration.ofSeconds(6);
 
     @RegisterExtension static final RunningNats NATS = new RunningNats();
 
     private final String bucket = "state-" + TESTS.incrementAndGet();
     private final List<NatsStateStore> stores = new ArrayList<>();
+    private Duration lockTtl = TTL;
     private FaultyStore lastLocks;
     private Connection connection;
     private JetStreamManagement management;
 
     @BeforeEach
     void connect() throws Exception {
-        connection = Nats.connect(NATS.url());
+        connection = Patient.connect(NATS.url());
         management = connection.jetStreamManagement();
     }
 
@@ -76,7 +78,7 @@ class NatsStateStoreTest extends StateStoreContract {
 
     private NatsStateStore open(Consumer<NatsStateStore.Step> steps, Duration timeout) {
         final NatsAccess access = new NatsAccess(NATS.url(), null, null, timeout);
-        lastLocks = new FaultyStore(new NatsStore(access, "locks-" + bucket, TTL));
+        lastLocks = new FaultyStore(new NatsStore(access, "locks-" + bucket, lockTtl));
         final NatsStateStore store =
                 new NatsStateStore(access, bucket, new LeaseLock(lastLocks, "lock"), steps);
         stores.add(store);
@@ -194,6 +196,7 @@ class NatsStateStoreTest extends StateStoreContract {
     @ParameterizedTest
     @ValueSource(strings = {"WRITTEN", "UPLOADED", "VERIFIED"})
     void aHolderThatWasStoppedAndGoesOnPutsNothing(String stoppedAt) throws Exception {
+        lockTtl = SHORT_TTL;
         final FaultyStore[] locks = new FaultyStore[1];
         final NatsStateStore next = open(NatsStateStoreTest::nothing);
         final NatsStateStore late =
@@ -253,7 +256,7 @@ class NatsStateStoreTest extends StateStoreContract {
 
     @Test
     void aServerThatIsAwayIsSaidAndComesBack() throws Exception {
-        final NatsStateStore store = open(NatsStateStoreTest::nothing, Duration.ofSeconds(2));
+        final NatsStateStore store = open(NatsStateStoreTest::nothing, Duration.ofSeconds(5));
         eventually("the lock", () -> isPut(store, "a"));
         NATS.server().stop();
         assertThrows(IOException.class, () -> store.put("b", out -> out.write(content(10))));
