@@ -42,6 +42,10 @@ import javax.net.ssl.SSLContext;
 @Tag("integration")
 class NatsAuthorityTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
+
+    /** The client waits for all of it where it is refused, five times in each test. */
+    private static final Duration REFUSED_TIMEOUT = Duration.ofSeconds(6);
+
     private static final Duration TTL = Duration.ofSeconds(60);
     private static final long PATIENCE_NS = 60_000_000_000L;
     private static final EventSubjects NAMES = EventSubjects.kvEvents("ns", "backend", "generate");
@@ -167,8 +171,10 @@ class NatsAuthorityTest {
     }
 
     /** Each says where it was refused, and none says the password. */
-    private static void assertRefusesAll(NatsServer server, NatsAccess access, Kind kind)
+    private static void assertRefusesAll(NatsServer server, NatsAccess given, Kind kind)
             throws IOException {
+        final NatsAccess access =
+                new NatsAccess(given.servers(), given.credentials(), given.tls(), REFUSED_TIMEOUT);
         final EventPlane plane = new EventPlane(EventPlane.KNOWN_ONLY);
         try (NatsEventSource _ = new NatsEventSource(access, NAMES, plane)) {
             await(

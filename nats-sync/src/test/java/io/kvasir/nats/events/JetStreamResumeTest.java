@@ -91,6 +91,17 @@ class JetStreamResumeTest {
         }
     }
 
+    /**
+     * The same where the stream can be read only once all workers are registered: a message of one
+     * that is not has it read again from where it began.
+     */
+    private void startBeforeTheServer(String kept, long... workers) throws Exception {
+        NATS.server().stop();
+        start(kept, workers);
+        NATS.server().start();
+        await("own connection", () -> connection.getStatus() == Connection.Status.CONNECTED);
+    }
+
     private Worker add(long worker) {
         return add(router, worker);
     }
@@ -184,12 +195,12 @@ class JetStreamResumeTest {
         assertEquals(150, received());
         stop();
         publisher.publish(7, WORKERS);
-        start(kept, WORKERS);
+        startBeforeTheServer(kept, WORKERS);
         awaitTruth(WORKERS);
         assertEquals(21, received());
         assertEquals(0, router.status().planeOrNull().redelivered());
         stop();
-        start(kept, WORKERS);
+        startBeforeTheServer(kept, WORKERS);
         awaitTruth(WORKERS);
         assertEquals(0, received());
     }
