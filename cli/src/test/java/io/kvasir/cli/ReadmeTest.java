@@ -12,8 +12,8 @@ import java.util.List;
 import java.util.regex.Pattern;
 
 /**
- * README.md, docs/embedding.md and docs/transfers.md show only code that the build compiles and
- * runs, and files that exist.
+ * README.md, docs/embedding.md, docs/transfers.md and docs/operations/engine-events.md show only
+ * Java that the build compiles and runs, and files that exist.
  */
 class ReadmeTest {
     private static final Path ROOT = Path.of(System.getProperty("kvasir.root"));
@@ -40,6 +40,15 @@ class ReadmeTest {
         assertEquals(
                 examples("nixl-transfer/src/test/java/io/kvasir/nixl/TransferExampleTest.java"),
                 shown("docs/transfers.md"));
+    }
+
+    @Test
+    void theExampleOfAnEnginesHooksIsTheOneThatTheBuildRuns() throws IOException {
+        assertEquals(
+                examples(
+                        "disruptor-pipeline/src/test/java/io/kvasir/pipeline/publish/"
+                                + "EngineHooksExampleTest.java"),
+                shown("docs/operations/engine-events.md"));
     }
 
     /** What stands between the marks of a test, in its order. */
