@@ -41,6 +41,8 @@ public final class IndexerCommand implements Callable<Integer> {
 
     @Mixin private final ServiceOptions listen = new ServiceOptions(USUAL_PORT);
 
+    @Mixin private IndexOptions indexes;
+
     @Option(
             names = "--workers",
             paramLabel = "ID[:DP]=ADDRESS,...",
@@ -85,31 +87,13 @@ public final class IndexerCommand implements Callable<Integer> {
                             + " ${DEFAULT-VALUE}.")
     private int maxWorkers;
 
-    @Option(
-            names = "--max-models",
-            paramLabel = "N",
-            defaultValue = "64",
-            description =
-                    "Models and routing groups at once; each has an index and a thread of its own."
-                            + " Default: ${DEFAULT-VALUE}.")
-    private int maxModels;
-
-    @Option(
-            names = "--index-bytes",
-            paramLabel = "N",
-            defaultValue = "0",
-            description =
-                    "Memory that one index may grow to; 0 = a tenth of the machine's or the"
-                            + " container's. Default: ${DEFAULT-VALUE}.")
-    private long indexBytes;
-
     @Override
     public Integer call() throws IOException, InterruptedException {
         final IndexerConfig config =
                 IndexerConfig.of(listen.host(), listen.port())
                         .withWorkers(initialWorkers())
                         .withPeers(peers.stream().map(this::peer).toList())
-                        .withSizes(maxWorkers, maxModels, indexBytes);
+                        .withSizes(maxWorkers, indexes.maxModels(), indexes.indexBytes());
         final IndexerService service = new IndexerService(config);
         return listen.run(common, "indexer", service::start, service::close, service::port);
     }

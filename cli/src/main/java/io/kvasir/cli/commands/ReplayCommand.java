@@ -88,6 +88,8 @@ public final class ReplayCommand implements Callable<Integer> {
 
     @Mixin private CommonOptions common;
 
+    @Mixin private FleetOptions fleet;
+
     @Option(names = "--trace", paramLabel = "FILE", description = "Trace file, JSON lines.")
     private Path trace;
 
@@ -115,27 +117,6 @@ public final class ReplayCommand implements Callable<Integer> {
             defaultValue = "2000",
             description = "Requests to take from its start. Default: ${DEFAULT-VALUE}.")
     private int requestCount;
-
-    @Option(
-            names = "--workers",
-            paramLabel = "N",
-            defaultValue = "8",
-            description = "Simulated engines. Default: ${DEFAULT-VALUE}.")
-    private int workers;
-
-    @Option(
-            names = "--blocks",
-            paramLabel = "N",
-            defaultValue = "65536",
-            description = "Blocks in each engine's pool. Default: ${DEFAULT-VALUE}.")
-    private int blocks;
-
-    @Option(
-            names = "--block-size",
-            paramLabel = "N",
-            defaultValue = "16",
-            description = "Tokens per block. Default: ${DEFAULT-VALUE}.")
-    private int blockSize;
 
     @Option(
             names = "--speed-up",
@@ -276,12 +257,12 @@ public final class ReplayCommand implements Callable<Integer> {
         if (config != null) {
             throw common.wrong("--config " + config + " needs --journal");
         }
-        if (requestCount < 1 || workers < 1 || maxOutput < 1) {
+        if (requestCount < 1 || fleet.workers() < 1 || maxOutput < 1) {
             throw common.wrong(
                     "--requests "
                             + requestCount
                             + ", --workers "
-                            + workers
+                            + fleet.workers()
                             + " and --max-output "
                             + maxOutput
                             + " must be at least 1");
@@ -352,7 +333,7 @@ public final class ReplayCommand implements Callable<Integer> {
                             common.err(),
                             () -> Progress.line(name, stats, requests.size()),
                             () -> driver.play(requests));
-            return stats.result(name, url == null ? workers : 0, wallNs);
+            return stats.result(name, url == null ? fleet.workers() : 0, wallNs);
         }
     }
 
@@ -363,15 +344,15 @@ public final class ReplayCommand implements Callable<Integer> {
             longestPrompt = Math.max(longestPrompt, r.inputLength());
             longest = Math.max(longest, r.inputLength() + Math.min(r.outputLength(), maxOutput));
         }
-        final long pool = (long) blocks * blockSize;
+        final long pool = (long) fleet.blocks() * fleet.blockSize();
         if (longest > pool) {
             throw new CommandFailure(
                     "the longest request has "
                             + longest
                             + " tokens, an engine holds --blocks "
-                            + blocks
+                            + fleet.blocks()
                             + " x --block-size "
-                            + blockSize
+                            + fleet.blockSize()
                             + " = "
                             + pool
                             + "; raise --blocks");
@@ -382,12 +363,12 @@ public final class ReplayCommand implements Callable<Integer> {
                 "127.0.0.1",
                 0,
                 Cluster.Plan.same(
-                        workers,
+                        fleet.workers(),
                         () ->
                                 SimConfig.builder()
                                         .model(model)
-                                        .blockSize(blockSize)
-                                        .blocks(blocks)
+                                        .blockSize(fleet.blockSize())
+                                        .blocks(fleet.blocks())
                                         .maxModelLength(modelLength)
                                         .prefillTokensPerSecond(prefillRate)
                                         .interTokenMillis(interTokenMillis)
@@ -399,9 +380,13 @@ public final class ReplayCommand implements Callable<Integer> {
                                 .set(RouterSettings.OVERLAP_WEIGHT, overlapWeight)
                                 .set(RouterSettings.TEMPERATURE, temperature)
                                 .set(RouterSettings.SEED, seed)
-                                .set(RouterSettings.MAX_WORKERS, workers)
-                                .set(RouterSettings.MAX_BLOCKS, (long) workers * blocks)
-                                .set(RouterSettings.MAX_HELD_BLOCKS, (long) workers * blocks)
+                                .set(RouterSettings.MAX_WORKERS, fleet.workers())
+                                .set(
+                                        RouterSettings.MAX_BLOCKS,
+                                        (long) fleet.workers() * fleet.blocks())
+                                .set(
+                                        RouterSettings.MAX_HELD_BLOCKS,
+                                        (long) fleet.workers() * fleet.blocks())
                                 .set(GatewaySettings.MAX_BODY_BYTES, Math.max(bodyBytes, 1 << 20)));
     }
 
@@ -415,9 +400,9 @@ public final class ReplayCommand implements Callable<Integer> {
                     .put("speed_up", speedUp)
                     .put("ttft_unit", "ms of trace time: wall time x speed_up, from the due time");
             if (url == null) {
-                root.put("workers", workers)
-                        .put("blocks", blocks)
-                        .put("block_size", blockSize)
+                root.put("workers", fleet.workers())
+                        .put("blocks", fleet.blocks())
+                        .put("block_size", fleet.blockSize())
                         .put("prefill_rate", prefillRate)
                         .put("inter_token_ms", interTokenMillis);
             }

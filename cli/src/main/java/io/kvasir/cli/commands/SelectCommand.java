@@ -2,7 +2,6 @@ package io.kvasir.cli.commands;
 
 import io.kvasir.services.select.SelectConfig;
 import io.kvasir.services.select.SelectService;
-import io.kvasir.services.slots.SlotsConfig;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -38,56 +37,9 @@ public final class SelectCommand implements Callable<Integer> {
 
     @Mixin private final ServiceOptions listen = new ServiceOptions(USUAL_PORT);
 
-    @Option(
-            names = "--max-workers",
-            paramLabel = "N",
-            defaultValue = "4096",
-            description =
-                    "(Worker, dp rank) pairs of all models at once. Default: ${DEFAULT-VALUE}.")
-    private int maxWorkers;
+    @Mixin private TrackerOptions tracker;
 
-    @Option(
-            names = "--max-models",
-            paramLabel = "N",
-            defaultValue = "64",
-            description =
-                    "Models and routing groups at once; each has an index and a thread of its own."
-                            + " Default: ${DEFAULT-VALUE}.")
-    private int maxModels;
-
-    @Option(
-            names = "--index-bytes",
-            paramLabel = "N",
-            defaultValue = "0",
-            description =
-                    "Memory that one index may grow to; 0 = a tenth of the machine's or the"
-                            + " container's. Default: ${DEFAULT-VALUE}.")
-    private long indexBytes;
-
-    @Option(
-            names = "--max-requests",
-            paramLabel = "N",
-            defaultValue = "65536",
-            description = "Reservations of all models at once. Default: ${DEFAULT-VALUE}.")
-    private int maxRequests;
-
-    @Option(
-            names = "--max-active-blocks",
-            paramLabel = "N",
-            defaultValue = "4194304",
-            description =
-                    "Prompt blocks in use, counted once a worker; prompts beyond them share"
-                            + " nothing. Default: ${DEFAULT-VALUE}.")
-    private long maxActiveBlocks;
-
-    @Option(
-            names = "--request-timeout-secs",
-            paramLabel = "S",
-            defaultValue = "300",
-            description =
-                    "How long a reservation counts at most; 0 = until it is deleted. Default:"
-                            + " ${DEFAULT-VALUE}.")
-    private long requestTimeoutSeconds;
+    @Mixin private IndexOptions indexes;
 
     @Option(
             names = "--selection-cache-ttl-secs",
@@ -112,12 +64,8 @@ public final class SelectCommand implements Callable<Integer> {
         final SelectService service =
                 new SelectService(
                         SelectConfig.of(listen.host(), listen.port())
-                                .withSlots(
-                                        SlotsConfig.of(listen.host(), listen.port())
-                                                .withSizes(maxWorkers, maxRequests, maxActiveBlocks)
-                                                .withRequestTimeout(
-                                                        Duration.ofSeconds(requestTimeoutSeconds)))
-                                .withIndexes(maxModels, indexBytes)
+                                .withSlots(tracker.config(listen))
+                                .withIndexes(indexes.maxModels(), indexes.indexBytes())
                                 .withSelections(
                                         Duration.ofSeconds(selectionTtlSeconds), maxSelections));
         return listen.run(common, "select", service::start, service::close, service::port);

@@ -60,6 +60,8 @@ public final class SimulateCommand implements Callable<Integer> {
 
     @Mixin private CommonOptions common;
 
+    @Mixin private FleetOptions fleet;
+
     @Option(names = "--trace", paramLabel = "FILE", description = "Trace file, JSON lines.")
     private Path trace;
 
@@ -106,27 +108,6 @@ public final class SimulateCommand implements Callable<Integer> {
                     "Trace: a request arrives up to so much later than it says. Default:"
                             + " ${DEFAULT-VALUE}.")
     private int jitterMs;
-
-    @Option(
-            names = "--workers",
-            paramLabel = "N",
-            defaultValue = "8",
-            description = "Engines. Default: ${DEFAULT-VALUE}.")
-    private int workers;
-
-    @Option(
-            names = "--blocks",
-            paramLabel = "N",
-            defaultValue = "65536",
-            description = "Blocks in each engine's pool. Default: ${DEFAULT-VALUE}.")
-    private int blocks;
-
-    @Option(
-            names = "--block-size",
-            paramLabel = "N",
-            defaultValue = "16",
-            description = "Tokens per block. Default: ${DEFAULT-VALUE}.")
-    private int blockSize;
 
     @Option(
             names = "--prefill-rate",
@@ -189,7 +170,7 @@ public final class SimulateCommand implements Callable<Integer> {
         }
         within("--requests", requests, Integer.MAX_VALUE);
         within("--seeds", seeds, MOST_SEEDS);
-        within("--workers", workers, FleetPlan.MAX_WORKERS);
+        within("--workers", fleet.workers(), FleetPlan.MAX_WORKERS);
         if (jitterMs < 0 || jitterMs > MOST_JITTER_MS) {
             throw common.wrong("--jitter-ms " + jitterMs + " is outside 0.." + MOST_JITTER_MS);
         }
@@ -219,10 +200,10 @@ public final class SimulateCommand implements Callable<Integer> {
 
     private FleetPlan plan() {
         return new FleetPlan(
-                workers,
+                fleet.workers(),
                 SimConfig.builder()
-                        .blocks(blocks)
-                        .blockSize(blockSize)
+                        .blocks(fleet.blocks())
+                        .blockSize(fleet.blockSize())
                         .prefillTokensPerSecond(prefillRate)
                         .interTokenMillis(interTokenMillis)
                         .slots(slots)

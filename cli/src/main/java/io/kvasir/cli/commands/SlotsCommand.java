@@ -3,7 +3,6 @@ package io.kvasir.cli.commands;
 import io.kvasir.nats.replica.NatsReplicaConfig;
 import io.kvasir.nats.replica.NatsReplicaLink;
 import io.kvasir.nats.replica.WireForm;
-import io.kvasir.services.slots.SlotsConfig;
 import io.kvasir.services.slots.SlotsReplication;
 import io.kvasir.services.slots.SlotsService;
 
@@ -42,38 +41,7 @@ public final class SlotsCommand implements Callable<Integer> {
 
     @Mixin private final ServiceOptions listen = new ServiceOptions(USUAL_PORT);
 
-    @Option(
-            names = "--max-workers",
-            paramLabel = "N",
-            defaultValue = "4096",
-            description =
-                    "(Worker, dp rank) pairs of all models at once. Default: ${DEFAULT-VALUE}.")
-    private int maxWorkers;
-
-    @Option(
-            names = "--max-requests",
-            paramLabel = "N",
-            defaultValue = "65536",
-            description = "Requests of all models that run at once. Default: ${DEFAULT-VALUE}.")
-    private int maxRequests;
-
-    @Option(
-            names = "--max-active-blocks",
-            paramLabel = "N",
-            defaultValue = "4194304",
-            description =
-                    "Prompt blocks in use, counted once a worker; prompts beyond them share"
-                            + " nothing. Default: ${DEFAULT-VALUE}.")
-    private long maxActiveBlocks;
-
-    @Option(
-            names = "--request-timeout-secs",
-            paramLabel = "S",
-            defaultValue = "300",
-            description =
-                    "How long a request counts at most; 0 = until it is freed. Default:"
-                            + " ${DEFAULT-VALUE}.")
-    private long requestTimeoutSeconds;
+    @Mixin private TrackerOptions tracker;
 
     @Option(
             names = "--replica-sync",
@@ -146,11 +114,7 @@ public final class SlotsCommand implements Callable<Integer> {
             throw common.wrong("--nats is for --replica-sync, which is not given");
         }
         final SlotsService service =
-                new SlotsService(
-                        SlotsConfig.of(listen.host(), listen.port())
-                                .withSizes(maxWorkers, maxRequests, maxActiveBlocks)
-                                .withRequestTimeout(Duration.ofSeconds(requestTimeoutSeconds)),
-                        replicaSync ? replication() : null);
+                new SlotsService(tracker.config(listen), replicaSync ? replication() : null);
         return listen.run(common, "slots", service::start, service::close, service::port);
     }
 
