@@ -5,7 +5,8 @@ package io.kvasir.router;
  * one thread at a time.
  *
  * <p>Where all costs were computed, all are looked at. With the linear cost, groups of 64 whose
- * least possible cost is beyond the last of those found are not.
+ * least possible cost is not below that of the last one found are not: in a fleet of idle workers
+ * that is one group.
  */
 final class RunnersUp {
     /** Costs are sums in another order than bounds: they differ by some last digits. */
@@ -58,13 +59,13 @@ final class RunnersUp {
         }
     }
 
-    /** The bound beyond which no cost is wanted. */
+    /** The bound beyond which no cost is wanted; a tie with the last one found is not. */
     private double limit(Selection selection) {
         if (count < slots.length) {
             return Double.POSITIVE_INFINITY;
         }
         final double last = costs[count - 1];
-        return last - selection.commonCost() + ROUNDING * (1 + Math.abs(last));
+        return last - selection.commonCost() - ROUNDING * (1 + Math.abs(last));
     }
 
     private void findIn(Selection selection, int group) {
