@@ -78,6 +78,7 @@ public class DecisionBenchmark {
     private final Lease lease = new Lease();
     private KvRouter router;
     private RouteRequest request;
+    private final List<EngineStream> streams = new ArrayList<>();
     private int[][] prompts;
     private int next;
 
@@ -98,7 +99,7 @@ public class DecisionBenchmark {
         prompts = new int[BLOCKS / depthBlocks][];
         final SplittableRandom random = new SplittableRandom(1337);
         final List<Worker> registered = new ArrayList<>();
-        final List<EngineStream> streams = new ArrayList<>();
+        streams.clear();
         for (int w = 0; w < workers; w++) {
             final Worker worker = router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
             registered.add(worker);
@@ -116,6 +117,19 @@ public class DecisionBenchmark {
                                     prompts[p], BLOCK_SIZE, 1 + (long) p * depthBlocks));
             await(registered.get(worker), sequence);
         }
+    }
+
+    /**
+     * Has the workers announce and remove other blocks until it is closed.
+     *
+     * @param perSecond messages of {@value EventLoad#BLOCKS} blocks
+     */
+    EventLoad announce(int perSecond) {
+        final long[] sequences = new long[workers];
+        for (int w = 0; w < workers; w++) {
+            sequences[w] = (prompts.length - w + workers - 1) / workers; // the first of them is 0
+        }
+        return new EventLoad(streams, sequences, BLOCK_SIZE, perSecond);
     }
 
     private static void await(Worker worker, long sequence) {
