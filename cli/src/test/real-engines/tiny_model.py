@@ -1,4 +1,5 @@
-"""tiny_model.py DIR: writes a two-layer llama with random weights, a byte-level BPE tokenizer and a chat template.
+"""tiny_model.py DIR [LAYERS HIDDEN LENGTH]: writes a llama with random weights (2 layers, hidden size 128, 4,096 positions), a byte-level
+BPE tokenizer and a chat template.
 
 Its text is noise; what counts is that the server around it caches, announces and counts like any other.
 """
@@ -36,7 +37,7 @@ def tokenizer():
     return bpe
 
 
-def main(folder):
+def main(folder, layers=2, hidden=128, length=4096):
     folder.mkdir(parents=True, exist_ok=True)
     bpe = tokenizer()
     bpe.save(str(folder / "tokenizer.json"))
@@ -44,14 +45,14 @@ def main(folder):
     (folder / "special_tokens_map.json").write_text(json.dumps(names))
     added = {str(i): {"content": text, "special": True, "lstrip": False, "rstrip": False, "normalized": False, "single_word": False} for i, text in enumerate(SPECIAL)}
     (folder / "tokenizer_config.json").write_text(
-        json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": 4096, "chat_template": TEMPLATE, "added_tokens_decoder": added, **names})
+        json.dumps({"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": length, "chat_template": TEMPLATE, "added_tokens_decoder": added, **names})
     )
     torch.manual_seed(1337)
     shape = LlamaConfig(
-        vocab_size=bpe.get_vocab_size(), hidden_size=128, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=2, max_position_embeddings=4096, bos_token_id=0, eos_token_id=1, pad_token_id=4,
+        vocab_size=bpe.get_vocab_size(), hidden_size=hidden, intermediate_size=2 * hidden, num_hidden_layers=layers, num_attention_heads=4,
+        num_key_value_heads=2, max_position_embeddings=length, bos_token_id=0, eos_token_id=1, pad_token_id=4,
     )
     LlamaForCausalLM(shape).to(torch.bfloat16).save_pretrained(folder)
 
 
-main(pathlib.Path(sys.argv[1]))
+main(pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:]))

@@ -36,6 +36,7 @@ abstract class EngineServer implements AutoCloseable {
     private final Path log;
     private final int port;
     private final List<String> moreFlags = new ArrayList<>();
+    private Path model;
     private Process process;
 
     /**
@@ -46,6 +47,7 @@ abstract class EngineServer implements AutoCloseable {
         this.home = home;
         this.log = log;
         this.port = port;
+        model = home.resolve("model");
     }
 
     /** Where an engine is installed; ends the test as skipped where it is not. */
@@ -74,7 +76,12 @@ abstract class EngineServer implements AutoCloseable {
 
     /** Folder of its model and tokenizer. */
     final Path model() {
-        return home.resolve("model");
+        return model;
+    }
+
+    /** Has it serve another model than that of its installation. */
+    final void model(Path folder) {
+        model = folder;
     }
 
     final void addFlag(String flag) {

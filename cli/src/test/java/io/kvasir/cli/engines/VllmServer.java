@@ -14,6 +14,7 @@ import io.kvasir.testsupport.FreePorts;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
@@ -29,6 +30,8 @@ final class VllmServer extends EngineServer {
     static final int BLOCKS = 48;
     static final int MAX_LENGTH = 1024;
 
+    private static final int LAYERS = 12;
+    private static final int HIDDEN = 512;
     private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
     private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
@@ -36,6 +39,8 @@ final class VllmServer extends EngineServer {
     private final int replayPort;
     private final int sidePort;
     private final Map<String, String> environment = new HashMap<>();
+    private int maxLength = MAX_LENGTH;
+    private int blocks = BLOCKS;
     private int prefills;
 
     /** Where vLLM is installed; ends the test as skipped where it is not. */
@@ -79,6 +84,46 @@ final class VllmServer extends EngineServer {
         return this;
     }
 
+    /**
+     * Has it serve a larger model with random weights, so that computing a prompt is what takes the
+     * time; made where the installation does not have it.
+     *
+     * @param home the installation
+     * @param length longest prompt and answer in tokens
+     * @param cache its blocks
+     */
+    VllmServer larger(Path home, int length, int cache) throws Exception {
+        final Path folder = home.resolve("model-" + LAYERS + 'x' + HIDDEN + '-' + length);
+        if (!Files.exists(folder.resolve("config.json"))) {
+            final Process made =
+                    new ProcessBuilder(
+                                    home.resolve("venv/bin/python").toString(),
+                                    "src/test/real-engines/tiny_model.py",
+                                    folder.toString(),
+                                    Integer.toString(LAYERS),
+                                    Integer.toString(HIDDEN),
+                                    Integer.toString(length))
+                            .inheritIO()
+                            .start();
+            assertEquals(0, made.waitFor(), "the model could not be made in " + folder);
+        }
+        model(folder);
+        maxLength = length;
+        blocks = cache;
+        return this;
+    }
+
+    /** Forgets all that is cached, and says so in an event. */
+    void forget() throws Exception {
+        final HttpResponse<String> answer =
+                HTTP.send(
+                        HttpRequest.newBuilder(uri().resolve("/reset_prefix_cache"))
+                                .POST(HttpRequest.BodyPublishers.noBody())
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        assertEquals(200, answer.statusCode(), answer.body());
+    }
+
     /** Shares the model between so many ranks, processes of their own. */
     VllmServer tensorParallel(int ranks) {
         addFlag("--tensor-parallel-size=" + ranks);
@@ -102,10 +147,10 @@ final class VllmServer extends EngineServer {
                 "--port=" + port,
                 "--dtype=bfloat16",
                 "--enforce-eager",
-                "--max-model-len=" + MAX_LENGTH,
+                "--max-model-len=" + maxLength,
                 "--max-num-seqs=8",
                 "--block-size=" + BLOCK_SIZE,
-                "--num-gpu-blocks-override=" + BLOCKS,
+                "--num-gpu-blocks-override=" + blocks,
                 "--enable-prefix-caching",
                 "--enable-prompt-tokens-details",
                 "--kv-events-config=" + events);
