@@ -30,7 +30,7 @@ public final class SteppedEngine {
         void message(long sequence, byte[] payload);
     }
 
-    /** How far a request is; told at the end of a step in which it got on. */
+    /** How far a request is; called at the end of a step in which it got on. */
     @FunctionalInterface
     public interface Progress {
         /**
@@ -47,7 +47,7 @@ public final class SteppedEngine {
 
     private final SimConfig config;
     private final BlockNamer namer;
-    private final Gate gate = new Gate(); // one for all: nobody waits at it
+    private final Gate gate = new Gate(); // one for all: no thread waits at it
     private final List<Gate> touched = new ArrayList<>();
     private final List<Open> open = new ArrayList<>();
     private final RankScheduler rank;
@@ -88,13 +88,13 @@ public final class SteppedEngine {
     }
 
     /**
-     * Brings a request in, which arrives at a moment. Nothing is told of it before the next {@link
-     * #advance}.
+     * Brings a request in, which arrives at a moment. Nothing is reported of it before the next
+     * {@link #advance}.
      *
      * @param prompt token ids, at least one; not changed
      * @param outputTokens tokens to generate, at least 1
      * @param timeNs now
-     * @param progress is told how far it is
+     * @param progress takes how far it is
      * @throws IllegalArgumentException if it can never run: it is empty, or does not fit the cache
      */
     public void submit(int[] prompt, int outputTokens, long timeNs, Progress progress) {
@@ -125,9 +125,10 @@ public final class SteppedEngine {
     }
 
     /**
-     * Ends and begins steps up to a moment, and tells of the requests that got on.
+     * Ends and begins steps up to a moment, and reports the requests that got on.
      *
-     * @param timeNs now; not beyond what the last call returned, or steps are told of together
+     * @param timeNs now; not beyond what the last call returned, or several steps are reported at
+     *     once
      * @return when to call again; {@link #IDLE} if nothing runs
      */
     public long advance(long timeNs) {

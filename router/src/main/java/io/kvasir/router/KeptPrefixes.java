@@ -141,7 +141,7 @@ final class KeptPrefixes {
         }
     }
 
-    /** Slots to be swept, of which none can be gone on with. */
+    /** Slots to be swept: none of them can be used again as it is. */
     synchronized List<Integer> takeUseless() {
         final List<Integer> slots = List.copyOf(useless);
         useless.clear();

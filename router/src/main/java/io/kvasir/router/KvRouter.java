@@ -723,7 +723,7 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Sessions that stay with a worker now; looks at every place of their table.
+     * Sessions that stay with a worker now; reads every entry of their table.
      *
      * @return 0 where the router does not follow sessions ({@link RouterSettings#SESSION_TTL})
      */

@@ -58,20 +58,20 @@ final class GoldenTrace {
         return requests;
     }
 
-    private static JsonNode parse(String line, String place) {
+    private static JsonNode parse(String line, String where) {
         try {
             return Json.MAPPER.readTree(line);
         } catch (JsonProcessingException e) {
-            throw new CommandFailure(place + ": not JSON: " + e.getOriginalMessage(), e);
+            throw new CommandFailure(where + ": not JSON: " + e.getOriginalMessage(), e);
         }
     }
 
-    private static Request request(JsonNode node, String place) {
+    private static Request request(JsonNode node, String where) {
         final JsonNode prompt = node.path("prompt");
         final JsonNode cached = node.path("cached_tokens");
         if (!prompt.isArray() || !cached.isInt()) {
             throw new CommandFailure(
-                    place + ": prompt must be an array of ids and cached_tokens a number");
+                    where + ": prompt must be an array of ids and cached_tokens a number");
         }
         final int[] ids = new int[prompt.size()];
         for (int i = 0; i < ids.length; i++) {

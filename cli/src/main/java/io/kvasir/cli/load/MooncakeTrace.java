@@ -17,7 +17,7 @@ import java.util.List;
 /**
  * Reader of request traces in Mooncake's format: one JSON object a line with {@code timestamp}
  * (ms), {@code input_length}, {@code output_length} (tokens) and {@code hash_ids}, one per {@value
- * #TOKENS_PER_HASH_ID} prompt tokens; equal ids at equal places mean equal prefixes.
+ * #TOKENS_PER_HASH_ID} prompt tokens; equal ids at equal positions mean equal prefixes.
  *
  * @see <a href="https://github.com/kvcache-ai/Mooncake">Mooncake</a>
  */
@@ -87,19 +87,19 @@ public final class MooncakeTrace {
         return requests;
     }
 
-    private static Request parse(String line, String place, int tokensPerHashId) {
+    private static Request parse(String line, String where, int tokensPerHashId) {
         final JsonNode node;
         try {
             node = Json.MAPPER.readTree(line);
         } catch (JsonProcessingException e) {
-            throw new CommandFailure(place + ": not JSON: " + e.getOriginalMessage(), e);
+            throw new CommandFailure(where + ": not JSON: " + e.getOriginalMessage(), e);
         }
-        final int inputLength = positive(node, "input_length", place);
+        final int inputLength = positive(node, "input_length", where);
         final JsonNode ids = node.path("hash_ids");
         final int needed = Math.ceilDiv(inputLength, tokensPerHashId);
         if (ids.size() < needed) {
             throw new CommandFailure(
-                    place
+                    where
                             + ": input_length "
                             + inputLength
                             + " needs "
@@ -115,17 +115,17 @@ public final class MooncakeTrace {
         }
         final JsonNode timestamp = node.path("timestamp");
         if (!timestamp.isNumber()) {
-            throw new CommandFailure(place + ": timestamp is missing or not a number");
+            throw new CommandFailure(where + ": timestamp is missing or not a number");
         }
         return new Request(
-                timestamp.asLong(), inputLength, positive(node, "output_length", place), hashIds);
+                timestamp.asLong(), inputLength, positive(node, "output_length", where), hashIds);
     }
 
-    private static int positive(JsonNode node, String field, String place) {
+    private static int positive(JsonNode node, String field, String where) {
         final int value = node.path(field).asInt(0);
         if (value < 1) {
             throw new CommandFailure(
-                    place + ": " + field + " is " + node.path(field) + ", at least 1 is needed");
+                    where + ": " + field + " is " + node.path(field) + ", at least 1 is needed");
         }
         return value;
     }

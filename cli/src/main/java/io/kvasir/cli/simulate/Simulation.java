@@ -59,7 +59,7 @@ public final class Simulation {
      *
      * @param policies names
      * @param seeds 1 to this
-     * @param progress told before each run what it is
+     * @param progress takes a line that names the run, before each
      * @param output takes the results
      * @throws CommandFailure if a request is longer than an engine's cache
      */

@@ -595,7 +595,7 @@ public final class EventPlane {
         }
     }
 
-    /** Looks whether all kept messages that were passed on so far are in the index. */
+    /** Checks whether all kept messages that were passed on so far are in the index. */
     public synchronized void settle() {
         if (isApplied()) {
             progress.settled();

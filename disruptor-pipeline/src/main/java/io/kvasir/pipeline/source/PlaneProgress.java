@@ -8,7 +8,7 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * Up to which message of a stream that keeps its messages an event plane has passed everything on.
  * What was left out, and what found no room, keeps it back. Guarded by the plane's lock, but for
- * who is expected.
+ * the ranks that are expected.
  */
 final class PlaneProgress {
     private static final int MOST_LEFT_OUT = 1_024;

@@ -124,7 +124,7 @@ final class ChainSeeds {
         }
     }
 
-    /** Index of the key, or of the free place where it would go. */
+    /** Index of the key, or of the free entry where it would go. */
     private static int find(long[] keys, long key) {
         final int mask = keys.length - 1;
         int at = (int) ((key * 0x9e3779b97f4a7c15L) >>> 32) & mask;
@@ -134,7 +134,7 @@ final class ChainSeeds {
         return at;
     }
 
-    // 0 marks a free place; the two engine hashes 0 and 1 share a key, which costs at most a match
+    // 0 marks a free entry; the two engine hashes 0 and 1 share a key, which costs at most a match
     private static long keyOf(long engineHash) {
         return engineHash == 0 ? 1 : engineHash;
     }

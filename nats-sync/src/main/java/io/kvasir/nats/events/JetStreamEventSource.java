@@ -86,7 +86,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private String missed = ""; // what the stream no longer has, until the plane has heard of it
     private long lastDelivery; // of this consumer, 0 before the first
     private boolean caughtUp;
-    private boolean behind; // the plane was told that this takes long
+    private boolean behind; // the plane was notified that this takes long
     private long openedNs;
     private long lastTickNs = System.nanoTime();
     private long keptNs = lastTickNs;

@@ -7,7 +7,7 @@ package io.kvasir.opstreams.generate;
  * @param inputLength prompt tokens
  * @param outputLength tokens to generate
  * @param hashIds one id per {@link GeneratorOptions#traceBlock} tokens, at least one; equal ids at
- *     equal places mean equal prefixes; not copied
+ *     equal positions mean equal prefixes; not copied
  * @param outputIds one id per block of the answer, which later prompts may go on with; null =
  *     blocks that no other request has; not copied
  */

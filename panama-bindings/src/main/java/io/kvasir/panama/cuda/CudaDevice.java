@@ -175,7 +175,7 @@ public final class CudaDevice {
                 "device=" + ordinal);
     }
 
-    /** Says it in one line: number, name, memory, place. */
+    /** Says it in one line: number, name, memory, PCI address. */
     String describe() {
         return "%d %s, %.1f GiB, %s"
                 .formatted(ordinal, name, (double) totalMemoryBytes / GIB, pciBusId);

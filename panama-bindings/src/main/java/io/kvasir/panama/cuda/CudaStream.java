@@ -82,7 +82,7 @@ public final class CudaStream extends CudaResource {
     }
 
     /**
-     * Queues a copy between two places of device memory, of one device or of two.
+     * Queues a copy between two addresses of device memory, of one device or of two.
      *
      * @param source where the bytes are
      * @param sourceOffset bytes from its start

@@ -13,7 +13,7 @@ import java.util.List;
 import java.util.function.UnaryOperator;
 
 /**
- * Where {@code libnixl_capi.so} may lie, from the settings of a process. A place that was named by
+ * Where {@code libnixl_capi.so} may lie, from the settings of a process. A path that was named by
  * the operator is the only one: finding another copy there would hide the mistake.
  */
 final class NixlSearchPath {
@@ -46,12 +46,12 @@ final class NixlSearchPath {
         }
     }
 
-    /** Places that hold a file of the right name, best first; a bare name is for the loader. */
+    /** Paths that hold a file of the right name, best first; a bare name is for the loader. */
     List<String> found() {
         return found;
     }
 
-    /** Places that hold none. */
+    /** Paths that hold none. */
     List<Attempt> vain() {
         return vain;
     }

@@ -5,7 +5,7 @@ import java.util.List;
 /** Hands out its values one after the other, again and again. */
 final class Cycler {
     private final List<Object> values;
-    private int place;
+    private int next;
 
     Cycler(Arguments arguments) {
         values = List.copyOf(arguments.rest());
@@ -18,7 +18,7 @@ final class Cycler {
     /** An attribute, or null where there is none of that name. */
     Object attribute(String name) {
         return switch (name) {
-            case "current" -> values.get(place);
+            case "current" -> values.get(next);
             case "next" -> (Callable) this::next;
             case "reset" -> (Callable) this::reset;
             default -> null;
@@ -27,14 +27,14 @@ final class Cycler {
 
     private Object next(Arguments arguments) {
         arguments.end();
-        final Object value = values.get(place);
-        place = (place + 1) % values.size();
+        final Object value = values.get(next);
+        next = (next + 1) % values.size();
         return value;
     }
 
     private Object reset(Arguments arguments) {
         arguments.end();
-        place = 0;
+        next = 0;
         return null;
     }
 }

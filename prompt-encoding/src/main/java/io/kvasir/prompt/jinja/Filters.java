@@ -207,10 +207,10 @@ final class Filters {
             throw new ValueException(
                     "dictsort needs a dict, not '" + PythonValues.typeName(value) + "'");
         }
-        final int place = by.equals("key") ? 0 : 1;
+        final int element = by.equals("key") ? 0 : 1;
         return sorted(
                 PythonValues.list(new DictView("items", dict)),
-                item -> folded(((Tuple) item).get(place), caseSensitive),
+                item -> folded(((Tuple) item).get(element), caseSensitive),
                 reverse);
     }
 

@@ -532,10 +532,8 @@ final class PythonValues {
             return defaultValue;
         }
         final long index = Numbers.index(given);
-        final long place = index < 0 ? index + size : index;
-        return step > 0
-                ? Math.clamp(place, 0, size)
-                : Math.clamp(place, -1, Math.max(size - 1, -1));
+        final long at = index < 0 ? index + size : index;
+        return step > 0 ? Math.clamp(at, 0, size) : Math.clamp(at, -1, Math.max(size - 1, -1));
     }
 
     // --- arithmetic ---

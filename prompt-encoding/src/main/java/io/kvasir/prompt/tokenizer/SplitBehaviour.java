@@ -1,6 +1,6 @@
 package io.kvasir.prompt.tokenizer;
 
-/** What a {@code Split} pre-tokenizer does with the places where its pattern matches. */
+/** What a {@code Split} pre-tokenizer does with the text where its pattern matches. */
 enum SplitBehaviour {
     /** Each match is a piece of its own. */
     ISOLATED,

@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
 /**
  * Translates the regular expressions of {@code tokenizer.json} (Oniguruma, Ruby syntax) to {@link
  * Pattern}. Only constructs that mean the same in both are accepted; anything else is refused, so
- * that a pattern never cuts in other places than the engine's.
+ * that a pattern never cuts at other positions than the engine's.
  *
  * <p>Refused besides unknown syntax: {@code \w} and {@code \b} (other word characters), anchors
  * (other line rules), repeated groups (deep recursion on long texts in {@link Pattern}) and

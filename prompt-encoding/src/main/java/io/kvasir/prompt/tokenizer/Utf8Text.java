@@ -38,11 +38,13 @@ final class Utf8Text {
         return out.toString();
     }
 
-    /** Whether a byte may stand at a place after a lead byte: no overlong forms, no surrogates. */
-    private static boolean continues(int lead, int place, int b) {
+    /**
+     * Whether a byte may stand at a position after a lead byte: no overlong forms, no surrogates.
+     */
+    private static boolean continues(int lead, int position, int b) {
         int low = 0x80;
         int high = 0xBF;
-        if (place == 1) {
+        if (position == 1) {
             switch (lead) {
                 case 0xE0 -> low = 0xA0;
                 case 0xED -> high = 0x9F;

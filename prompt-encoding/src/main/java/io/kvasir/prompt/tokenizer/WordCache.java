@@ -2,7 +2,7 @@ package io.kvasir.prompt.tokenizer;
 
 /**
  * Bounded cache from a piece of text to its token ids: direct-mapped, a newer word replaces an
- * older one in the same place. Shared by all threads without locks: entries are immutable, so a
+ * older one in the same entry. Shared by all threads without locks: entries are immutable, so a
  * race costs at most a repeated computation.
  */
 final class WordCache {
@@ -25,7 +25,7 @@ final class WordCache {
     /**
      * Creates a cache.
      *
-     * @param size number of places, a power of two
+     * @param size number of entries, a power of two
      */
     WordCache(int size) {
         entries = new Entry[size];

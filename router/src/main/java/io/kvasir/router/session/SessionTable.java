@@ -8,11 +8,12 @@ import java.util.concurrent.atomic.LongAdder;
 /**
  * Which worker each session is bound to, and until when. Of a fixed size: where no room is left,
  * the session that would end soonest is forgotten. Any thread; takes no lock, never waits,
- * allocates nothing. A reader or writer that finds another one at work in the same place for long
+ * allocates nothing. A reader or writer that finds another one at work in the same set for long
  * goes on without: affinity is a preference.
  *
- * <p>Sets of eight places, each set with a version that is odd while it is written: readers believe
- * what they have read only if the version is the same afterwards. All accesses are volatile.
+ * <p>Sets of eight entries, each set with a version that is odd while it is written: readers
+ * believe what they have read only if the version is the same afterwards. All accesses are
+ * volatile.
  */
 final class SessionTable {
     /** No binding. */
@@ -41,8 +42,8 @@ final class SessionTable {
         words = new AtomicLongArray(sets * SET_WORDS);
     }
 
-    /** Places for sessions. */
-    int places() {
+    /** Entries for sessions. */
+    int entries() {
         return sets * WAYS;
     }
 
@@ -133,7 +134,7 @@ final class SessionTable {
         words.set(set + ENDS + way, endNs);
     }
 
-    /** Sessions that are bound; looks at every place. */
+    /** Sessions that are bound; reads every entry. */
     int count(long nowNs) {
         int count = 0;
         for (int set = 0; set < words.length(); set += SET_WORDS) {
@@ -149,7 +150,7 @@ final class SessionTable {
         return evicted.sum();
     }
 
-    /** Look-ups and bindings that were given up because others were at work in the same place. */
+    /** Look-ups and bindings that were given up because others were at work in the same set. */
     long skipped() {
         return skipped.sum();
     }

@@ -61,8 +61,9 @@ class SessionTableTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 7, 8, 9, 64, 65, 1_000})
     void thereIsRoomForAsManyAsWasAskedFor(int sessions) {
-        final int places = new SessionTable(sessions, 1).places();
-        assertTrue(places >= sessions && places < Math.max(16, 4 * sessions), "places " + places);
+        final int entries = new SessionTable(sessions, 1).entries();
+        assertTrue(
+                entries >= sessions && entries < Math.max(16, 4 * sessions), "entries " + entries);
     }
 
     @Test
@@ -72,13 +73,13 @@ class SessionTableTest {
             bind(i, 1L + i % 5, i, sessions);
             assertEquals(1 + i % 5, table.find(i, i), "the newest is always there");
         }
-        assertEquals(table.places(), table.count(sessions - 1), "all places are taken");
-        assertEquals(sessions - table.places(), table.evicted());
+        assertEquals(table.entries(), table.count(sessions - 1), "all entries are taken");
+        assertEquals(sessions - table.entries(), table.evicted());
         int newest = 0;
-        for (int i = sessions - table.places() / 4; i < sessions; i++) {
+        for (int i = sessions - table.entries() / 4; i < sessions; i++) {
             newest += table.find(i, sessions - 1) == SessionTable.NONE ? 0 : 1;
         }
-        assertTrue(newest > table.places() / 8, "the newest stay: " + newest);
+        assertTrue(newest > table.entries() / 8, "the newest stay: " + newest);
     }
 
     @Test
