@@ -12,6 +12,7 @@ import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.pipeline.source.EventPlaneStatus;
+import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.prompt.memo.PromptMemoCounts;
@@ -984,6 +985,28 @@ public final class GatewayMetrics {
                 "worker",
                 "dp_rank",
                 "state");
+        worker(
+                "index_credit",
+                "What a block counts that the worker is believed to have cached, 0 to 1",
+                Worker::indexCredit);
+        gauge(
+                "kvasir_worker_index_cause",
+                "1 for why the worker's index is not exact; absent while it is",
+                out -> {
+                    for (SourceStatus s : snapshot.sources) {
+                        if (s.cause() != IndexCause.NONE) {
+                            out.call(1, s.name(), rank(s), s.cause().spelling());
+                        }
+                    }
+                    for (Worker w : snapshot.workers) {
+                        if (w.source() == null) {
+                            out.call(1, w.name(), rank(w), w.cause().spelling());
+                        }
+                    }
+                },
+                "worker",
+                "dp_rank",
+                "cause");
     }
 
     private void worker(String name, String help, ToDoubleFunction<Worker> value) {
