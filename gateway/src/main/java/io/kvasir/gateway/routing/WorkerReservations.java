@@ -114,6 +114,7 @@ public final class WorkerReservations {
                             attempt,
                             part.leg(),
                             registry.model(),
+                            router.settingsNumber(),
                             scratch.decision);
             log.add(decision);
             metrics.routed(
