@@ -72,6 +72,7 @@ import java.util.function.ToLongFunction;
 public final class GatewayMetrics {
     private static final double NANOS = 1e9;
     private static final double MILLIS = 1e3;
+    private static final int FAILED = 400;
     private static final String KIND = "kind";
     private static final double[] LATENCY = {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
@@ -122,6 +123,7 @@ public final class GatewayMetrics {
     private final Histogram routing;
     private final Histogram dynamoRouting;
     private final Histogram hitRate;
+    private final ModelMetrics byModel = new ModelMetrics(registry, names, LATENCY, PER_TOKEN);
 
     public GatewayMetrics() {
         for (InferenceRequest.Route route : InferenceRequest.Route.values()) {
@@ -268,6 +270,7 @@ public final class GatewayMetrics {
                         .classicOnly()
                         .classicLinearUpperBounds(0, 0.05, 21)
                         .register(registry);
+        byModel.alsoAs(hitRate, "dynamo_component_router_kv_hit_rate");
         Info.builder()
                 .name(named("kvasir_build_info"))
                 .help("Version of Kvasir")
@@ -324,6 +327,11 @@ public final class GatewayMetrics {
     private String named(String name) {
         names.add(name);
         return name;
+    }
+
+    /** What is counted by model. */
+    public ModelMetrics byModel() {
+        return byModel;
     }
 
     /** Every metric that the page may show, as it is spelled there. */
@@ -418,6 +426,7 @@ public final class GatewayMetrics {
         watchPools(servers);
         watchShadows();
         watchSources();
+        byModel.watch(servers);
         gauge(
                 "kvasir_worker_tokenizer",
                 "1 for the result of comparing the gateway's tokens with the engine's",
@@ -722,6 +731,7 @@ public final class GatewayMetrics {
         final Set<String> names = new HashSet<>();
         servers.forEach(server -> names.add(server.name()));
         series.values().forEach(each -> each.keySet().retainAll(servers));
+        byModel.forgetAllBut(servers);
         for (StatefulMetric<?, ?> metric : byWorker) {
             metric.removeIf(labels -> !names.contains(labels.getFirst()));
         }
@@ -1204,10 +1214,22 @@ public final class GatewayMetrics {
     /** Output tokens have come. */
     public void generated(Upstream upstream, InferenceRequest.Route route, int tokens) {
         of(upstream, route).outputTokens().inc(tokens);
+        byModel.generated(upstream.model(), tokens);
     }
 
-    /** An inference request that a worker was looked for has ended. */
-    public void finished(InferenceRequest.Route route, boolean stream, long durationNs) {
+    /**
+     * An inference request that a worker was looked for has ended.
+     *
+     * @param model that it asked for
+     * @param status what it came to
+     */
+    public void finished(
+            InferenceRequest.Route route,
+            boolean stream,
+            String model,
+            int status,
+            long durationNs) {
+        byModel.finished(model, route.label, stream, status >= FAILED, durationNs);
         duration.labelValues(route.label, Boolean.toString(stream)).observe(durationNs / NANOS);
     }
 

@@ -42,6 +42,7 @@ public final class PredictionFeedback {
         if (actual >= 0) {
             booking.lease().engineCachedTokens(actual);
             final int predicted = booking.decision().predictedCachedTokens();
+            metrics.byModel().stated(upstream.model(), actual);
             metrics.compared(upstream.name(), usage.promptTokens(), predicted, actual);
         }
     }

@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.metrics.ModelMetrics;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.trace.LegTrace;
 import io.kvasir.gateway.trace.RequestTrace;
@@ -73,6 +74,7 @@ public final class DecisionRecord {
     private final long activeRequests;
     private final IndexState indexState;
     private final long settings;
+    private final int blockSize;
     private volatile SplitChoice split; // null where it is not asked
 
     private volatile String outcome = "running";
@@ -120,6 +122,7 @@ public final class DecisionRecord {
         this.activeRequests = decision.activeRequests();
         this.indexState = decision.indexState();
         this.settings = settings;
+        this.blockSize = decision.blockSize();
         this.candidates = new Candidate[decision.candidateCount()];
         for (int i = 0; i < candidates.length; i++) {
             candidates[i] =
@@ -215,6 +218,26 @@ public final class DecisionRecord {
     /** The state of the chosen worker's index. */
     public IndexState indexState() {
         return indexState;
+    }
+
+    /**
+     * The choice beside the one by cached blocks alone.
+     *
+     * @param prefillPool whether it was made among prefill workers
+     */
+    ModelMetrics.Choice choice(boolean prefillPool) {
+        int best = overlapBlocks;
+        for (Candidate each : candidates) {
+            if (each.exclusion == Decision.Exclusion.NONE) {
+                best = Math.max(best, each.overlapBlocks);
+            }
+        }
+        return new ModelMetrics.Choice(
+                tokens,
+                Decision.cachedTokens(best, tokens, blockSize),
+                Decision.cachedTokens(overlapBlocks, tokens, blockSize),
+                prefillPool,
+                blockSize);
     }
 
     /** Cost of the chosen worker in blocks; NaN where the mode has none. */
