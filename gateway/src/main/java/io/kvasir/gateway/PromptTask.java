@@ -32,6 +32,8 @@ final class PromptTask {
         Runnable run() throws ApiException, IOException;
     }
 
+    private static final int NANOS_PER_MICRO = 1_000;
+
     private enum State {
         WORKING,
         /** The request goes on, or is answered. */
@@ -51,6 +53,7 @@ final class PromptTask {
     private final AtomicReference<State> state = new AtomicReference<>(State.WORKING);
     private StalledWrite stalled; // set before the work begins
     private volatile PromptExecutor.Job job;
+    private long queuedNs; // where it is traced
 
     /**
      * @param answers whether the work's outcome is the answer itself; otherwise its idle connection
@@ -89,6 +92,9 @@ final class PromptTask {
         if (mayTakeLong || !executor.isQuick(bodyBytes)) {
             watch.arm();
         }
+        if (RequestRecords.of(request).trace().isRecording()) {
+            queuedNs = System.nanoTime();
+        }
         try {
             job = executor.submit(bodyBytes, () -> run(work));
         } catch (ApiException e) {
@@ -104,6 +110,11 @@ final class PromptTask {
 
     private void run(Work work) {
         Runnable next;
+        if (queuedNs != 0) {
+            RequestRecords.of(request)
+                    .trace()
+                    .put("kvasir.prompt_wait_us", (System.nanoTime() - queuedNs) / NANOS_PER_MICRO);
+        }
         try {
             next = work.run();
         } catch (Throwable e) { // an Error too is one request's: the thread and the others go on

@@ -244,8 +244,12 @@ final class StatusEndpoints {
         item.put("active_blocks", worker.activeBlocks());
         item.put("index_blocks", worker.indexedBlocks());
         item.put("index_state", lower(worker.state()));
-        item.put("event_sequence", worker.eventSequence());
         final SourceStatus status = worker.sourceStatus();
+        final String problem = status == null ? worker.indexProblem() : status.problem();
+        item.put("index_cause", (status == null ? worker.cause() : status.cause()).spelling());
+        item.put("index_credit", worker.indexCredit());
+        item.put("index_problem", problem.isEmpty() ? null : problem);
+        item.put("event_sequence", worker.eventSequence());
         if (status == null) {
             item.putNull("events");
             return;

@@ -72,6 +72,64 @@ class ApproximateModeTest {
         }
     }
 
+    private static FakeEngine.Script answer(int cached) {
+        return call ->
+                call.json(
+                        200,
+                        "{\"choices\":[],\"usage\":{\"prompt_tokens\":64,"
+                                + "\"prompt_tokens_details\":{\"cached_tokens\":"
+                                + cached
+                                + "}}}");
+    }
+
+    @Test
+    void anEngineThatSaysOtherwiseLosesCreditUntilItAgreesAndAnswersMeanwhile() throws Exception {
+        try (FakeEngine engine = new FakeEngine(answer(0));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(engine.worker("one"))
+                                        .set(RouterSettings.APPROXIMATE, true)
+                                        .build())) {
+            Gateways.awaitContact(gateway);
+            Gateways.post(gateway, "/v1/completions", PROMPT);
+            Eventually.holds("booked", () -> gateway.router().routedPrefixes().visits() == 1);
+            ask(gateway, 8);
+            JsonNode worker = worker(gateway);
+            assertEquals("predicted", worker.path("index_state").asText());
+            assertEquals("forecasts", worker.path("index_cause").asText());
+            assertEquals(0.5, worker.path("index_credit").asDouble());
+            assertTrue(
+                    worker.path("index_problem").asText().contains("fewer in 8"),
+                    worker.toString());
+            final String page = Gateways.get(gateway, "/metrics").body();
+            assertTrue(
+                    page.contains(
+                            "kvasir_worker_index_cause{cause=\"forecasts\",dp_rank=\"0\",worker="
+                                    + "\"one\"} 1.0"),
+                    page);
+            engine.script = answer(48);
+            ask(gateway, 15);
+            worker = worker(gateway);
+            assertEquals("no-events", worker.path("index_cause").asText());
+            assertEquals(1, worker.path("index_credit").asDouble());
+            assertTrue(worker.path("index_problem").isNull(), worker.toString());
+        }
+    }
+
+    private static void ask(GatewayServer gateway, int times) throws Exception {
+        final Worker worker = gateway.router().workers().getFirst();
+        for (int i = 0; i < times; i++) {
+            Eventually.holds("released", () -> worker.activeRequests() == 0);
+            assertEquals(200, Gateways.post(gateway, "/v1/completions", PROMPT).statusCode());
+        }
+    }
+
+    private static JsonNode worker(GatewayServer gateway) throws Exception {
+        return Json.MAPPER
+                .readTree(Gateways.get(gateway, "/debug/workers").body())
+                .at("/workers/0");
+    }
+
     @Test
     void eventsThatAreSwitchedOffAreLeftAlone() throws Exception {
         try (ServerSocket events = new ServerSocket(0);

@@ -57,6 +57,90 @@ class LiveMetricsTest {
     }
 
     @Test
+    void whatComesBetweenTokensIsTimedAndShownUnderAllNames() throws Exception {
+        final CountDownLatch first = new CountDownLatch(1);
+        final CountDownLatch second = new CountDownLatch(1);
+        engine.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"t0\"}"));
+                    first.await();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"t1\"}"));
+                    second.await();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"t2\"}"));
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"t3\"}"));
+                    call.chunk(FakeEngine.usageEvent(3, 4, 2));
+                    call.chunk("data: [DONE]\n\n");
+                    call.endChunks();
+                };
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", "{\"model\":\"m\",\"prompt\":[1,2,3],\"stream\":true}");
+            client.readUntil("t0");
+            assertEquals(1, page().sum("dynamo_frontend_inflight_requests", "model", "m"));
+            first.countDown();
+            client.readUntil("t1");
+            second.countDown();
+            client.readUntil("[DONE]");
+        }
+        final MetricsPage page = page();
+        for (String name :
+                List.of(
+                        "kvasir_inter_token_seconds",
+                        "dynamo_frontend_inter_token_latency_seconds",
+                        "dynamo_component_router_inter_token_latency_seconds")) {
+            assertEquals(3, page.sum(name + "_count", "model", "m"), name);
+        }
+        for (String name :
+                List.of(
+                        "dynamo_frontend_time_to_first_token_seconds",
+                        "dynamo_component_router_time_to_first_token_seconds",
+                        "dynamo_frontend_input_sequence_tokens",
+                        "dynamo_component_router_output_sequence_tokens",
+                        "kvasir_input_sequence_tokens",
+                        "kvasir_output_sequence_tokens",
+                        "dynamo_frontend_cached_tokens")) {
+            assertEquals(1, page.sum(name + "_count", "model", "m"), name);
+        }
+        assertEquals(3, page.sum("kvasir_input_sequence_tokens_sum"));
+        assertEquals(4, page.sum("kvasir_output_sequence_tokens_sum"));
+        assertEquals(2, page.sum("kvasir_cached_tokens_sum"));
+        assertEquals(2, page.sum("dynamo_component_router_kv_worker_reused_tokens_total"));
+        assertEquals(4, page.sum("dynamo_frontend_output_tokens_total", "model", "m"));
+        assertEquals(
+                1,
+                page.sum(
+                        "dynamo_frontend_requests_total",
+                        "endpoint",
+                        "completions",
+                        "request_type",
+                        "stream",
+                        "status",
+                        "success"));
+        assertEquals(1, page.sum("dynamo_component_router_requests_started_total", "model", "m"));
+        assertEquals(1, page.sum("dynamo_component_router_requests_total", "model", "m"));
+        assertEquals(1, page.sum("dynamo_component_router_worker_registered"));
+        assertEquals(
+                3,
+                page.sum("dynamo_frontend_worker_last_input_sequence_tokens", "worker_id", "w1"));
+        assertTrue(
+                page.sum("dynamo_frontend_worker_last_inter_token_latency_seconds") > 0,
+                "a time between tokens");
+        Eventually.holds(
+                "over", () -> page().sum("dynamo_frontend_inflight_requests", "model", "m") == 0);
+    }
+
+    @Test
+    void requestsThatNoWorkerTakesAreOverToo() throws Exception {
+        engine.close();
+        assertTrue(
+                Gateways.post(gateway, "/v1/completions", "{\"model\":\"m\",\"prompt\":[1]}")
+                                .statusCode()
+                        >= 500);
+        assertEquals(1, page().sum("dynamo_frontend_requests_total", "status", "error"));
+        Eventually.holds("over", () -> page().sum("dynamo_frontend_inflight_requests") == 0);
+    }
+
+    @Test
     void anAnswerThatIsNoStreamHasTokensAndNoTimes() throws Exception {
         engine.script =
                 call -> call.json(200, "{\"choices\":[],\"usage\":{\"completion_tokens\":7}}");
@@ -117,6 +201,11 @@ class LiveMetricsTest {
         for (String name : List.of(TTFT, PER_TOKEN, OUTPUT)) {
             Eventually.holds(name, () -> page().values(name, "worker").isEmpty());
         }
+        assertEquals(
+                Set.of(),
+                page().values(
+                                "dynamo_frontend_worker_last_time_to_first_token_seconds",
+                                "worker_id"));
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,6 +12,8 @@ import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeCollector;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.FreePorts;
 import io.opentelemetry.proto.trace.v1.Span;
 import io.opentelemetry.proto.trace.v1.Status;
@@ -20,8 +23,13 @@ import org.junit.jupiter.api.Test;
 
 import java.net.URI;
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 
 /** The traces of requests, as a collector gets them. */
@@ -109,24 +117,28 @@ class TracingTest {
                         "gen_ai.request.model", "m",
                         "gen_ai.usage.input_tokens", "3",
                         "gen_ai.usage.output_tokens", "2"),
-                FakeCollector.attributes(request.getAttributesList()));
+                without(request, "kvasir.prompt_wait_us"));
         assertBelow(request, spans.get("tokenize").getFirst());
         final Span leg = spans.get("generate").getFirst();
         assertBelow(request, leg);
         assertEquals(Span.SpanKind.SPAN_KIND_CLIENT, leg.getKind());
         assertEquals(
-                Map.of(
-                        "kvasir.worker", "w",
-                        "kvasir.dp_rank", "0",
-                        "kvasir.attempt", "1",
-                        "kvasir.prompt_tokens", "3",
-                        "kvasir.overlap_blocks", "0",
-                        "kvasir.predicted_cached_tokens", "0",
-                        "kvasir.engine_cached_tokens", "1",
-                        "kvasir.active_requests", "0",
-                        "kvasir.outcome", "ok",
-                        "http.response.status_code", "200"),
-                FakeCollector.attributes(leg.getAttributesList()));
+                Map.ofEntries(
+                        Map.entry("kvasir.worker", "w"),
+                        Map.entry("kvasir.dp_rank", "0"),
+                        Map.entry("kvasir.attempt", "1"),
+                        Map.entry("kvasir.mode", "kv"),
+                        Map.entry("kvasir.prompt_tokens", "3"),
+                        Map.entry("kvasir.overlap_blocks", "0"),
+                        Map.entry("kvasir.predicted_cached_tokens", "0"),
+                        Map.entry("kvasir.engine_cached_tokens", "1"),
+                        Map.entry("kvasir.active_requests", "0"),
+                        Map.entry("kvasir.index_state", "degraded"),
+                        Map.entry("kvasir.candidates", "1"),
+                        Map.entry("kvasir.regret", "0.0"),
+                        Map.entry("kvasir.outcome", "ok"),
+                        Map.entry("http.response.status_code", "200")),
+                without(leg, "kvasir.cost", "kvasir.settings"));
         assertSent(leg, first);
         assertEquals("vendor=1", first.calls.getFirst().headers.get("tracestate"));
         assertEquals(
@@ -134,6 +146,63 @@ class TracingTest {
                 FakeCollector.attributes(
                                 collector.batches.getFirst().getResource().getAttributesList())
                         .get("service.name"));
+    }
+
+    /** The attributes of a span but for some, which are there and say something. */
+    private static Map<String, String> without(Span span, String... names) {
+        final Map<String, String> all =
+                new TreeMap<>(FakeCollector.attributes(span.getAttributesList()));
+        for (String name : names) {
+            assertFalse(all.remove(name).isEmpty(), name);
+        }
+        return all;
+    }
+
+    @Test
+    void aDecisionIsInItsSpanWithWhatItWasChosenBeside() throws Exception {
+        start(
+                config().set(RouterSettings.MODE, RoutingMode.ROUND_ROBIN),
+                first.url() + ",name=a",
+                second.url() + ",name=b");
+        ask();
+        ask();
+        final List<Span> legs = collector.await(6).get("generate");
+        final Set<String> pairs = new TreeSet<>();
+        for (Span leg : legs) {
+            final Map<String, String> said = FakeCollector.attributes(leg.getAttributesList());
+            pairs.add(said.get("kvasir.worker") + " before " + said.get("kvasir.runner_up"));
+            assertEquals("2", said.get("kvasir.candidates"));
+            assertEquals(RoutingMode.ROUND_ROBIN.spelling(), said.get("kvasir.mode"));
+            assertEquals(
+                    Double.parseDouble(said.get("kvasir.regret")),
+                    Math.max(
+                            0,
+                            Double.parseDouble(said.get("kvasir.cost"))
+                                    - Double.parseDouble(said.get("kvasir.runner_up_cost"))));
+        }
+        assertEquals(Set.of("a before b/0", "b before a/0"), pairs);
+    }
+
+    @Test
+    void thePageOfTracesNamesEveryAttributeOfOurs() throws Exception {
+        first.script = call -> call.json(200, PREFILLED);
+        second.script = FakeEngine.chatStream(3, 0);
+        start(config(), first.url() + ",name=p,role=prefill", second.url() + ",name=d,role=decode");
+        Gateways.post(
+                gateway,
+                "/v1/chat/completions",
+                "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],"
+                        + "\"stream\":true}");
+        final String page =
+                Files.readString(
+                        Path.of(System.getProperty("kvasir.root"), "docs/operations/tracing.md"));
+        for (List<Span> spans : collector.await(5).values()) {
+            for (Span span : spans) {
+                for (String name : FakeCollector.attributes(span.getAttributesList()).keySet()) {
+                    assertTrue(page.contains('`' + name + '`'), name);
+                }
+            }
+        }
     }
 
     @Test

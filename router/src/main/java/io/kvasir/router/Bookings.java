@@ -103,6 +103,12 @@ final class Bookings {
                 decision.prefillTokens(),
                 nowNs,
                 prompt);
+        lease.believes(
+                decision.indexState(),
+                request.prefills() ? request.tokenCount() : 0,
+                decision.believedCachedTokens(),
+                decision.activePrefixTokens(),
+                decision.activeRequests() == 0);
         if (prompt != null) {
             watch.add(prompt);
         }
@@ -195,6 +201,7 @@ final class Bookings {
     /** See {@link KvRouter#forgetPredicted}. */
     boolean forgetPredicted(Worker worker) {
         // removed at this moment: at worst what its successor was sent until then is forgotten
+        worker.forgetHits();
         return worker.state() != IndexState.PREDICTED || pipeline.forgetPredicted(worker.slot());
     }
 

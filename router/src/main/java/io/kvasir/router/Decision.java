@@ -85,9 +85,36 @@ public final class Decision {
      * @return {@code min(overlap, ⌊(tokens − 1) / blockSize⌋) · blockSize · credit}, rounded down
      */
     public int predictedCachedTokens() {
-        final int cached =
-                Math.min(overlapBlocks(), selection.reusableBlocks()) * selection.blockSize();
-        return (int) (selection.chosenCredit() * cached);
+        return (int) (selection.chosenCredit() * believedCachedTokens());
+    }
+
+    /**
+     * The same as far as the index says, whatever it can be trusted for: what the engine must
+     * report if the index is right.
+     */
+    public int believedCachedTokens() {
+        return reusableTokens(overlapBlocks());
+    }
+
+    /**
+     * Prompt tokens that running requests of the chosen worker use, as far as it would reuse them.
+     */
+    int activePrefixTokens() {
+        return reusableTokens(activePrefixBlocks());
+    }
+
+    private int reusableTokens(int blocks) {
+        return Math.min(blocks, selection.reusableBlocks()) * selection.blockSize();
+    }
+
+    /** The state that the chosen worker's index was in; null before a successful selection. */
+    public IndexState indexState() {
+        return isChosen() ? selection.costs().state(selection.chosen()) : null;
+    }
+
+    /** Requests that were booked on the chosen worker. */
+    public long activeRequests() {
+        return isChosen() ? selection.candidates().loads().activeRequests(selection.chosen()) : 0;
     }
 
     /**
@@ -115,6 +142,11 @@ public final class Decision {
      */
     public static int cachedTokens(int overlapBlocks, int tokenCount, int blockSize) {
         return Math.min(overlapBlocks, Selection.reusableBlocks(tokenCount, blockSize)) * blockSize;
+    }
+
+    /** Tokens of a block. */
+    public int blockSize() {
+        return selection.blockSize();
     }
 
     /** Full blocks of the prompt, which were matched. */

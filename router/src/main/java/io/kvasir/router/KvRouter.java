@@ -61,6 +61,7 @@ public final class KvRouter implements AutoCloseable {
     private final PromptMatcher matcher;
     private final NamedLeases named;
     private final EventDump dump;
+    private final long settingsNumber;
     private final JournalWriter journalOrNull; // null where no decisions are kept
     private final PrefillPaces pacesOrNull; // null where the policy does not look at each
     private volatile RouterCounters countersOrNull; // null where none are kept
@@ -105,11 +106,12 @@ public final class KvRouter implements AutoCloseable {
         matcher = new PromptMatcher(config, parts, registry::current);
         named = new NamedLeases(bookings::open);
         dump = new EventDump(parts.indexPipeline, registry::current);
+        settingsNumber = config.version();
         journalOrNull =
                 parts.journalOrNull == null
                         ? null
                         : new JournalWriter(
-                                parts.journalOrNull, config.version(), Clock.systemUTC()::millis);
+                                parts.journalOrNull, settingsNumber, Clock.systemUTC()::millis);
     }
 
     private static SessionAffinity sessionsOrNull(RouterConfig config) {
@@ -227,6 +229,15 @@ public final class KvRouter implements AutoCloseable {
      */
     public Settings settings() {
         return config.settings();
+    }
+
+    /**
+     * A number for the values of all settings, which the decision journal has as well.
+     *
+     * @return the same for equal values, hardly for others
+     */
+    public long settingsNumber() {
+        return settingsNumber;
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.journal.DecisionJournal;
 
 import java.lang.ref.Reference;
@@ -27,6 +28,11 @@ public final class Lease implements AutoCloseable {
     private DecisionJournal journal; // null where the decision is not kept
     private long journalNumber;
     private long decidedNs;
+    private IndexState decidedBy;
+    private int promptTokens; // that the worker prefills; 0 where it does not
+    private int believedTokens; // cached, by what was known
+    private int inUseTokens; // of running requests
+    private boolean wasIdle;
 
     /** A lease without a booking: closed. */
     public Lease() {}
@@ -68,6 +74,15 @@ public final class Lease implements AutoCloseable {
         }
     }
 
+    /** What was known of the prompt when it was decided, for what the engine says later. */
+    void believes(IndexState state, int tokens, int believed, int inUse, boolean idle) {
+        decidedBy = state;
+        promptTokens = tokens;
+        believedTokens = believed;
+        inUseTokens = inUse;
+        wasIdle = idle;
+    }
+
     /** The decision is kept, and what comes of it. */
     void journaled(DecisionJournal in, long number, long atNs) {
         journal = in;
@@ -85,14 +100,26 @@ public final class Lease implements AutoCloseable {
     }
 
     /**
-     * Says what the engine reports that it took from its cache of the prompt: kept in the router's
-     * journal beside what was predicted.
+     * Says what the engine reports that it took from its cache of the prompt, of an answer that is
+     * complete and of a prompt that it has counted as many tokens of: kept in the router's journal
+     * beside what was predicted, and compared with what was believed. Once for a booking, before or
+     * after its end. A worker whose forecasts are persistently wrong loses a part of its credit
+     * until they are right again.
      *
      * @param tokens of the prompt
      */
     public void engineCachedTokens(int tokens) {
         if (journal != null) {
             journal.engineCachedTokens(journalNumber, tokens);
+        }
+        if (promptTokens > 0 && tokens >= 0) {
+            worker.engineHit(
+                    decidedBy,
+                    promptTokens,
+                    believedTokens,
+                    inUseTokens,
+                    tokens,
+                    wasIdle && worker.activeRequests() <= 1);
         }
     }
 

@@ -4,6 +4,7 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.source.EventSource;
+import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.disagg.LearnedLine;
@@ -26,6 +27,7 @@ public final class Worker implements CandidateWorker {
     private final PrefixIndex index;
     private final IndexState withoutEvents;
     private final long[] journalName;
+    private final EngineHits hits;
     private final LearnedLine promptTimes = new LearnedLine();
     private volatile EventSource source;
     private volatile boolean available = true;
@@ -34,6 +36,7 @@ public final class Worker implements CandidateWorker {
     private volatile long kvBlocks; // 0 where it is not known
     private volatile long batchTokens; // likewise
     private volatile long requestSlots; // likewise
+    private volatile int engineBlockSize; // likewise
 
     Worker(
             WorkerSpec spec,
@@ -41,7 +44,8 @@ public final class Worker implements CandidateWorker {
             int slotGeneration,
             LoadBoard board,
             PrefixIndex index,
-            IndexState withoutEvents) {
+            IndexState withoutEvents,
+            EngineHits hits) {
         this.spec = spec;
         this.slot = slot;
         this.slotGeneration = slotGeneration;
@@ -49,6 +53,7 @@ public final class Worker implements CandidateWorker {
         this.board = board;
         this.index = index;
         this.withoutEvents = withoutEvents;
+        this.hits = hits;
         journalName = JournalRecord.name(spec.name());
         board.open(slot, true);
     }
@@ -114,6 +119,7 @@ public final class Worker implements CandidateWorker {
 
     void source(EventSource opened) {
         source = opened;
+        tellBlockSize();
     }
 
     /** The event plane passes its events on from now on. */
@@ -138,6 +144,36 @@ public final class Worker implements CandidateWorker {
         }
         final EventSource events = source;
         return events == null ? withoutEvents : events.state();
+    }
+
+    /**
+     * Why {@link #state} is what it is.
+     *
+     * @return {@link IndexCause#NONE} while the view is exact
+     */
+    public IndexCause cause() {
+        if (removed) {
+            return IndexCause.CLOSED;
+        }
+        final EventSource events = source;
+        if (events != null) {
+            return events.status().cause();
+        }
+        return hits.ofPredicted().isWrong() ? IndexCause.FORECASTS : IndexCause.NO_EVENTS;
+    }
+
+    /**
+     * What is wrong with what is known of its cache, in words; empty where nothing is.
+     *
+     * @return of its events the last thing that went wrong, which may be over
+     */
+    public String indexProblem() {
+        final EventSource events = source;
+        if (events != null) {
+            return events.status().problem();
+        }
+        final String why = hits.ofPredicted().why();
+        return why == null ? "" : why;
     }
 
     /**
@@ -166,7 +202,55 @@ public final class Worker implements CandidateWorker {
         if (events != null) {
             return events.credit(degradedCredit);
         }
-        return withoutEvents == IndexState.PREDICTED ? 1 : degradedCredit;
+        return withoutEvents == IndexState.PREDICTED && !hits.ofPredicted().isWrong()
+                ? 1
+                : degradedCredit;
+    }
+
+    /**
+     * What a block that is believed to be cached counts now.
+     *
+     * @return 0 (nothing) to 1 (in full)
+     */
+    public double indexCredit() {
+        return credit(hits.degradedCredit());
+    }
+
+    /**
+     * The engine has stated its cache hit of a request that was booked here.
+     *
+     * @param decided the state that the request was decided by
+     * @param promptTokens of the request
+     * @param believed of them the engine was taken to have cached, in full
+     * @param inUse of them that running requests used
+     * @param stated of them the engine says it had
+     * @param alone whether no other request was here from the decision to the answer
+     */
+    void engineHit(
+            IndexState decided,
+            int promptTokens,
+            int believed,
+            int inUse,
+            int stated,
+            boolean alone) {
+        final EventSource events = source;
+        if (events == null) {
+            if (decided == IndexState.PREDICTED) {
+                hits.compare(believed, inUse, stated, alone);
+            }
+            return;
+        }
+        if (decided == IndexState.EXACT || decided == IndexState.DEGRADED) {
+            hits.report(events, believed, inUse, stated, alone);
+        }
+        if (events.state() == IndexState.DEGRADED && hits.hasComputed(promptTokens, stated)) {
+            events.reportServed();
+        }
+    }
+
+    /** What was predicted to be here is forgotten, and so is how right it was. */
+    void forgetHits() {
+        hits.ofPredicted().forget();
     }
 
     /** Seconds from a booking to the first token, by the tokens to compute until then. */
@@ -260,6 +344,23 @@ public final class Worker implements CandidateWorker {
         kvBlocks = Math.max(0, blocks);
         batchTokens = Math.max(0, tokens);
         requestSlots = Math.max(0, requests);
+    }
+
+    /**
+     * Says how many tokens a block of the engine has by its own word, beside its events.
+     *
+     * @param tokens 0 or less: not known
+     */
+    public void engineBlockSize(int tokens) {
+        engineBlockSize = Math.max(0, tokens);
+        tellBlockSize();
+    }
+
+    private void tellBlockSize() {
+        final EventSource events = source;
+        if (events != null) {
+            events.reportBlockSize(engineBlockSize);
+        }
     }
 
     @Override

@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongSupplier;
 
 /**
  * The registered workers: gives each a slot and its event source, and takes both back.
@@ -40,6 +41,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     private final int blockSize;
     private final long hashSeed;
     private final FreshnessLimits freshness;
+    private final LongSupplier clock;
     private final WorkerSlots slots;
     private final KeptPrefixes kept;
     private final Map<NamedRank, Worker> named = new HashMap<>(); // guarded by this
@@ -73,6 +75,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
         hashSeed = config.hashSeed();
         freshness = RouterConfig.freshness(config.settings());
+        clock = config.clock();
         slots = new WorkerSlots(parts.board.slots());
         generations = new int[parts.board.slots()];
         kept =
@@ -279,7 +282,8 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                             parts.index,
                             parts.predictedOrNull == null
                                     ? IndexState.DEGRADED
-                                    : IndexState.PREDICTED);
+                                    : IndexState.PREDICTED,
+                            new EngineHits(settings, clock));
             worker.source(source);
             workers = workers.with(worker);
             named.put(NamedRank.of(spec), worker);

@@ -273,6 +273,23 @@ class RoutingExamplesTest {
     }
 
     @Test
+    void anEnginesOwnHitsSayWhatTheIndexIsWorth() throws RouteException {
+        final Lease lease = router.reserve(request(), new Decision());
+        final int cached = 0;
+        final StringBuilder out = new StringBuilder();
+        // example
+        lease.engineCachedTokens(cached); // by the usage of the whole answer
+        Worker worker = lease.worker();
+        out.append(worker.state() + " by " + worker.cause() + ", credit " + worker.indexCredit());
+        // example ends
+        assertEquals(
+                worker.state() + " by " + worker.cause() + ", credit " + worker.indexCredit(),
+                out.toString());
+        assertTrue(worker.indexCredit() > 0, out.toString());
+        lease.close();
+    }
+
+    @Test
     void whatTheIndexHoldsIsShown() throws Exception {
         final RouteRequest request = request();
         final StringBuilder out = new StringBuilder();

@@ -8,8 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.FreshnessLimits;
+import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Cores;
 
@@ -138,6 +140,192 @@ class TruthTest {
             lease.prefillComplete();
             lease.prefillComplete();
         }
+    }
+
+    /** One request that has the worker to itself; what its engine says of it. */
+    private void hit(int stated) throws RouteException {
+        final Lease lease = router.reserve(request(), decision);
+        final Worker worker = lease.worker();
+        final long before = decision.activeRequests();
+        lease.prefillComplete();
+        lease.close();
+        EngineMessages.await(() -> worker.activeRequests() == before, "the release");
+        lease.engineCachedTokens(stated);
+    }
+
+    private void hits(int times, int stated) throws RouteException {
+        for (int i = 0; i < times; i++) {
+            hit(stated);
+        }
+    }
+
+    @Test
+    void anEngineThatHasMoreThanItAnnouncesLosesCreditUntilItIsAsPredicted() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = router.openDirect(worker, source(FreshnessLimits.DEFAULT));
+        stream.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK_SIZE, 1_000));
+        await(worker, IndexState.EXACT);
+        hits(15, 10 * BLOCK_SIZE);
+        assertEquals(IndexState.EXACT, worker.state());
+        hit(10 * BLOCK_SIZE);
+        assertEquals(IndexState.DEGRADED, worker.state());
+        assertEquals(IndexCause.FORECASTS, worker.cause());
+        assertTrue(worker.indexProblem().contains("more in 16"), worker.indexProblem());
+        router.select(request(), decision);
+        assertEquals(IndexState.DEGRADED, decision.indexState());
+        assertEquals(2 * BLOCK_SIZE, decision.predictedCachedTokens());
+        assertEquals(4 * BLOCK_SIZE, decision.believedCachedTokens());
+
+        stream.onMessage(1, EngineMessages.stored(PROMPT, 10, BLOCK_SIZE, 1_000));
+        EngineMessages.await(() -> worker.eventSequence() == 1, "applied");
+        hits(14, 10 * BLOCK_SIZE);
+        assertEquals(IndexState.DEGRADED, worker.state());
+        hit(10 * BLOCK_SIZE);
+        assertEquals(IndexState.EXACT, worker.state());
+        router.select(request(), decision);
+        assertEquals(10 * BLOCK_SIZE, decision.predictedCachedTokens());
+    }
+
+    @Test
+    void whatIsConcludedFromHitsIsASetting() throws RouteException {
+        for (PredictionCheck check : PredictionCheck.values()) {
+            router.close();
+            router =
+                    KvRouter.builder()
+                            .blockSize(BLOCK_SIZE)
+                            .set(RouterSettings.PREDICTION_CHECK, check)
+                            .build();
+            final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+            final EngineStream stream = router.openDirect(worker, source(FreshnessLimits.DEFAULT));
+            stream.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK_SIZE, 1_000));
+            await(worker, IndexState.EXACT);
+            hits(16, 10 * BLOCK_SIZE);
+            assertEquals(
+                    check == PredictionCheck.BOTH ? IndexState.DEGRADED : IndexState.EXACT,
+                    worker.state(),
+                    "too low, " + check);
+            hits(8, 0);
+            assertEquals(
+                    check == PredictionCheck.OFF ? IndexState.EXACT : IndexState.DEGRADED,
+                    worker.state(),
+                    "too high, " + check);
+        }
+    }
+
+    @Test
+    void blocksThatRunningRequestsBringAreNoWrongForecast() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = router.openDirect(worker, source(FreshnessLimits.DEFAULT));
+        stream.onMessage(0, EngineMessages.stored(new int[BLOCK_SIZE], 1, BLOCK_SIZE, 5_000));
+        await(worker, IndexState.EXACT);
+        try (Lease running = router.reserve(request(), decision)) {
+            EngineMessages.await(() -> isInUse(), "the running prompt");
+            hits(100, 10 * BLOCK_SIZE); // its blocks are there, and are announced later
+            assertEquals(IndexState.EXACT, worker.state());
+            assertTrue(running.isOpen());
+        }
+    }
+
+    private boolean isInUse() {
+        try {
+            router.select(request(), decision);
+            return decision.activePrefixBlocks(0) == 10;
+        } catch (RouteException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void aWorkerThatIsPredictedWronglyStaysPredictedAndLosesCredit() throws RouteException {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .blockSize(BLOCK_SIZE)
+                        .set(RouterSettings.APPROXIMATE, true)
+                        .build();
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        assertEquals(IndexCause.NO_EVENTS, worker.cause());
+        assertEquals(IndexState.PREDICTED, worker.state());
+        assertEquals(1, worker.indexCredit());
+        hit(0); // the first one holds nothing
+        EngineMessages.await(() -> isHeld(), "the routed prompt");
+        hits(8, 0);
+        assertEquals(IndexState.PREDICTED, worker.state());
+        assertEquals(IndexCause.FORECASTS, worker.cause());
+        assertEquals(0.5, worker.indexCredit());
+        assertFalse(worker.indexProblem().isEmpty());
+        router.select(request(), decision);
+        assertEquals(5 * BLOCK_SIZE, decision.predictedCachedTokens());
+        hits(15, 10 * BLOCK_SIZE);
+        assertEquals(IndexCause.NO_EVENTS, worker.cause());
+        assertEquals(1, worker.indexCredit());
+        hits(8, 0);
+        assertEquals(IndexCause.FORECASTS, worker.cause());
+        assertTrue(router.forgetPredicted(worker)); // it was down
+        assertEquals(IndexCause.NO_EVENTS, worker.cause());
+        router.removeWorker(worker);
+        assertEquals(IndexCause.CLOSED, worker.cause());
+        assertEquals(0, worker.indexCredit());
+    }
+
+    private boolean isHeld() {
+        try {
+            router.select(request(), decision);
+            return decision.overlapBlocks(0) == 10;
+        } catch (RouteException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void withoutEventsAndPredictionsNothingIsBelieved() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        assertEquals(IndexState.DEGRADED, worker.state());
+        assertEquals(IndexCause.NO_EVENTS, worker.cause());
+        hits(100, 10 * BLOCK_SIZE);
+        assertEquals(IndexCause.NO_EVENTS, worker.cause());
+    }
+
+    @Test
+    void theEnginesWordOnItsBlocksCountsWhateverComesFirst() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        worker.engineBlockSize(2 * BLOCK_SIZE);
+        final EngineStream stream = router.openDirect(worker, source(FreshnessLimits.DEFAULT));
+        assertEquals(IndexCause.NOT_LOADED, worker.cause());
+        stream.onMessage(0, EngineMessages.removed(1, 7));
+        await(worker, IndexState.DEGRADED);
+        assertEquals(IndexCause.BLOCK_SIZE, worker.cause());
+        worker.engineBlockSize(BLOCK_SIZE);
+        await(worker, IndexState.EXACT);
+        worker.engineBlockSize(-1);
+        assertEquals(IndexState.EXACT, worker.state());
+    }
+
+    @Test
+    void aDegradedEngineThatComputesAndAnnouncesNothingIsStale() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = announce(worker, source(AT_ONCE));
+        stream.onMessage(5, EngineMessages.stored(new int[BLOCK_SIZE], 1, BLOCK_SIZE, 5_000));
+        await(worker, IndexState.DEGRADED);
+        hits(10, 10 * BLOCK_SIZE); // it had all, and computes no block
+        assertEquals(IndexState.DEGRADED, worker.state());
+        hits(3, 5 * BLOCK_SIZE);
+        assertEquals(IndexState.STALE, worker.state());
+        assertEquals(IndexCause.SILENT, worker.cause());
+        stream.onMessage(6, EngineMessages.stored(new int[BLOCK_SIZE], 1, BLOCK_SIZE, 6_000));
+        await(worker, IndexState.DEGRADED);
+    }
+
+    @Test
+    void numbersThatNoEngineStatesSayNothing() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(FreshnessLimits.DEFAULT));
+        hits(100, -1);
+        hits(100, Integer.MIN_VALUE);
+        assertEquals(IndexState.EXACT, worker.state());
+        hits(100, Integer.MAX_VALUE);
+        assertEquals(IndexState.DEGRADED, worker.state());
+        new Lease().engineCachedTokens(5); // of no booking
     }
 
     @Test

@@ -20,7 +20,7 @@ import java.util.List;
  * @param requests that are booked on it
  * @param prefillTokens that it has to compute
  * @param eventAgeMs since its last event; NaN where none has come
- * @param problem of its events, or empty
+ * @param problem of its events, or of what is predicted of it, or empty
  * @param tokenizer agrees, differs, unknown
  * @param blockSize that its engine has said; 0 where it has not
  */
@@ -63,7 +63,7 @@ record WorkerRow(
                 json.path("active_requests").asLong(),
                 json.path("prefill_tokens").asLong(),
                 Explanation.number(events, "age_ms"),
-                text(events.path("problem")),
+                events.isObject() ? text(events.path("problem")) : text(json.path("index_problem")),
                 json.path("tokenizer").asText("?"),
                 stated > 0 ? stated : events.path("block_size").asInt());
     }
@@ -100,7 +100,7 @@ record WorkerRow(
             return "computes other tokens: is tokenizer the model's own?";
         }
         if (!problem.isEmpty()) {
-            return "events: " + problem;
+            return (index.equals("predicted") ? "predictions: " : "events: ") + problem;
         }
         if (!GOOD.contains(index)) {
             return "index " + index;

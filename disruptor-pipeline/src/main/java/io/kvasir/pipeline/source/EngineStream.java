@@ -65,6 +65,13 @@ import java.util.function.LongSupplier;
  * <td>as above; DEGRADED stays where the snapshot was</td></tr>
  * <tr><td>the engine often has less than predicted</td><td>the slot is cleared, replay from 0</td>
  * <td>LOADING; without replay DEGRADED</td><td>as above</td></tr>
+ * <tr><td>the engine's cache hits are persistently other ones than predicted ({@link
+ * ForecastWatch})</td><td>everything is asked for again, once</td><td>DEGRADED</td><td>forecasts
+ * that are right</td></tr>
+ * <tr><td>prompts with new blocks were served, messages came and stored nothing</td><td>the credit
+ * falls</td><td>STALE</td><td>the next store</td></tr>
+ * <tr><td>the engine states another block size beside its events</td><td>what it announces counts
+ * less</td><td>DEGRADED</td><td>a store of the right size, or another word of the engine</td></tr>
  * </table>
  *
  * <p>The steps are a class each: {@link MessageSequencer} (order and gaps), {@link
@@ -250,6 +257,9 @@ public final class EngineStream implements EventSource {
             freshness.heard();
             status.counts.heard(nanoClock.getAsLong());
             sequencer.live(sequence, payload, offset, length);
+            if (replay.holdsLive() || !parts.early.isEmpty()) {
+                freshness.stored(); // it waits, and may do so
+            }
         }
         status.publish();
     }
@@ -515,6 +525,12 @@ public final class EngineStream implements EventSource {
         output.flushClear();
         sequencer.tick(now);
         freshness.look();
+        if (parts.forecasts.expire()) {
+            LOG.info(
+                    "{}: nothing was compared with the engine's cache hits for long: forecasts are"
+                            + " believed again",
+                    config.label());
+        }
         if (!replay.holdsLive() && failures.take(parts.counters.failures.get(), now)) {
             sequencer.reload();
         }
@@ -537,21 +553,57 @@ public final class EngineStream implements EventSource {
     }
 
     @Override
-    public synchronized void reportEngineHit(int predictedCachedTokens, int engineCachedTokens) {
-        if (status.isClosed() || !status.isLoaded() || !replay.isIdle()) {
+    public synchronized void reportEngineHit(
+            int believedTokens, int statedTokens, boolean hadWorkerAlone) {
+        // what is known to be missing explains a difference, too
+        if (status.isClosed()
+                || !status.isLoaded()
+                || !replay.isIdle()
+                || status.loss() != null
+                || !parts.counters.impairment().isEmpty()) {
             return;
         }
-        final RemovalRuleDetector.Finding finding =
-                parts.removals.report(
-                        predictedCachedTokens - engineCachedTokens >= config.blockSize());
+        if (parts.counters.missing() == 0
+                && parts.forecasts.compare(believedTokens, statedTokens, hadWorkerAlone)) {
+            forecastsJudged();
+        }
+        if (hadWorkerAlone) {
+            judgeRemovals(believedTokens - statedTokens >= config.blockSize());
+        }
+        status.publish();
+    }
+
+    private void forecastsJudged() {
+        final String why = parts.forecasts.why();
+        if (why == null) {
+            LOG.info("{}: the engine's cache hits are as predicted again", config.label());
+        } else {
+            LOG.warn("{}: {}", config.label(), why);
+        }
+    }
+
+    private void judgeRemovals(boolean over) {
+        final RemovalRuleDetector.Finding finding = parts.removals.report(over);
         if (finding == RemovalRuleDetector.Finding.NOTHING) {
             return;
+        }
+        if (finding == RemovalRuleDetector.Finding.RULE_CHANGED) {
+            parts.forecasts.forget(); // they were made by the rule before
+        } else {
+            parts.forecasts.resynced(); // the slot is loaded again at once
         }
         sequencer.reload();
         final String why = RemovalRuleDetector.explain(finding);
         status.problem(why);
         LOG.warn("{}: {}", config.label(), why);
-        status.publish();
+    }
+
+    @Override
+    public synchronized void reportBlockSize(int tokens) {
+        if (!status.isClosed()) {
+            status.statedBlockSize(tokens);
+            status.publish();
+        }
     }
 
     @Override

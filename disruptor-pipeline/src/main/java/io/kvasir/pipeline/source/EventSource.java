@@ -37,15 +37,26 @@ public interface EventSource extends AutoCloseable {
     void clear();
 
     /**
-     * Compares what was predicted for a request with what the engine then said. Repeated
-     * over-prediction means that the index believes in blocks that the engine does not have: under
-     * {@link RemovalRule#AUTO} the rule changes first, and in any case the slot is emptied and
-     * loaded again.
+     * Compares what was believed of a request with what the engine then said. A view whose
+     * forecasts are persistently wrong is {@link IndexState#DEGRADED} until they are right again
+     * ({@link ForecastWatch}), and everything is asked for again where it can be.
      *
-     * @param predictedCachedTokens prompt tokens that the index expected the engine to have cached
-     * @param engineCachedTokens prompt tokens that the engine reports as cached
+     * <p>Of requests that had the worker to themselves, repeated over-prediction means that the
+     * index believes in blocks that the engine does not have: under {@link RemovalRule#AUTO} the
+     * rule changes first, and in any case the slot is emptied and loaded again.
+     *
+     * @param believedTokens prompt tokens that the index took the engine to have cached
+     * @param statedTokens prompt tokens that the engine reports as cached
+     * @param hadWorkerAlone whether no other request was there from the decision to the answer
      */
-    void reportEngineHit(int predictedCachedTokens, int engineCachedTokens);
+    void reportEngineHit(int believedTokens, int statedTokens, boolean hadWorkerAlone);
+
+    /**
+     * Says how many tokens a block has by the engine's word beside its events, such as its page of
+     * metrics: a view of another size is not {@link IndexState#EXACT}, unless the events name the
+     * right one. 0 where the engine does not say.
+     */
+    void reportBlockSize(int tokens);
 
     /** What it has learned of its engine beside the blocks, as of now. */
     StreamMemory memory();

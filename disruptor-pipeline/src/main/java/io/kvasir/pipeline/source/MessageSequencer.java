@@ -311,6 +311,7 @@ final class MessageSequencer {
         status.complete();
         parts.decoder.forget();
         parts.removals.forget();
+        parts.forecasts.forget();
         freshness.believe();
         output.clear();
     }

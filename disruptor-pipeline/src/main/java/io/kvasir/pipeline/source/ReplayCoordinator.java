@@ -83,7 +83,7 @@ final class ReplayCoordinator {
         }
         final String what = "replayed message " + sequence + " is no event batch";
         output.drop(DropReason.UNDECODABLE_MESSAGE, what);
-        status.lost(what);
+        status.lost(IndexCause.UNUSABLE_EVENTS, what);
         output.skip(sequence, payload, 0, payload.length);
         return true;
     }
@@ -135,6 +135,7 @@ final class ReplayCoordinator {
             return;
         }
         if (replay.is(Wanted.HEAL)) {
+            parts.forecasts.unanswered();
             replay.nothing();
             sequencer.applyHeld(why, false);
         } else if (parts.isQueryable() && tracker.last() < 0 && parts.held.isEmpty()) {
@@ -216,7 +217,8 @@ final class ReplayCoordinator {
                 doubted
                         || isUnloaded()
                         || status.loss() != null
-                        || !parts.counters.impairment().isEmpty();
+                        || !parts.counters.impairment().isEmpty()
+                        || parts.forecasts.wantsResync();
         if (wrong || (parts.counters.missing() > 0 && !refills.isUnderWay())) {
             if (!retry.isRunning()) {
                 retry.start(nowNs);
@@ -241,6 +243,7 @@ final class ReplayCoordinator {
         } else if (doubted) {
             replay.verify(true);
         } else if (wrong) {
+            parts.forecasts.resynced();
             replay.heal();
         } else {
             refills.begin();

@@ -9,19 +9,24 @@ import java.util.function.LongSupplier;
  * as soon as the reason has ended.
  *
  * <p>Reasons: there is no connection; it came back, and its engine may be another one; prompts with
- * new blocks were served and no message followed.
+ * new blocks were served and no message followed; {@value #MUTE} times as many were, messages
+ * followed, and none of them stored a block.
  *
  * <p>Any thread may call {@link #served}, {@link #isSilent} and {@link #left}; the rest is guarded
  * by the stream's lock.
  */
 final class SourceFreshness {
     private static final long NEVER = Long.MIN_VALUE;
+    private static final int MUTE = 8;
 
     private final FreshnessLimits limits;
     private final LongSupplier nanoClock;
     private final AtomicInteger servedPrompts = new AtomicInteger();
+    private final AtomicInteger unstoredPrompts = new AtomicInteger();
     private volatile long servedSinceNs = NEVER;
     private volatile long silentSinceNs = NEVER;
+    private volatile long unstoredSinceNs = NEVER;
+    private volatile long muteSinceNs = NEVER;
     private volatile long unknownSinceNs = NEVER; // unconnected or doubted
     private String unconnected; // why there is no connection, null while there is one
     private String doubt; // why the engine or its events may be others, null without
@@ -38,7 +43,11 @@ final class SourceFreshness {
             servedSinceNs =
                     now; // benign race: the later of two threads moves it by less than a call
         }
+        if (unstoredSinceNs == NEVER) {
+            unstoredSinceNs = now; // the same
+        }
         servedPrompts.getAndIncrement();
+        unstoredPrompts.getAndIncrement();
         look(now);
     }
 
@@ -55,10 +64,22 @@ final class SourceFreshness {
                 && now - since >= limits.silentAfterNs()) {
             silentSinceNs = now;
         }
+        final long unstored = unstoredSinceNs;
+        if (muteSinceNs == NEVER
+                && unstored != NEVER
+                && unstoredPrompts.get() >= (long) MUTE * limits.servedPrompts()
+                && now - unstored >= limits.silentAfterNs()) {
+            muteSinceNs = now;
+        }
     }
 
     boolean isSilent() {
         return silentSinceNs != NEVER;
+    }
+
+    /** Messages come, and none of them stores a block. */
+    boolean isMute() {
+        return muteSinceNs != NEVER;
     }
 
     /** A message has come. */
@@ -67,6 +88,15 @@ final class SourceFreshness {
             servedPrompts.set(0);
             servedSinceNs = NEVER;
             silentSinceNs = NEVER;
+        }
+    }
+
+    /** A message has stored blocks, or could have: what it says is not known yet. */
+    void stored() {
+        if (unstoredSinceNs != NEVER || muteSinceNs != NEVER) {
+            unstoredPrompts.set(0);
+            unstoredSinceNs = NEVER;
+            muteSinceNs = NEVER;
         }
     }
 
@@ -127,6 +157,11 @@ final class SourceFreshness {
                     + " prompts with new blocks were served: check that the engine publishes its"
                     + " events, and the address and topic";
         }
+        if (isMute()) {
+            return "no event stored a block since "
+                    + unstoredPrompts.get()
+                    + " prompts with new blocks were served, although messages came: see the drops";
+        }
         return doubt;
     }
 
@@ -134,12 +169,16 @@ final class SourceFreshness {
     double left() {
         final long unknown = unknownSinceNs;
         final long silent = silentSinceNs;
-        if (unknown == NEVER && silent == NEVER) {
+        final long mute = muteSinceNs;
+        if (unknown == NEVER && silent == NEVER && mute == NEVER) {
             return 1;
         }
         final long now = nanoClock.getAsLong();
-        final long age =
-                Math.max(unknown == NEVER ? 0 : now - unknown, silent == NEVER ? 0 : now - silent);
+        final long age = Math.max(age(unknown, now), Math.max(age(silent, now), age(mute, now)));
         return Math.max(0, 1 - (double) age / limits.decayNs());
+    }
+
+    private static long age(long since, long now) {
+        return since == NEVER ? 0 : now - since;
     }
 }

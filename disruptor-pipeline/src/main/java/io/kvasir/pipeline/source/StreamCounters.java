@@ -25,6 +25,7 @@ final class StreamCounters implements ApplyListener {
     final AtomicLong batches = new AtomicLong();
 
     private volatile String impairment = "";
+    private volatile boolean failed;
     private volatile long missing;
     private volatile long removedWhenFull = NOT_FULL; // blocks removed before the last refusal
 
@@ -34,6 +35,11 @@ final class StreamCounters implements ApplyListener {
      */
     String impairment() {
         return impairment;
+    }
+
+    /** Whether an error inside the index is the reason. */
+    boolean hasFailed() {
+        return failed;
     }
 
     /** Blocks that were announced and are not held because the index is full. */
@@ -104,6 +110,7 @@ final class StreamCounters implements ApplyListener {
     @Override
     public void cleared() {
         missing = 0;
+        failed = false;
         impairment = "";
         removedWhenFull = NOT_FULL;
     }
@@ -116,6 +123,7 @@ final class StreamCounters implements ApplyListener {
 
     @Override
     public void failed() {
+        failed = true;
         impairment = "an error inside the index: the slot is set aside until it is loaded again";
         failures.getAndIncrement();
         batches.getAndIncrement();

@@ -47,7 +47,7 @@ final class StreamOutput {
         }
         final int before = batch.operations();
         decoder.decode(payload, offset, length, batch);
-        final boolean begins = sequence == 0 || containsClear(before);
+        final boolean begins = sequence == 0 || contains(KvBatch.Kind.CLEARED, before);
         final long content = parts.tracker.contentOf(payload, offset, length);
         final boolean goesOn = status.loss() == null && follows(sequence);
         batch.ofMessage(content, (begins || goesOn) && !decoder.lostBlocks());
@@ -60,6 +60,9 @@ final class StreamOutput {
         clearPending = false;
         refills.follow(sequence, batch);
         status.counts.events += decoder.eventCount();
+        if (contains(KvBatch.Kind.STORED, before)) {
+            parts.freshness.stored();
+        }
         if (begins) {
             status.complete();
         }
@@ -86,10 +89,10 @@ final class StreamOutput {
                 parts.counters);
     }
 
-    private boolean containsClear(int operationsBefore) {
+    private boolean contains(KvBatch.Kind kind, int operationsBefore) {
         int operation = 0;
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
-            if (operation++ >= operationsBefore && batch.kind(at) == KvBatch.Kind.CLEARED) {
+            if (operation++ >= operationsBefore && batch.kind(at) == kind) {
                 return true;
             }
         }
@@ -100,6 +103,7 @@ final class StreamOutput {
         final int learned = decoder.learnedBlockSize();
         if (learned != 0 && learned != config.blockSize()) {
             status.lost(
+                    IndexCause.BLOCK_SIZE,
                     "the engine's block size is "
                             + learned
                             + ", configured is "
@@ -119,6 +123,7 @@ final class StreamOutput {
                         decoder.drops().nonZero());
             }
             status.lost(
+                    IndexCause.UNUSABLE_EVENTS,
                     "message " + sequence + " held events that could not be used; see the drops");
         }
         status.problem(status.loss());
@@ -184,6 +189,7 @@ final class StreamOutput {
             }
             clearPending = false;
         }
+        parts.freshness.stored();
         return true;
     }
 

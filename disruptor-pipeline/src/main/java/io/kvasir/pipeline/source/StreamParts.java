@@ -14,6 +14,7 @@ final class StreamParts {
     final MessageDecoder decoder;
     final RankFilter rank;
     final RemovalRuleDetector removals;
+    final ForecastWatch forecasts;
     final SourceFreshness freshness;
     final StreamCounters counters = new StreamCounters();
     final SequenceTracker tracker;
@@ -37,6 +38,7 @@ final class StreamParts {
         this.tracker = new SequenceTracker(config.form().firstNumber());
         this.rank = new RankFilter(config, decoder);
         this.removals = new RemovalRuleDetector(config.removals());
+        this.forecasts = new ForecastWatch(config.blockSize(), nanoClock);
         this.freshness = new SourceFreshness(config.freshness(), nanoClock);
         this.held = config.form().newLiveBuffer();
     }

@@ -40,10 +40,12 @@ final class StreamStatus {
     private final LogLimit staleLines;
     private String problem = "";
     private String loss; // why the view is not exact, null if it is
+    private IndexCause lossCause = IndexCause.LOST_MESSAGES; // of the loss
+    private int statedBlockSize; // by the engine beside its events; 0 if it does not say
     private boolean loaded;
     private boolean closed;
     private volatile long loadedAtBatch; // batches that the load consists of
-    private volatile boolean incomplete; // loss or foreign rank
+    private volatile boolean incomplete; // loss, foreign rank or block size
     private volatile IndexState state = IndexState.LOADING;
 
     StreamStatus(StreamParts parts, CountedSink sink, LogLimit staleLines) {
@@ -67,12 +69,18 @@ final class StreamStatus {
 
     /** The view is not exact from now on. */
     void lost(String why) {
+        lost(IndexCause.LOST_MESSAGES, why);
+    }
+
+    /** The same, for another cause than lost messages. */
+    void lost(IndexCause cause, String why) {
         loss = why;
+        lossCause = cause;
     }
 
     /** The same, as a warning as well. */
     void lostWithWarning(String why) {
-        loss = why;
+        lost(why);
         LOG.warn("{}: {}", config.label(), why);
     }
 
@@ -86,10 +94,22 @@ final class StreamStatus {
         if (to >= from) {
             counts.lostMessages += to - from + 1;
         }
-        loss = "messages " + from + ".." + to + " are lost: " + why;
+        lost("messages " + from + ".." + to + " are lost: " + why);
         problem = loss;
         publish();
         LOG.warn("{}: {}", config.label(), loss);
+    }
+
+    /** Tokens per block by the engine's word beside its events; 0 if it does not say. */
+    void statedBlockSize(int tokens) {
+        statedBlockSize = tokens;
+    }
+
+    /** Whether the engine says another block size, and its events none that would be believed. */
+    private boolean isOfOtherSize() {
+        return statedBlockSize > 0
+                && statedBlockSize != config.blockSize()
+                && parts.decoder.learnedBlockSize() == 0;
     }
 
     /** Whether the slot was loaded, from whatever there was. */
@@ -117,7 +137,7 @@ final class StreamStatus {
     /** Shows readers the state that follows from all parts now. */
     void publish() {
         final IndexState before = state;
-        incomplete = loss != null || parts.rank.isForeign();
+        incomplete = loss != null || parts.rank.isForeign() || isOfOtherSize();
         state = currentState();
         if (before != state
                 && state != IndexState.GONE
@@ -145,36 +165,77 @@ final class StreamStatus {
     }
 
     private IndexState currentState() {
+        return streamCause().state();
+    }
+
+    /** The cause by what the stream knows, which is not all that the index does. */
+    private IndexCause streamCause() {
         if (closed) {
-            return IndexState.GONE;
+            return IndexCause.CLOSED;
         }
-        if (!freshness.isConnected()
-                || freshness.isSilent()
-                || (freshness.isDoubted() && parts.replay.isIdle())) {
-            return IndexState.STALE;
+        if (!freshness.isConnected()) {
+            return IndexCause.NO_CONNECTION;
+        }
+        if (freshness.isSilent()) {
+            return IndexCause.SILENT;
+        }
+        if (freshness.isMute()) {
+            return IndexCause.NO_STORES;
+        }
+        if (freshness.isDoubted() && parts.replay.isIdle()) {
+            return IndexCause.UNPROVEN_ENGINE;
         }
         if (parts.rank.isForeign() && !loaded) {
-            return IndexState.DEGRADED;
+            return IndexCause.FOREIGN_RANK;
         }
         if (parts.replay.is(Wanted.LOAD) || (parts.tracker.last() < 0 && !loaded)) {
-            return IndexState.LOADING;
+            return IndexCause.NOT_LOADED;
         }
         if ((parts.replay.is(Wanted.VERIFY) && !parts.checksOnly()) || !parts.early.isEmpty()) {
-            return IndexState.RESYNC;
+            return IndexCause.GAP;
         }
-        return incomplete ? IndexState.DEGRADED : IndexState.EXACT;
+        if (parts.rank.isForeign()) {
+            return IndexCause.FOREIGN_RANK;
+        }
+        if (loss != null) {
+            return lossCause;
+        }
+        return isOfOtherSize() ? IndexCause.BLOCK_SIZE : IndexCause.NONE;
+    }
+
+    /** Why the state is what it is. */
+    IndexCause cause() {
+        final IndexCause ofStream = streamCause();
+        if (ofStream != IndexCause.NONE) {
+            return ofStream;
+        }
+        if (!counters.impairment().isEmpty()) {
+            return counters.hasFailed() ? IndexCause.INDEX_ERROR : IndexCause.REFUSED_STORES;
+        }
+        if (counters.missing() > 0) {
+            return IndexCause.INDEX_FULL;
+        }
+        if (parts.forecasts.isWrong()) {
+            return IndexCause.FORECASTS;
+        }
+        if (isApplied()) {
+            return IndexCause.NONE;
+        }
+        return counters.batches.get() < loadedAtBatch
+                ? IndexCause.NOT_LOADED
+                : IndexCause.NOT_APPLIED;
     }
 
     /** How far the view can be trusted now. Any thread. */
     IndexState state() {
         final IndexState current = state;
-        if (current != IndexState.GONE && freshness.isSilent()) {
+        if (current != IndexState.GONE && (freshness.isSilent() || freshness.isMute())) {
             return IndexState.STALE;
         }
         if (current != IndexState.EXACT) {
             return current;
         }
-        if (isImpaired()) {
+        if (isImpaired() || parts.forecasts.isWrong()) {
             return IndexState.DEGRADED;
         }
         final long applied = counters.batches.get(); // before the offered ones
@@ -217,7 +278,10 @@ final class StreamStatus {
             return 0;
         }
         final boolean whole =
-                current != IndexState.LOADING && !incomplete && counters.impairment().isEmpty();
+                current != IndexState.LOADING
+                        && !incomplete
+                        && counters.impairment().isEmpty()
+                        && !parts.forecasts.isWrong();
         return (whole ? 1 : degradedCredit) * freshness.left();
     }
 
@@ -233,6 +297,7 @@ final class StreamStatus {
                 config.dpRank(),
                 endpoint,
                 state(),
+                cause(),
                 currentProblem(),
                 parts.tracker.last(),
                 counts.ageNs(parts.nanoClock.getAsLong()),
@@ -282,11 +347,23 @@ final class StreamStatus {
         if (loss != null) {
             return loss;
         }
+        if (isOfOtherSize()) {
+            return "the engine states blocks of "
+                    + statedBlockSize
+                    + " tokens, configured are "
+                    + config.blockSize()
+                    + ": its events cannot match; set block-size="
+                    + statedBlockSize;
+        }
         final String impairment = counters.impairment();
         if (!impairment.isEmpty()) {
             return impairment;
         }
         final String shortage = counters.shortage();
-        return shortage.isEmpty() ? problem : shortage;
+        if (!shortage.isEmpty()) {
+            return shortage;
+        }
+        final String forecasts = parts.forecasts.why();
+        return forecasts == null ? problem : forecasts;
     }
 }

@@ -254,8 +254,13 @@ final class ZmqSource implements EventSource {
     }
 
     @Override
-    public void reportEngineHit(int predictedCachedTokens, int engineCachedTokens) {
-        stream.reportEngineHit(predictedCachedTokens, engineCachedTokens);
+    public void reportEngineHit(int believedTokens, int statedTokens, boolean hadWorkerAlone) {
+        stream.reportEngineHit(believedTokens, statedTokens, hadWorkerAlone);
+    }
+
+    @Override
+    public void reportBlockSize(int tokens) {
+        stream.reportBlockSize(tokens);
     }
 
     /** From its return on no event reaches the index; the connection ends soon after. */

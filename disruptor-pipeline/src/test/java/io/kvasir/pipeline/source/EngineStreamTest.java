@@ -487,14 +487,14 @@ class EngineStreamTest {
         stream.onMessage(2, batch(removed(List.of(1))));
         assertEquals(List.of(1L), held());
         for (int i = 0; i < 20; i++) {
-            stream.reportEngineHit(4, 4);
-            stream.reportEngineHit(0, 8);
+            stream.reportEngineHit(4, 4, true);
+            stream.reportEngineHit(0, 8, true);
         }
         for (int i = 0; i < 7; i++) {
-            stream.reportEngineHit(4, 0);
+            stream.reportEngineHit(4, 0, true);
         }
         assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
-        stream.reportEngineHit(4, 0);
+        stream.reportEngineHit(4, 0, true);
 
         assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
         assertEquals(1, stream.status().ruleSwitches());
@@ -514,7 +514,7 @@ class EngineStreamTest {
         final EngineStream stream = stream(c -> c.withRemovals(RemovalRule.PHYSICAL));
         stream.onMessage(0, store(1));
         for (int i = 0; i < 100; i++) {
-            stream.reportEngineHit(4, 0);
+            stream.reportEngineHit(4, 0, true);
         }
 
         assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
@@ -527,7 +527,7 @@ class EngineStreamTest {
         final EngineStream stream = stream(c -> c);
         stream.onMessage(0, store(1));
         for (int i = 0; i < 8; i++) {
-            stream.reportEngineHit(4, 0);
+            stream.reportEngineHit(4, 0, true);
         }
         assertEquals(List.of(), held());
         assertEquals(IndexState.DEGRADED, stream.state());

@@ -530,7 +530,7 @@ class EngineStreamTruthTest {
         stream.onMessage(0, store(1));
         for (int i = 0; i < 8; i++) {
             assertEquals(List.of(1L), held());
-            stream.reportEngineHit(4, 0);
+            stream.reportEngineHit(4, 0, true);
         }
 
         assertEquals(List.of(), held());

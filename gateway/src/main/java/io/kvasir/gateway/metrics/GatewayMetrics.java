@@ -12,6 +12,7 @@ import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.pipeline.source.EventPlaneStatus;
+import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.prompt.memo.PromptMemoCounts;
@@ -71,6 +72,7 @@ import java.util.function.ToLongFunction;
 public final class GatewayMetrics {
     private static final double NANOS = 1e9;
     private static final double MILLIS = 1e3;
+    private static final int FAILED = 400;
     private static final String KIND = "kind";
     private static final double[] LATENCY = {
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300
@@ -121,6 +123,7 @@ public final class GatewayMetrics {
     private final Histogram routing;
     private final Histogram dynamoRouting;
     private final Histogram hitRate;
+    private final ModelMetrics byModel = new ModelMetrics(registry, names, LATENCY, PER_TOKEN);
 
     public GatewayMetrics() {
         for (InferenceRequest.Route route : InferenceRequest.Route.values()) {
@@ -267,6 +270,7 @@ public final class GatewayMetrics {
                         .classicOnly()
                         .classicLinearUpperBounds(0, 0.05, 21)
                         .register(registry);
+        byModel.alsoAs(hitRate, "dynamo_component_router_kv_hit_rate");
         Info.builder()
                 .name(named("kvasir_build_info"))
                 .help("Version of Kvasir")
@@ -323,6 +327,11 @@ public final class GatewayMetrics {
     private String named(String name) {
         names.add(name);
         return name;
+    }
+
+    /** What is counted by model. */
+    public ModelMetrics byModel() {
+        return byModel;
     }
 
     /** Every metric that the page may show, as it is spelled there. */
@@ -417,6 +426,7 @@ public final class GatewayMetrics {
         watchPools(servers);
         watchShadows();
         watchSources();
+        byModel.watch(servers);
         gauge(
                 "kvasir_worker_tokenizer",
                 "1 for the result of comparing the gateway's tokens with the engine's",
@@ -721,6 +731,7 @@ public final class GatewayMetrics {
         final Set<String> names = new HashSet<>();
         servers.forEach(server -> names.add(server.name()));
         series.values().forEach(each -> each.keySet().retainAll(servers));
+        byModel.forgetAllBut(servers);
         for (StatefulMetric<?, ?> metric : byWorker) {
             metric.removeIf(labels -> !names.contains(labels.getFirst()));
         }
@@ -984,6 +995,28 @@ public final class GatewayMetrics {
                 "worker",
                 "dp_rank",
                 "state");
+        worker(
+                "index_credit",
+                "What a block counts that the worker is believed to have cached, 0 to 1",
+                Worker::indexCredit);
+        gauge(
+                "kvasir_worker_index_cause",
+                "1 for why the worker's index is not exact; absent while it is",
+                out -> {
+                    for (SourceStatus s : snapshot.sources) {
+                        if (s.cause() != IndexCause.NONE) {
+                            out.call(1, s.name(), rank(s), s.cause().spelling());
+                        }
+                    }
+                    for (Worker w : snapshot.workers) {
+                        if (w.source() == null) {
+                            out.call(1, w.name(), rank(w), w.cause().spelling());
+                        }
+                    }
+                },
+                "worker",
+                "dp_rank",
+                "cause");
     }
 
     private void worker(String name, String help, ToDoubleFunction<Worker> value) {
@@ -1181,10 +1214,22 @@ public final class GatewayMetrics {
     /** Output tokens have come. */
     public void generated(Upstream upstream, InferenceRequest.Route route, int tokens) {
         of(upstream, route).outputTokens().inc(tokens);
+        byModel.generated(upstream.model(), tokens);
     }
 
-    /** An inference request that a worker was looked for has ended. */
-    public void finished(InferenceRequest.Route route, boolean stream, long durationNs) {
+    /**
+     * An inference request that a worker was looked for has ended.
+     *
+     * @param model that it asked for
+     * @param status what it came to
+     */
+    public void finished(
+            InferenceRequest.Route route,
+            boolean stream,
+            String model,
+            int status,
+            long durationNs) {
+        byModel.finished(model, route.label, stream, status >= FAILED, durationNs);
         duration.labelValues(route.label, Boolean.toString(stream)).observe(durationNs / NANOS);
     }
 

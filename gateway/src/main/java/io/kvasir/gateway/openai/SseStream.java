@@ -138,6 +138,11 @@ public final class SseStream {
         return reader.completionTokens() >= 0 ? reader.completionTokens() : outputEvents;
     }
 
+    /** Events with output tokens so far. */
+    public int outputEvents() {
+        return outputEvents;
+    }
+
     /** The usage that has passed. */
     public UsageReader usage() {
         return reader;

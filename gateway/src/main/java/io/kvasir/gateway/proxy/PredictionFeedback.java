@@ -4,11 +4,10 @@ import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.upstream.Upstream;
-import io.kvasir.router.Worker;
 
 /**
  * Compares what an answer states of cached tokens with what was predicted, and reports the result
- * to the metrics and to the worker's event source. Thread-safe.
+ * to the metrics and to the router, which judges the worker by it. Thread-safe.
  */
 public final class PredictionFeedback {
     private final GatewayMetrics metrics;
@@ -43,23 +42,8 @@ public final class PredictionFeedback {
         if (actual >= 0) {
             booking.lease().engineCachedTokens(actual);
             final int predicted = booking.decision().predictedCachedTokens();
+            metrics.byModel().stated(upstream.model(), actual);
             metrics.compared(upstream.name(), usage.promptTokens(), predicted, actual);
-            judgeRemovals(booking, predicted, actual);
-        }
-    }
-
-    /**
-     * Lets the source judge what removals mean, by requests that had the worker to themselves: a
-     * neighbour's blocks may push out the prefix between decision and admission, which says nothing
-     * of the rule.
-     */
-    private static void judgeRemovals(
-            WorkerReservations.Booking booking, int predicted, int actual) {
-        final Worker worker = booking.lease().worker();
-        if (worker.source() != null
-                && booking.decision().workerWasIdle()
-                && worker.activeRequests() <= 1) {
-            worker.source().reportEngineHit(predicted, actual);
         }
     }
 }

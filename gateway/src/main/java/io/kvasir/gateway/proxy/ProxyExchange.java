@@ -105,7 +105,14 @@ public final class ProxyExchange {
         stalled = StalledWrite.of(request);
         request.addFailureListener(this::clientLeft);
         context.running().add(this);
-        Request.addCompletionListener(request, _ -> context.running().remove(this));
+        final String model = context.registry().model();
+        context.metrics().byModel().started(model);
+        Request.addCompletionListener(
+                request,
+                _ -> {
+                    context.running().remove(this);
+                    context.metrics().byModel().over(model);
+                });
         watch.arm();
         guarded(
                 () -> {
@@ -358,7 +365,11 @@ public final class ProxyExchange {
         if (context.metrics().ended(proxied.record(), status)) {
             context.metrics()
                     .finished(
-                            proxied.inference().route, proxied.inference().stream, sinceStartNs());
+                            proxied.inference().route,
+                            proxied.inference().stream,
+                            context.registry().model(),
+                            status,
+                            sinceStartNs());
         }
     }
 
@@ -380,7 +391,9 @@ public final class ProxyExchange {
         private volatile int status;
         private volatile ResponsePump pump;
         private volatile int streamedTokens;
-        private long firstTokenNs = -1; // of the pump's thread
+        private long firstTokenNs = -1; // of the pump's thread, as the next two
+        private long lastTokensNs;
+        private int streamedEvents;
 
         /**
          * @param waitNs how long to wait before it is sent
@@ -671,16 +684,40 @@ public final class ProxyExchange {
             lease.prefillComplete();
             firstTokenNs = sinceStartNs();
             booking.decision().firstToken(firstTokenNs);
+            lastTokensNs = firstTokenNs;
             context.metrics().firstToken(upstream, proxied.inference().route, firstTokenNs);
+            context.metrics()
+                    .byModel()
+                    .firstToken(
+                            upstream.model(),
+                            lease.worker(),
+                            proxied.prompt().tokens().length,
+                            firstTokenNs);
             if (split != null && !isSplit()) {
                 split.wholeStarted(booking, System.nanoTime() - sentNs);
             }
         }
 
         @Override
-        public void outputTokens(int total) {
+        public void outputTokens(int total, int events) {
             streamedTokens = total;
             lease.outputTokens(total);
+            if (events > streamedEvents) {
+                timeEvents(events - streamedEvents);
+                streamedEvents = events;
+            }
+        }
+
+        /** The clock is read once for what came together; the first token has a time of its own. */
+        private void timeEvents(int more) {
+            if (streamedEvents == 0 || proxied.inference().sequences() != 1) {
+                return;
+            }
+            final long now = sinceStartNs();
+            context.metrics()
+                    .byModel()
+                    .nextTokens(upstream.model(), lease.worker(), more, now - lastTokensNs);
+            lastTokensNs = now;
         }
 
         /** Tokens have come, of an answer that is complete or will never be. */
@@ -732,6 +769,14 @@ public final class ProxyExchange {
             }
             generated(usage.promptTokens(), generated);
             timeTokens(generated);
+            if (status == 200) {
+                context.metrics()
+                        .byModel()
+                        .answered(
+                                upstream.model(),
+                                Math.max(usage.promptTokens(), proxied.prompt().tokens().length),
+                                generated);
+            }
             if (status == 200) {
                 lease.prefillComplete(); // an answer that is no stream shows nothing earlier
                 promptEnded(lease.promptEnd(), lease.promptEndNs());

@@ -47,8 +47,12 @@ final class ResponsePump extends IteratingCallback {
         /** The first output token of a stream has come. */
         void firstToken();
 
-        /** Output tokens of a stream, those before included. */
-        void outputTokens(int total);
+        /**
+         * Output tokens of a stream, those before included.
+         *
+         * @param events that carried them
+         */
+        void outputTokens(int total, int events);
 
         /**
          * What the answer is to state of cached tokens; {@link UsageReader#UNKNOWN} leaves what it
@@ -283,7 +287,7 @@ final class ResponsePump extends IteratingCallback {
             firstToken = true;
             listener.firstToken();
         }
-        listener.outputTokens(events.outputTokens());
+        listener.outputTokens(events.outputTokens(), events.outputEvents());
     }
 
     /** A part of any other answer; null when there is nothing to write yet. */

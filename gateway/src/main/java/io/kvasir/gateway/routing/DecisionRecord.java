@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.metrics.ModelMetrics;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.trace.LegTrace;
 import io.kvasir.gateway.trace.RequestTrace;
@@ -38,6 +39,15 @@ public final class DecisionRecord {
             double addedBlocks,
             double cost) {}
 
+    /**
+     * What a choice is to be seen beside.
+     *
+     * @param candidates that could have been chosen, the chosen one included
+     * @param nameOrNull the cheapest of the others, and its rank
+     * @param cost of it; NaN where there is none
+     */
+    record RunnerUp(int candidates, String nameOrNull, double cost) {}
+
     /** Outcomes that are no error: nothing went wrong with this worker. */
     private static final Set<String> GIVEN_UP =
             Set.of("client_left", "superseded", "abandoned", "not_split", "draining");
@@ -62,6 +72,9 @@ public final class DecisionRecord {
     private final Candidate[] candidates;
     private final double tokensToCompute;
     private final long activeRequests;
+    private final IndexState indexState;
+    private final long settings;
+    private final int blockSize;
     private volatile SplitChoice split; // null where it is not asked
 
     private volatile String outcome = "running";
@@ -77,6 +90,7 @@ public final class DecisionRecord {
     /**
      * @param leg part of a split request; null for a whole one
      * @param model name of the model whose workers were chosen among
+     * @param settings number of the router's settings
      */
     DecisionRecord(
             String requestId,
@@ -85,6 +99,7 @@ public final class DecisionRecord {
             int attempt,
             Leg leg,
             String model,
+            long settings,
             Decision decision) {
         this.requestId = requestId;
         this.at = at;
@@ -104,7 +119,10 @@ public final class DecisionRecord {
         this.predictedCachedTokens = decision.predictedCachedTokens();
         this.tokensToCompute = decision.tokensToCompute();
         this.eventSequence = decision.eventSequence();
-        long active = 0;
+        this.activeRequests = decision.activeRequests();
+        this.indexState = decision.indexState();
+        this.settings = settings;
+        this.blockSize = decision.blockSize();
         this.candidates = new Candidate[decision.candidateCount()];
         for (int i = 0; i < candidates.length; i++) {
             candidates[i] =
@@ -121,11 +139,7 @@ public final class DecisionRecord {
                             decision.eventSequence(i),
                             decision.addedBlocks(i),
                             decision.cost(i));
-            if (decision.candidate(i) == decision.worker()) {
-                active = decision.activeRequests(i);
-            }
         }
-        activeRequests = active;
     }
 
     String requestId() {
@@ -172,11 +186,6 @@ public final class DecisionRecord {
         return eventSequence;
     }
 
-    /** Whether no other request was booked on the worker when it was chosen. */
-    public boolean workerWasIdle() {
-        return activeRequests == 0;
-    }
-
     /** Requests that were booked on the chosen worker before. */
     public long activeRequests() {
         return activeRequests;
@@ -193,15 +202,71 @@ public final class DecisionRecord {
      * @param request the trace of the client's request
      */
     public void traceIn(RequestTrace request) {
-        trace =
-                request.leg(leg == null ? "generate" : leg.spelling())
-                        .put("kvasir.worker", worker)
-                        .put("kvasir.dp_rank", dpRank)
-                        .put("kvasir.attempt", attempt)
-                        .put("kvasir.prompt_tokens", tokens)
-                        .put("kvasir.overlap_blocks", overlapBlocks)
-                        .put("kvasir.predicted_cached_tokens", predictedCachedTokens)
-                        .put("kvasir.active_requests", activeRequests);
+        trace = request.leg(leg == null ? "generate" : leg.spelling());
+        if (trace.isRecording()) {
+            trace.put("kvasir.worker", worker)
+                    .put("kvasir.dp_rank", dpRank)
+                    .put("kvasir.attempt", attempt)
+                    .put("kvasir.prompt_tokens", tokens)
+                    .put("kvasir.overlap_blocks", overlapBlocks)
+                    .put("kvasir.predicted_cached_tokens", predictedCachedTokens)
+                    .put("kvasir.active_requests", activeRequests);
+            DecisionAttributes.put(trace, this);
+        }
+    }
+
+    /** The state of the chosen worker's index. */
+    public IndexState indexState() {
+        return indexState;
+    }
+
+    /**
+     * The choice beside the one by cached blocks alone.
+     *
+     * @param prefillPool whether it was made among prefill workers
+     */
+    ModelMetrics.Choice choice(boolean prefillPool) {
+        int best = overlapBlocks;
+        for (Candidate each : candidates) {
+            if (each.exclusion == Decision.Exclusion.NONE) {
+                best = Math.max(best, each.overlapBlocks);
+            }
+        }
+        return new ModelMetrics.Choice(
+                tokens,
+                Decision.cachedTokens(best, tokens, blockSize),
+                Decision.cachedTokens(overlapBlocks, tokens, blockSize),
+                prefillPool,
+                blockSize);
+    }
+
+    /** Cost of the chosen worker in blocks; NaN where the mode has none. */
+    double cost() {
+        return cost;
+    }
+
+    /** Equal numbers, equal settings of the router. */
+    long settings() {
+        return settings;
+    }
+
+    /** How many could have been chosen, and the cheapest of those that were not. */
+    RunnerUp runnerUp() {
+        int count = 0;
+        Candidate least = null;
+        for (Candidate each : candidates) {
+            if (each.exclusion == Decision.Exclusion.NONE) {
+                count++;
+                final boolean isChosen = each.worker.equals(worker) && each.dpRank == dpRank;
+                if (!isChosen && (least == null || each.cost < least.cost)) {
+                    least = each;
+                }
+            }
+        }
+        return new RunnerUp(
+                count,
+                least == null ? null : least.worker + "/" + least.dpRank,
+                least == null ? Double.NaN : least.cost);
     }
 
     /** The span of the attempt; does nothing where it is not traced. */
@@ -263,6 +328,7 @@ public final class DecisionRecord {
         json.put("blocks", blocks);
         json.put("worker", worker);
         json.put("dp_rank", dpRank);
+        json.put("index_state", indexState.name().toLowerCase(Locale.ROOT));
         number(json, "cost", cost);
         json.put("overlap_blocks", overlapBlocks);
         json.put("predicted_cached_tokens", predictedCachedTokens);

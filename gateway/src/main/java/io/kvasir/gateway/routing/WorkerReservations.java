@@ -114,6 +114,7 @@ public final class WorkerReservations {
                             attempt,
                             part.leg(),
                             registry.model(),
+                            router.settingsNumber(),
                             scratch.decision);
             log.add(decision);
             metrics.routed(
@@ -122,6 +123,12 @@ public final class WorkerReservations {
                     part.prefills() ? decision.tokens() : 0,
                     decision.predictedCachedTokens(),
                     System.nanoTime() - begin);
+            if (part.prefills()) {
+                metrics.byModel()
+                        .routed(
+                                registry.model(),
+                                decision.choice(part.pool() == WorkerPool.PREFILL));
+            }
             return new Booking(lease, decision, upstream);
         } catch (RouteException e) {
             LOG.atDebug()

@@ -25,6 +25,11 @@ public final class LegTrace {
         this.context = request.with(span);
     }
 
+    /** Whether anything that is said of it comes anywhere. */
+    public boolean isRecording() {
+        return span != null && span.isRecording();
+    }
+
     /** Has the worker's spans be below this one; else the client's headers stay. */
     public void putInto(HttpFields.Mutable headers) {
         if (span != null) {
@@ -45,6 +50,14 @@ public final class LegTrace {
     /** The same. */
     public LegTrace put(String attribute, long value) {
         if (span != null) {
+            span.setAttribute(attribute, value);
+        }
+        return this;
+    }
+
+    /** The same; a number that is none is left out. */
+    public LegTrace put(String attribute, double value) {
+        if (span != null && !Double.isNaN(value)) {
             span.setAttribute(attribute, value);
         }
         return this;

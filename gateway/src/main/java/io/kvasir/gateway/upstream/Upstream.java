@@ -114,6 +114,7 @@ public final class Upstream {
                     configured > 0 ? configured : engineBlocks,
                     config.limits().maxBatchedTokens(),
                     config.limits().maxRequests());
+            rank.engineBlockSize(engineBlockSize);
         }
     }
 
@@ -283,6 +284,9 @@ public final class Upstream {
             return false; // the router's ring is full: a later probe brings it back
         }
         final UpstreamHealth.State before = health.probed(System.nanoTime());
+        if (before == UpstreamHealth.State.DOWN) {
+            statesCachedTokens = false; // what answers may be another engine, or have other options
+        }
         final boolean first;
         synchronized (this) { // a request may have been answered before, and have said so
             first = !contacted;

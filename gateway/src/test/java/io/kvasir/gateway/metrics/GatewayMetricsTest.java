@@ -28,8 +28,10 @@ import org.snakeyaml.engine.v2.api.Load;
 import org.snakeyaml.engine.v2.api.LoadSettings;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -40,7 +42,8 @@ import java.util.regex.Pattern;
 
 class GatewayMetricsTest {
     private static final Path DOCS = Path.of(System.getProperty("kvasir.root"), "docs/operations");
-    private static final Pattern METRIC = Pattern.compile("\\bkvasir_[a-z_]+");
+    private static final Pattern METRIC =
+            Pattern.compile("\\b(?:kvasir_|dynamo_|router_kv_)[a-z_]+");
 
     private final GatewayConfig config =
             Gateways.config(
@@ -183,9 +186,84 @@ class GatewayMetricsTest {
     @Test
     void thePageOfMetricsNamesEveryOne() throws IOException {
         final Set<String> documented = metricsIn(Files.readString(DOCS.resolve("metrics.md")));
-        final Set<String> existing = new TreeSet<>(metrics.names());
-        existing.removeIf(name -> !name.startsWith("kvasir_"));
-        assertEquals(existing, documented);
+        documented.removeIf(name -> name.endsWith("_"));
+        assertEquals(new TreeSet<>(metrics.names()), documented);
+    }
+
+    @Test
+    void eachAlertHasATestThatFiresItAndSeesItStop() throws IOException {
+        final Map<?, ?> tests;
+        try (InputStream page = GatewayMetricsTest.class.getResourceAsStream("/alerts_test.yaml")) {
+            tests = (Map<?, ?>) new Load(LoadSettings.builder().build()).loadFromInputStream(page);
+        }
+        final Set<String> tested = new TreeSet<>();
+        for (Map<?, ?> test : maps(tests.get("tests"))) {
+            final List<Boolean> fires = new ArrayList<>();
+            for (Map<?, ?> at : maps(test.get("alert_rule_test"))) {
+                assertEquals(test.get("name"), at.get("alertname"));
+                fires.add(!((List<?>) at.get("exp_alerts")).isEmpty());
+            }
+            assertEquals(List.of(false, true, false), fires, test.get("name").toString());
+            assertTrue(tested.add(test.get("name").toString()), "twice: " + test.get("name"));
+            for (Map<?, ?> given : maps(test.get("input_series"))) {
+                final Set<String> used = metricsIn(given.get("series").toString());
+                assertTrue(metrics.names().containsAll(used), used.toString());
+            }
+        }
+        assertEquals(alerts(), tested);
+    }
+
+    private static Set<String> alerts() throws IOException {
+        final Map<?, ?> root =
+                (Map<?, ?>)
+                        new Load(LoadSettings.builder().build())
+                                .loadFromString(Files.readString(DOCS.resolve("alerts.yaml")));
+        final Set<String> names = new TreeSet<>();
+        for (Map<?, ?> group : maps(root.get("groups"))) {
+            for (Map<?, ?> rule : maps(group.get("rules"))) {
+                names.add(rule.get("alert").toString());
+            }
+        }
+        return names;
+    }
+
+    @Test
+    void eachCauseOfAnIndexThatIsNotExactHasAMetricAndMostAnAlert() throws IOException {
+        int without = 0;
+        for (String line : Files.readAllLines(DOCS.resolve("index-truth.md"))) {
+            if (line.startsWith("| `")) {
+                final String[] cells = line.split(" *\\| *");
+                assertTrue(metrics.names().containsAll(metricsIn(cells[6])), cells[6]);
+                assertFalse(metricsIn(cells[6]).isEmpty(), line);
+                if (cells[7].equals("–")) {
+                    without++;
+                } else {
+                    assertTrue(alerts().contains(cells[7]), cells[7]);
+                }
+            }
+        }
+        assertEquals(3, without); // removed, without events, exact
+    }
+
+    @Test
+    void eachCauseIsShownWhileItHolds() throws IOException {
+        final String page = page();
+        assertTrue(
+                page.contains(
+                        "kvasir_worker_index_cause{cause=\"no-events\",dp_rank=\"0\",worker="
+                                + "\"plain\"} 1.0"),
+                page);
+        assertTrue(
+                page.contains(
+                        "kvasir_worker_index_cause{cause=\"not-loaded\",dp_rank=\"0\",worker="
+                                + "\"other\"} 1.0"),
+                page);
+        assertTrue(
+                page.contains("kvasir_worker_index_credit{dp_rank=\"0\",worker=\"plain\"} 1.0"),
+                page);
+        assertTrue(
+                page.contains("kvasir_worker_index_credit{dp_rank=\"0\",worker=\"other\"} 0.5"),
+                page);
     }
 
     private static Set<String> metricsIn(String text) {

@@ -89,7 +89,11 @@ public final class FakeCollector implements AutoCloseable {
     }
 
     private static String text(AnyValue value) {
-        return value.hasIntValue() ? Long.toString(value.getIntValue()) : value.getStringValue();
+        return value.hasIntValue()
+                ? Long.toString(value.getIntValue())
+                : value.hasDoubleValue()
+                        ? Double.toString(value.getDoubleValue())
+                        : value.getStringValue();
     }
 
     @Override

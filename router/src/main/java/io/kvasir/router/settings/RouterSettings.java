@@ -185,6 +185,17 @@ public final class RouterSettings {
                             "What a cached block counts on a worker whose events are known to be"
                                     + " incomplete."));
 
+    /** What is concluded from cache hits that are not as predicted. */
+    public static final Setting<PredictionCheck> PREDICTION_CHECK =
+            row(
+                    Setting.choice(
+                            "prediction-check",
+                            PredictionCheck.BOTH,
+                            "Whether cached blocks of a worker count degraded-credit while its"
+                                    + " engine's own cache hits are persistently other ones than"
+                                    + " predicted: both = too high or too low, over = too high"
+                                    + " alone, off = never."));
+
     /** Seed of ties, sampling and random mode. */
     public static final Setting<Long> SEED =
             row(

@@ -1,0 +1,211 @@
+package io.kvasir.pipeline.source;
+
+import java.util.function.LongSupplier;
+
+/**
+ * Judges by what an engine states of its cache hits whether the forecasts of them can be trusted.
+ * They are wrong from too many wrong ones among the last 32 on, and right again after enough right
+ * ones. A difference of less than a block is none: engines round, and some count a partial block.
+ *
+ * <table>
+ * <caption>What begins and ends it</caption>
+ * <tr><th>compared</th><th>begins with</th><th>ends with</th></tr>
+ * <tr><td>requests that had the worker to themselves</td><td>8 forecasts that were too high, or 16
+ * that were too low, of the last 32</td><td>15 right ones of the last 16, or 31 of 32 requests of
+ * any kind</td></tr>
+ * <tr><td>all requests: a neighbour's blocks push out or bring in others between decision and
+ * admission, which says nothing of the index</td><td>24 wrong ones of the last 32, unless those that
+ * had the worker to themselves were right</td><td>24 right ones of 32, or the end of the row
+ * above</td></tr>
+ * </table>
+ *
+ * <p>A request now and then that overtakes the events of the one before is below all of these. A
+ * judgement also ends when nothing has been compared for 10 minutes: what an engine stopped to
+ * state cannot become right again. Engines that state nothing are never judged. Any thread; readers
+ * of {@link #isWrong} and {@link #why} take no lock.
+ */
+public final class ForecastWatch {
+    static final int WINDOW = 32;
+    static final int TOO_HIGH = 8;
+    static final int TOO_LOW = 16;
+    static final int MOST_WRONG = 24;
+    static final int RECENT = 16;
+    static final int RECENT_WRONG = 1;
+
+    /** How long a judgement holds without another comparison. */
+    static final long KEPT_NS = 600_000_000_000L;
+
+    private final int blockSize;
+    private final LongSupplier nanoClock;
+    private final Outcomes alone = new Outcomes();
+    private final Outcomes all = new Outcomes();
+    private long lastNs; // of the last comparison
+    private long lastAloneNs; // of the last one of a request that had the worker to itself
+    private int since; // comparisons since the judgement began
+    private boolean byAlone; // which comparisons began it
+    private boolean resyncWanted;
+    private volatile String why; // null while they are right
+
+    /** The last outcomes, one bit each; the last one is the lowest. */
+    private static final class Outcomes {
+        private long high;
+        private long low;
+        private int count;
+
+        void add(boolean tooHigh, boolean tooLow) {
+            final long window = (1L << WINDOW) - 1;
+            high = (high << 1 | (tooHigh ? 1 : 0)) & window;
+            low = (low << 1 | (tooLow ? 1 : 0)) & window;
+            count = Math.min(WINDOW, count + 1);
+        }
+
+        int tooHigh() {
+            return Long.bitCount(high);
+        }
+
+        int tooLow() {
+            return Long.bitCount(low);
+        }
+
+        int wrong() {
+            return Long.bitCount(high | low);
+        }
+
+        int recentlyWrong() {
+            return Long.bitCount((high | low) & ((1L << RECENT) - 1));
+        }
+
+        void clear() {
+            high = 0;
+            low = 0;
+            count = 0;
+        }
+    }
+
+    /**
+     * Nothing is judged yet.
+     *
+     * @param blockSize tokens of a block
+     * @param nanoClock in ns, from any origin
+     */
+    public ForecastWatch(int blockSize, LongSupplier nanoClock) {
+        this.blockSize = blockSize;
+        this.nanoClock = nanoClock;
+    }
+
+    /**
+     * Takes one comparison.
+     *
+     * @param believed prompt tokens that the engine was taken to have cached, in full
+     * @param stated those that it says it had
+     * @param hadWorkerAlone whether no other request was there from the decision to the answer
+     * @return whether the judgement has changed
+     */
+    public synchronized boolean compare(int believed, int stated, boolean hadWorkerAlone) {
+        if (Math.max(believed, stated) < blockSize) {
+            return false; // nothing was to be had, which any forecast gets right
+        }
+        final boolean before = isWrong();
+        final long now = nanoClock.getAsLong();
+        lastNs = now;
+        if (now - lastAloneNs >= KEPT_NS) {
+            alone.clear(); // they tell nothing of now
+        }
+        final boolean tooHigh = believed - stated >= blockSize;
+        final boolean tooLow = stated - believed >= blockSize;
+        all.add(tooHigh, tooLow);
+        if (hadWorkerAlone) {
+            lastAloneNs = now;
+            alone.add(tooHigh, tooLow);
+        }
+        if (before) {
+            since++;
+            look();
+        } else {
+            judge();
+        }
+        return before != isWrong();
+    }
+
+    private void judge() {
+        byAlone = alone.tooHigh() >= TOO_HIGH || alone.tooLow() >= TOO_LOW;
+        if (byAlone) {
+            wrong(alone);
+        } else if (all.wrong() >= MOST_WRONG && !isAloneRight()) {
+            wrong(all);
+        }
+    }
+
+    private boolean isAloneRight() {
+        return alone.count >= RECENT && alone.recentlyWrong() <= RECENT_WRONG;
+    }
+
+    private void wrong(Outcomes of) {
+        resyncWanted = true;
+        since = 0;
+        why =
+                "the engine had other tokens cached than predicted in "
+                        + of.wrong()
+                        + " of the last "
+                        + of.count
+                        + " answers: fewer in "
+                        + of.tooHigh()
+                        + ", more in "
+                        + of.tooLow()
+                        + "; check that events, tokens and block size are this engine's, or set"
+                        + " prediction-check";
+    }
+
+    private void look() {
+        final int wrongAtMost = byAlone ? RECENT_WRONG : WINDOW - MOST_WRONG;
+        if (isAloneRight() || (since >= WINDOW && all.wrong() <= wrongAtMost)) {
+            forget();
+        }
+    }
+
+    /**
+     * Ends a judgement that nothing has confirmed for long.
+     *
+     * @return whether there was one
+     */
+    public synchronized boolean expire() {
+        if (!isWrong() || nanoClock.getAsLong() - lastNs < KEPT_NS) {
+            return false;
+        }
+        forget();
+        return true;
+    }
+
+    /** Whether forecasts are wrong. */
+    public boolean isWrong() {
+        return why != null;
+    }
+
+    /** Why they are wrong, in words; null while they are not. */
+    public String why() {
+        return why;
+    }
+
+    /** Forgets all comparisons: they were with a view that is no more. */
+    public synchronized void forget() {
+        alone.clear();
+        all.clear();
+        resyncWanted = false;
+        why = null;
+    }
+
+    /** Whether everything is to be asked for again, which is worth a try for each judgement. */
+    synchronized boolean wantsResync() {
+        return resyncWanted;
+    }
+
+    /** It was asked for. */
+    synchronized void resynced() {
+        resyncWanted = false;
+    }
+
+    /** It was not answered. */
+    synchronized void unanswered() {
+        resyncWanted = isWrong();
+    }
+}

@@ -1,0 +1,69 @@
+package io.kvasir.router;
+
+import io.kvasir.pipeline.source.EventSource;
+import io.kvasir.pipeline.source.ForecastWatch;
+import io.kvasir.router.settings.PredictionCheck;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Settings;
+
+import java.util.function.LongSupplier;
+
+/**
+ * What the cache hits that one worker's engine states say of what is believed of it. Any thread.
+ *
+ * <p>An engine that had more than was believed is as predicted as far as running requests of the
+ * same prefix explain it: their blocks are announced after the decision and are there at admission.
+ */
+final class EngineHits {
+    private final PredictionCheck check;
+    private final double degradedCredit;
+    private final int blockSize;
+    private final ForecastWatch ofPredicted;
+
+    /**
+     * @param clock of the router, in ns
+     */
+    EngineHits(Settings settings, LongSupplier clock) {
+        check = settings.get(RouterSettings.PREDICTION_CHECK);
+        degradedCredit = settings.get(RouterSettings.DEGRADED_CREDIT);
+        blockSize = settings.get(RouterSettings.BLOCK_SIZE);
+        ofPredicted = new ForecastWatch(blockSize, clock);
+    }
+
+    /** What is known of a worker without events. */
+    ForecastWatch ofPredicted() {
+        return ofPredicted;
+    }
+
+    double degradedCredit() {
+        return degradedCredit;
+    }
+
+    /** Takes a hit of a worker without events. */
+    void compare(int believed, int inUse, int stated, boolean alone) {
+        if (check != PredictionCheck.OFF) {
+            ofPredicted.expire();
+            ofPredicted.compare(explained(believed, inUse, stated), stated, alone);
+        }
+    }
+
+    /** Takes a hit of one with events. */
+    void report(EventSource events, int believed, int inUse, int stated, boolean alone) {
+        if (check != PredictionCheck.OFF) {
+            events.reportEngineHit(explained(believed, inUse, stated), stated, alone);
+        }
+    }
+
+    /** What could be believed that explains what the engine had. */
+    private int explained(int believed, int inUse, int stated) {
+        if (stated <= believed) {
+            return believed;
+        }
+        return check == PredictionCheck.OVER ? stated : Math.min(stated, Math.max(believed, inUse));
+    }
+
+    /** Whether the engine has computed a whole block that it did not have, and must announce it. */
+    boolean hasComputed(int promptTokens, int stated) {
+        return (promptTokens - 1) / blockSize - Math.ceilDiv(stated, blockSize) >= 1;
+    }
+}
