@@ -118,7 +118,8 @@ public final class LoadBoard implements AutoCloseable {
     }
 
     /**
-     * Says whether a slot takes requests. Any thread; takes a lock, as no method does that routing calls.
+     * Says whether a slot takes requests. Any thread; takes a lock, as no method does that routing
+     * calls.
      *
      * @param open false for a slot without a worker, or whose worker is not to be chosen
      */

@@ -54,8 +54,7 @@ public record OthersLoad(long prefillTokens, long blocks, long requests) {
         final long waiting = Math.max(0, load.waiting());
         final long all = Math.max(0, load.running()) + waiting;
         final long requests = Math.max(0, all - Math.max(0, bookedRequests));
-        final long beyond =
-                Math.max(0, Math.max(0, load.usedBlocks()) - Math.max(0, bookedBlocks));
+        final long beyond = Math.max(0, Math.max(0, load.usedBlocks()) - Math.max(0, bookedBlocks));
         final long blocks = requests > 0 || bookedRequests <= 0 || !counted ? beyond : 0;
         return new OthersLoad(
                 prefillTokens(load, Math.min(waiting, requests), bookedPrefillTokens, blockSize),

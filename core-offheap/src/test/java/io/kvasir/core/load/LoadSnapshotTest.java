@@ -173,8 +173,7 @@ class LoadSnapshotTest {
             board.open(66, true);
             board.add(66, 32, 5, 2);
 
-            board.report(
-                    66, new EngineLoad(7, 4, -1, 50, 200, -1), new OthersLoad(160, 45, 9));
+            board.report(66, new EngineLoad(7, 4, -1, 50, 200, -1), new OthersLoad(160, 45, 9));
             mirror.refresh(board, 1 / 16.0);
 
             assertEquals(192, mirror.prefillTokens(66));

@@ -18,7 +18,8 @@ class OthersLoadTest {
 
     @ParameterizedTest
     @CsvSource({
-        // engine: running, waiting, waiting tokens, used | booked: tokens, blocks, requests | others
+        // engine: running, waiting, waiting tokens, used | booked: tokens, blocks, requests |
+        // others
         "0, 0, -1, 0,      0, 0, 0,        0, 0, 0", // idle
         "4, 0, -1, 40,     0, 0, 0,        0, 40, 4", // all of others
         "4, 0, -1, 40,     0, 40, 4,       0, 0, 0", // all of ours
