@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.load.BusyMarks;
 
 import java.lang.ref.Reference;
 
@@ -27,6 +28,8 @@ public final class Lease implements AutoCloseable {
     private DecisionJournal journal; // null where the decision is not kept
     private long journalNumber;
     private long decidedNs;
+    private BusyMarks marks; // null where the request is no probe
+    private long probedMark;
 
     /** A lease without a booking: closed. */
     public Lease() {}
@@ -63,9 +66,16 @@ public final class Lease implements AutoCloseable {
             watched = prompt;
             reported = false;
             journal = null;
+            marks = null;
         } finally {
             Reference.reachabilityFence(this); // not forgotten before all of it is written
         }
+    }
+
+    /** The request shows whether its worker, which was full, gets requests again. */
+    void probes(BusyMarks of, long mark) {
+        marks = of;
+        probedMark = mark;
     }
 
     /** The decision is kept, and what comes of it. */
@@ -134,6 +144,9 @@ public final class Lease implements AutoCloseable {
             return;
         }
         reported = true;
+        if (marks != null) {
+            marks.answered(worker.slot(), probedMark);
+        }
         final boolean first = bookings.prefillCompleted(held.number);
         final boolean found = watched != null && watched.end() != PromptEnd.NOT_YET;
         if ((first || found) && computesBlocks) {
