@@ -331,7 +331,7 @@ public final class GatewayMetrics {
     }
 
     /** A gauge that is read when the page is asked for. */
-    private void gauge(String name, String help, Consumer<Point> points, String... labels) {
+    void gauge(String name, String help, Consumer<Point> points, String... labels) {
         GaugeWithCallback.builder()
                 .name(named(name))
                 .help(help)
@@ -341,7 +341,7 @@ public final class GatewayMetrics {
     }
 
     /** A counter that is read when the page is asked for. */
-    private void count(String name, String help, Consumer<Point> points, String... labels) {
+    void count(String name, String help, Consumer<Point> points, String... labels) {
         CounterWithCallback.builder()
                 .name(named(name))
                 .help(help)
@@ -351,7 +351,7 @@ public final class GatewayMetrics {
     }
 
     /** Takes one value of a metric and its labels. */
-    private interface Point {
+    interface Point {
         void call(double value, String... labels);
 
         /** Takes values of one model, which is their last label. */
@@ -417,6 +417,15 @@ public final class GatewayMetrics {
         watchPools(servers);
         watchShadows();
         watchSources();
+        new LoadMetrics(
+                this,
+                () -> snapshot.workers,
+                () ->
+                        models.stream()
+                                .flatMap(
+                                        model ->
+                                                Arrays.stream(WorkerPool.values())
+                                                        .map(model::routerOrNull)));
         gauge(
                 "kvasir_worker_tokenizer",
                 "1 for the result of comparing the gateway's tokens with the engine's",
