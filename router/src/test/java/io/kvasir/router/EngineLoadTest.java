@@ -244,6 +244,21 @@ class EngineLoadTest {
     }
 
     @Test
+    void theSameAgainCountsOnAndThenEnds() throws RouteException {
+        start(true);
+        final double empty = cost(first);
+        for (int i = 0; i < 5; i++) {
+            first.reportLoad(reading(2, 0, 20));
+            pass(TTL_NS);
+            assertEquals(empty + 20, cost(first));
+        }
+        pass(1);
+        assertEquals(empty, cost(first));
+        first.reportLoad(reading(2, 0, 20));
+        assertEquals(empty + 20, cost(first));
+    }
+
+    @Test
     void tenThousandReportsOfManyThreadsLeaveNothingBehind() throws Exception {
         start(true);
         final double empty = cost(first);

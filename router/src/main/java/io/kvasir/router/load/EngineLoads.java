@@ -120,6 +120,9 @@ public final class EngineLoads {
 
     private void publish(int slot, SlotReports reports) {
         final ReportedLoad merged = reports.mergedOrNull();
+        if (!reports.changes(merged)) {
+            return; // an idle engine says the same again and again, and costs no copy of the board
+        }
         if (merged == null) {
             board.clearReport(slot);
         } else {

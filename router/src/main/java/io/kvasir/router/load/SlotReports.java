@@ -24,6 +24,7 @@ final class SlotReports {
     private final Map<LoadSource, Entry> entries = new EnumMap<>(LoadSource.class);
     private final Map<LoadSource, Long> heardNs = new EnumMap<>(LoadSource.class);
     private ReportedLoad merged; // null where no report counts
+    private ReportedLoad published; // as it is on the board; null where nothing is
 
     /** Whether a report is older than one that counts. */
     boolean isOlder(LoadSource source, long order) {
@@ -61,6 +62,16 @@ final class SlotReports {
         entries.clear();
         heardNs.clear();
         merged = null;
+        published = null;
+    }
+
+    /** Whether the board has other numbers than these; it is to get these then. */
+    boolean changes(ReportedLoad to) {
+        final ReportedLoad before = published;
+        published = to;
+        return to == null || before == null
+                ? to != before
+                : !to.load().equals(before.load()) || !to.others().equals(before.others());
     }
 
     ReportedLoad mergedOrNull() {
