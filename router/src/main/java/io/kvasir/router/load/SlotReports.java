@@ -69,9 +69,10 @@ final class SlotReports {
     boolean changes(ReportedLoad to) {
         final ReportedLoad before = published;
         published = to;
-        return to == null || before == null
-                ? to != before
-                : !to.load().equals(before.load()) || !to.others().equals(before.others());
+        if (to == null || before == null) {
+            return (to == null) != (before == null);
+        }
+        return !to.load().equals(before.load()) || !to.others().equals(before.others());
     }
 
     ReportedLoad mergedOrNull() {
