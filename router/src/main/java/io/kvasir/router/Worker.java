@@ -20,6 +20,9 @@ import io.kvasir.router.load.ReportedLoad;
 import io.kvasir.router.policy.CandidateWorker;
 import io.kvasir.router.settings.RouterSettings;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.util.Map;
 import java.util.function.LongSupplier;
 
@@ -28,6 +31,8 @@ import java.util.function.LongSupplier;
  * of the load board is open while it may be chosen. Thread-safe.
  */
 public final class Worker implements CandidateWorker {
+    private static final Logger LOG = LoggerFactory.getLogger(Worker.class);
+
     private final WorkerSpec spec;
     private final int slot;
     private final int slotGeneration;
@@ -279,7 +284,9 @@ public final class Worker implements CandidateWorker {
         if (removed) {
             return engineLoads.counts().add(source, LoadOutcome.UNKNOWN_WORKER);
         }
+        final boolean wasMarked = marks.isMarked(slot);
         final LoadOutcome outcome = engineLoads.report(slot, source, order, reading, kvBlocks());
+        logIfFull(wasMarked);
         if (outcome == LoadOutcome.TAKEN) {
             final EngineLoad stated = reading.load(0);
             reportedBlocks = stated.blocks() > 0 ? stated.blocks() : reportedBlocks;
@@ -315,7 +322,20 @@ public final class Worker implements CandidateWorker {
      */
     public synchronized void full(String cause) {
         if (!removed) {
+            final boolean wasMarked = marks.isMarked(slot);
             marks.mark(slot, clock.getAsLong(), cause);
+            logIfFull(wasMarked);
+        }
+    }
+
+    /** Says it once until the worker gets all requests again. */
+    private void logIfFull(boolean wasMarked) {
+        if (!wasMarked && marks.isMarked(slot)) {
+            LOG.warn(
+                    "worker {} is full and left out for {}: {}",
+                    this,
+                    RouterSettings.BUSY_LEASE,
+                    marks.whyOrNull(slot));
         }
     }
 
