@@ -107,6 +107,7 @@ class RoomsTest {
                     "router.client",
                     "router.disagg",
                     "router.journal",
+                    "router.load",
                     "router.policy",
                     "router.replica",
                     "router.settings",

@@ -38,6 +38,7 @@ import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.HealthProbe;
 import io.kvasir.gateway.upstream.InterimResponses;
+import io.kvasir.gateway.upstream.LoadPoll;
 import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.StaleConnectionDetector;
 import io.kvasir.gateway.upstream.StaticDiscovery;
@@ -228,6 +229,7 @@ public final class GatewayServer implements AutoCloseable {
                                     registry::maxModelLength,
                                     registry::hasTokensWorkers),
                             new HealthProbe(client, staleConnections, workerKey, model, encoder),
+                            new LoadPoll(client, workerKey, model),
                             new ProxyContext(
                                     model,
                                     client,
@@ -405,7 +407,7 @@ public final class GatewayServer implements AutoCloseable {
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
         client.getProtocolHandlers().put(new InterimResponses());
-        fleet.watch(upstream -> models.of(upstream.model()).probe().watch(upstream));
+        fleet.watch(upstream -> models.of(upstream.model()).watch(upstream));
         LOG.info("listening on {}, admin port on {}", url(), adminUrl());
         models.all().forEach(GatewayServer::logServed);
     }

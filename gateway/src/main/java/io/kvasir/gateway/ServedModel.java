@@ -5,7 +5,9 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.proxy.ProxyContext;
 import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.upstream.HealthProbe;
+import io.kvasir.gateway.upstream.LoadPoll;
 import io.kvasir.gateway.upstream.PoolRouters;
+import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 
 /**
@@ -16,6 +18,7 @@ import io.kvasir.gateway.upstream.UpstreamRegistry;
  * @param registry its workers
  * @param prompts reads what requests for it ask to compute
  * @param probe asks its workers whether they are there
+ * @param loads asks its workers how loaded they are
  * @param context what exchanges with its workers share
  */
 record ServedModel(
@@ -24,9 +27,24 @@ record ServedModel(
         UpstreamRegistry registry,
         PromptReader prompts,
         HealthProbe probe,
+        LoadPoll loads,
         ProxyContext context) {
     /** Its name, unique among those of the gateway. */
     String name() {
         return config.get(GatewaySettings.MODEL);
+    }
+
+    /**
+     * Begins to ask one of its workers.
+     *
+     * @return what ends it
+     */
+    Runnable watch(Upstream upstream) {
+        final Runnable endProbe = probe.watch(upstream);
+        final Runnable endLoads = loads.watch(upstream);
+        return () -> {
+            endProbe.run();
+            endLoads.run();
+        };
     }
 }

@@ -242,6 +242,7 @@ final class StatusEndpoints {
         item.put("active_requests", worker.activeRequests());
         item.put("prefill_tokens", worker.prefillTokens());
         item.put("active_blocks", worker.activeBlocks());
+        LoadView.put(item, worker);
         item.put("index_blocks", worker.indexedBlocks());
         item.put("index_state", lower(worker.state()));
         final SourceStatus status = worker.sourceStatus();

@@ -8,16 +8,20 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.router.Worker;
+import io.kvasir.router.load.BusyState;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
 import java.net.http.HttpResponse;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Workers beyond a limit of load. */
 class BusyWorkersTest {
@@ -56,6 +60,85 @@ class BusyWorkersTest {
             assertEquals(200, first.get(1, TimeUnit.MINUTES).statusCode());
             Eventually.holds("it is idle", () -> worker.prefillTokens() == 0);
             assertEquals(200, Gateways.post(gateway, "/v1/completions", PROMPT).statusCode());
+        }
+    }
+
+    private static String header(HttpResponse<String> answer, String name) {
+        return answer.headers().firstValue(name).orElse("none");
+    }
+
+    @Test
+    void aWorkerThatRefusesForItsLoadIsLeftOutThenTriedWithOneRequest() throws Exception {
+        final AtomicBoolean isFull = new AtomicBoolean(true);
+        try (FakeEngine first =
+                        new FakeEngine(call -> call.json(isFull.get() ? 429 : 200, ANSWER));
+                FakeEngine second = new FakeEngine(call -> call.json(200, ANSWER));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(
+                                                WorkerConfig.parse(first.url() + ",name=first"),
+                                                WorkerConfig.parse(second.url() + ",name=second"))
+                                        .set(RouterSettings.BUSY_LEASE, Duration.ofMillis(200))
+                                        .build())) {
+            Gateways.awaitContact(gateway);
+            final Worker worker = gateway.router().workers().getFirst();
+            for (int i = 0; i < 200 && first.calls.isEmpty(); i++) {
+                assertEquals(200, Gateways.post(gateway, "/v1/completions", PROMPT).statusCode());
+            }
+            assertEquals("status 429", worker.whyFullOrNull());
+            // many leases, each of which lets one request in
+            Eventually.holds(
+                    "it is tried again and again",
+                    () -> {
+                        assertEquals(200, post(gateway).statusCode());
+                        return first.calls.size() >= 4;
+                    });
+            assertEquals("up", state(gateway), "a refusal for load is no fault");
+            isFull.set(false);
+            Eventually.holds(
+                    "its answer ends it",
+                    () -> {
+                        assertEquals(200, post(gateway).statusCode());
+                        return worker.busyState() == BusyState.OPEN;
+                    });
+        }
+    }
+
+    private static HttpResponse<String> post(GatewayServer gateway) {
+        try {
+            return Gateways.post(gateway, "/v1/completions", PROMPT);
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static String state(GatewayServer gateway) throws Exception {
+        return GatewayHttpTest.json(Gateways.get(gateway, "/debug/workers"))
+                .at("/workers/0/health")
+                .textValue();
+    }
+
+    @Test
+    void whereAllAreFullTheClientIsSaidWhenToTryAgain() throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(503, ANSWER));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(WorkerConfig.parse(engine.url() + ",name=w"))
+                                        .set(RouterSettings.BUSY_LEASE, Duration.ofSeconds(90))
+                                        .build())) {
+            Gateways.awaitContact(gateway);
+            assertEquals(503, Gateways.post(gateway, "/v1/completions", PROMPT).statusCode());
+            for (int i = 0; i < 10; i++) {
+                final HttpResponse<String> refused =
+                        Gateways.post(gateway, "/v1/completions", PROMPT);
+                assertEquals(503, refused.statusCode());
+                assertTrue(refused.body().contains("all_workers_busy"), refused.body());
+                final int seconds = Integer.parseInt(header(refused, "retry-after"));
+                assertTrue(seconds > 1 && seconds <= 90, "seconds=" + seconds);
+            }
+            assertEquals(1, engine.calls.size(), "it is left alone");
+            assertEquals("up", state(gateway), "a refusal for load is no fault");
+            assertEquals(1, MetricsPage.of(gateway).sum("kvasir_worker_busy", "state", "full"));
         }
     }
 }

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.core.load.EngineLoad;
+import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.Candidate;
 import io.kvasir.router.policy.CandidateView;
@@ -149,5 +151,41 @@ final class CandidateCursor implements CandidateView, Candidate {
     @Override
     public long activeRequests() {
         return selection.candidates().loads().activeRequests(slot);
+    }
+
+    @Override
+    public long engineRunning() {
+        return selection.candidates().loads().engineRunning(slot);
+    }
+
+    @Override
+    public long engineWaiting() {
+        return selection.candidates().loads().engineWaiting(slot);
+    }
+
+    @Override
+    public double engineUsage() {
+        final LoadSnapshot loads = selection.candidates().loads();
+        return EngineLoad.usage(loads.engineUsedBlocks(slot), loads.engineBlocks(slot));
+    }
+
+    @Override
+    public long engineBlocks() {
+        return selection.candidates().loads().engineBlocks(slot);
+    }
+
+    @Override
+    public long othersRequests() {
+        return selection.candidates().loads().othersRequests(slot);
+    }
+
+    @Override
+    public long othersBlocks() {
+        return selection.candidates().loads().othersBlocks(slot);
+    }
+
+    @Override
+    public long othersPrefillTokens() {
+        return selection.candidates().loads().othersPrefillTokens(slot);
     }
 }

@@ -3,9 +3,12 @@ package io.kvasir.router;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.load.BusyMarks;
 import io.kvasir.router.policy.Eligibility.Verdict;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.util.Arrays;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The workers at one moment, their loads, and which of them may be chosen for one request. Owned by
@@ -24,6 +27,8 @@ final class Candidates {
     private final SlotMarks busy = new SlotMarks(); // beyond a limit of load, or full
     private final SlotMarks ineligible = new SlotMarks(); // by the selection policy
     private BusyLimits limits;
+    private BusyMarks marks;
+    private long nowNs; // where a worker is marked
     private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
     private long[] slots = NO_GROUPS; // by group: slots that may be chosen
     private int count;
@@ -72,6 +77,23 @@ final class Candidates {
             for (long rest = slots[group]; rest != 0; rest &= rest - 1) {
                 final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
                 if (limits.isBusy(workers.at(slot), loads)) {
+                    takeOut(slot, busy);
+                }
+            }
+        }
+    }
+
+    /** Takes out the workers that are full; with the limits, which are asked before. */
+    void takeOutFull(BusyMarks full, long atNs) {
+        marks = full;
+        nowNs = atNs;
+        if (!full.any()) {
+            return;
+        }
+        for (int group = 0; group < workers.groups(); group++) {
+            for (long rest = slots[group]; rest != 0; rest &= rest - 1) {
+                final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
+                if (full.isFull(slot, atNs)) {
                     takeOut(slot, busy);
                 }
             }
@@ -239,7 +261,8 @@ final class Candidates {
      */
     RouteException none(String policy) {
         if (busy.count() > 0) {
-            return new RouteException(RouteException.Kind.ALL_WORKERS_BUSY, allBusy(policy));
+            return new RouteException(
+                    RouteException.Kind.ALL_WORKERS_BUSY, allBusy(policy), retryNs());
         }
         if (pinned != null) {
             return new RouteException(
@@ -293,6 +316,32 @@ final class Candidates {
                 : "is gone or unavailable";
     }
 
+    /** When the first of the busy workers is tried again; 0 where that depends on load alone. */
+    private long retryNs() {
+        long first = 0;
+        for (int group = 0; group < workers.groups(); group++) {
+            for (long rest = busy.of(group); rest != 0; rest &= rest - 1) {
+                final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
+                final long left = marks.leftNs(slot, nowNs);
+                if (left > 0 && (first == 0 || left < first)) {
+                    first = left;
+                }
+            }
+        }
+        return first;
+    }
+
+    private String whyFull(Worker worker) {
+        return worker
+                + ": "
+                + marks.whyOrNull(worker.slot())
+                + ", is tried again in "
+                + TimeUnit.NANOSECONDS.toMillis(marks.leftNs(worker.slot(), nowNs))
+                + " ms, "
+                + RouterSettings.BUSY_LEASE.name()
+                + ";";
+    }
+
     private String allBusy(String policy) {
         int least = -1;
         for (int group = 0; group < workers.groups(); group++) {
@@ -308,16 +357,18 @@ final class Candidates {
                 + " workers could be used and are busy; the one with the least load is "
                 + (limits.isBusy(worker, loads)
                         ? limits.explain(worker, loads)
-                        : worker
-                                + ": full by selection-policy="
-                                + policy
-                                + ", blocks in use="
-                                + loads.activeBlocks(least)
-                                + " of "
-                                + worker.kvBlocks()
-                                + ", requests="
-                                + loads.activeRequests(least)
-                                + ";")
+                        : marks.isFull(least, nowNs)
+                                ? whyFull(worker)
+                                : worker
+                                        + ": full by selection-policy="
+                                        + policy
+                                        + ", blocks in use="
+                                        + loads.activeBlocks(least)
+                                        + " of "
+                                        + worker.kvBlocks()
+                                        + ", requests="
+                                        + loads.activeRequests(least)
+                                        + ";")
                 + " add workers, or raise the limit";
     }
 }

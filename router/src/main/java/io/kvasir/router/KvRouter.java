@@ -11,10 +11,13 @@ import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.pipeline.source.LoadPlane;
 import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.load.BusyMarks;
+import io.kvasir.router.load.LoadCounts;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.replica.ReplicaSync;
 import io.kvasir.router.session.SessionAffinity;
@@ -81,6 +84,7 @@ public final class KvRouter implements AutoCloseable {
     private volatile ReplicaSync replicaOrNull; // null where there are no replicas
     private final EventPlane planeOrNull; // null where the router is on none
     private volatile AutoCloseable planeSourceOrNull; // likewise
+    private volatile AutoCloseable loadSourceOrNull; // null where no plane has load reports
 
     private KvRouter(
             RouterConfig config,
@@ -186,6 +190,14 @@ public final class KvRouter implements AutoCloseable {
                                     router.parts.countersOrNull, router::status, router::workers);
             if (router.planeOrNull != null) {
                 router.planeSourceOrNull = config.eventPlaneOrNull().apply(router.planeOrNull);
+            }
+            if (config.loadPlaneOrNull() != null) {
+                router.loadSourceOrNull =
+                        config.loadPlaneOrNull()
+                                .apply(
+                                        new LoadPlane(
+                                                new PlaneLoads(
+                                                        router.registry, router.loadReports())));
             }
             if (config.planeStateOrNull() != null) {
                 config.planeStateOrNull().start(router);
@@ -487,8 +499,11 @@ public final class KvRouter implements AutoCloseable {
                             + "; close it before it takes another booking");
         }
         bookings.checkRoom();
-        select(request, out, journalOrNull);
+        final long mark = choose(request, out);
         bookings.book(request, out, lease);
+        if (mark != BusyMarks.NONE) {
+            lease.probes(parts.marks, mark);
+        }
         if (out.selection().hasSession()) {
             sessionsOrNull.booked(
                     request.session(), out.selection().binding(), Selection.binding(out.worker()));
@@ -496,6 +511,25 @@ public final class KvRouter implements AutoCloseable {
         if (journalOrNull != null) {
             lease.journaled(
                     journalOrNull.journal(), journalOrNull.chosen(request, out), bookings.nowNs());
+        }
+    }
+
+    /**
+     * Chooses a worker for a booking: of several callers at once one has a full worker that is to
+     * be tried again, and the others choose anew without it.
+     *
+     * @return the mark of a worker that is tried; none of others
+     */
+    private long choose(RouteRequest request, Decision out) throws RouteException {
+        while (true) {
+            select(request, out, journalOrNull);
+            if (!parts.marks.any()) {
+                return BusyMarks.NONE;
+            }
+            final long mark = parts.marks.claim(out.selection().chosen(), bookings.nowNs());
+            if (mark != BusyMarks.LOST) {
+                return mark;
+            }
         }
     }
 
@@ -668,6 +702,7 @@ public final class KvRouter implements AutoCloseable {
     public void tick(long nowNs) {
         if (bookings.tick(nowNs)) {
             registry.tick(nowNs);
+            parts.engineLoads.expire(nowNs);
             fillWatch.look(nowNs);
             if (!config.ticksItself()) {
                 bookings.watch().look(nowNs);
@@ -740,6 +775,15 @@ public final class KvRouter implements AutoCloseable {
      */
     public int sessions() {
         return sessionsOrNull == null ? 0 : sessionsOrNull.count();
+    }
+
+    /**
+     * What engines report of their load, for inspection and metrics.
+     *
+     * @return how many reports there were, by source and outcome
+     */
+    public LoadCounts loadReports() {
+        return parts.engineLoads.counts();
     }
 
     /**
@@ -829,6 +873,7 @@ public final class KvRouter implements AutoCloseable {
                 keeperOrNull == null ? savedOrNull : keeperOrNull, // saves while all else runs
                 config.planeStateOrNull(),
                 planeSourceOrNull,
+                loadSourceOrNull,
                 replicaOrNull == null ? config.replicaLinkOrNull() : replicaOrNull, // has the link
                 tickerOrNull,
                 watchOrNull,

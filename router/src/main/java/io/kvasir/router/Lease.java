@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.load.BusyMarks;
 
 import java.lang.ref.Reference;
 
@@ -33,6 +34,8 @@ public final class Lease implements AutoCloseable {
     private int believedTokens; // cached, by what was known
     private int inUseTokens; // of running requests
     private boolean wasIdle;
+    private BusyMarks marks; // null where the request is no probe
+    private long probedMark;
 
     /** A lease without a booking: closed. */
     public Lease() {}
@@ -69,6 +72,7 @@ public final class Lease implements AutoCloseable {
             watched = prompt;
             reported = false;
             journal = null;
+            marks = null;
         } finally {
             Reference.reachabilityFence(this); // not forgotten before all of it is written
         }
@@ -81,6 +85,12 @@ public final class Lease implements AutoCloseable {
         believedTokens = believed;
         inUseTokens = inUse;
         wasIdle = idle;
+    }
+
+    /** The request shows whether its worker, which was full, gets requests again. */
+    void probes(BusyMarks of, long mark) {
+        marks = of;
+        probedMark = mark;
     }
 
     /** The decision is kept, and what comes of it. */
@@ -161,6 +171,9 @@ public final class Lease implements AutoCloseable {
             return;
         }
         reported = true;
+        if (marks != null) {
+            marks.answered(worker.slot(), probedMark);
+        }
         final boolean first = bookings.prefillCompleted(held.number);
         final boolean found = watched != null && watched.end() != PromptEnd.NOT_YET;
         if ((first || found) && computesBlocks) {

@@ -4,6 +4,7 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.settings.RouterSettings;
 
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -22,12 +23,14 @@ final class PromptMatcher {
     private final RouterParts parts;
     private final double degradedCredit;
     private final BusyLimits busyLimits;
+    private final LongSupplier clock;
     private final Supplier<WorkerSet> workers;
 
     PromptMatcher(RouterConfig config, RouterParts parts, Supplier<WorkerSet> workers) {
         this.parts = parts;
         degradedCredit = config.get(RouterSettings.DEGRADED_CREDIT);
         busyLimits = BusyLimits.of(config.settings());
+        clock = config.clock();
         this.workers = workers;
     }
 
@@ -52,6 +55,7 @@ final class PromptMatcher {
                         parts.board,
                         degradedCredit,
                         busyLimits);
+                takeOutFull(out);
                 stable = seen == workers.get(); // else a slot may be open for its next tenant
             }
             if (!stable) {
@@ -77,12 +81,18 @@ final class PromptMatcher {
             final WorkerSet seen = workers.get();
             out.begin(seen);
             out.fill(request, cached, active, parts.board, degradedCredit, busyLimits);
+            takeOutFull(out);
             stable = seen == workers.get();
         }
         if (!stable) {
             out.candidates().dropRemoved();
         }
         parts.checkOpen();
+    }
+
+    /** The clock is not asked while no worker is full. */
+    private void takeOutFull(Selection out) {
+        out.candidates().takeOutFull(parts.marks, parts.marks.any() ? clock.getAsLong() : 0);
     }
 
     private void matchInside(RouteRequest request, WorkerSet seen) {

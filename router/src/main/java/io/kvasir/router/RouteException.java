@@ -38,10 +38,25 @@ public final class RouteException extends Exception {
     }
 
     private final Kind kind;
+    private final long retryNs;
 
     RouteException(Kind kind, String message) {
+        this(kind, message, 0);
+    }
+
+    RouteException(Kind kind, String message, long retryNs) {
         super(message, null, false, false);
         this.kind = kind;
+        this.retryNs = retryNs;
+    }
+
+    /**
+     * When the same request may succeed.
+     *
+     * @return nanoseconds from now; 0 where it is not known
+     */
+    public long retryNs() {
+        return retryNs;
     }
 
     /**

@@ -10,6 +10,7 @@ import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.LoadPlane;
 import io.kvasir.pipeline.source.ZmqConfig;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.CostModel;
@@ -46,6 +47,7 @@ public final class RouterConfig {
     private final LongSupplier clockOrNull;
     private final ReplicaLink replicaLinkOrNull;
     private final Function<EventPlane, ? extends AutoCloseable> eventPlaneOrNull;
+    private final Function<LoadPlane, ? extends AutoCloseable> loadPlaneOrNull;
     private final StateStore stateStoreOrNull;
     private final PlaneState planeStateOrNull;
     private final boolean indexed;
@@ -68,8 +70,10 @@ public final class RouterConfig {
         clockOrNull = builder.clockOrNull;
         replicaLinkOrNull = builder.replicaLinkOrNull;
         eventPlaneOrNull = builder.eventPlaneOrNull;
+        loadPlaneOrNull = builder.loadPlaneOrNull;
         planeStateOrNull = builder.planeStateOrNull;
         checkSeed();
+        checkEngineLoad(settings);
         if (planeStateOrNull != null && eventPlaneOrNull == null) {
             throw new IllegalArgumentException("a planeState without an eventPlane");
         }
@@ -135,6 +139,31 @@ public final class RouterConfig {
                 : new PrefixIndexConfig(settings.get(RouterSettings.MAX_WORKERS), 1, 1);
     }
 
+    /** Limits of what is not reported, or means nothing, would look as if they protected. */
+    private static void checkEngineLoad(Settings s) {
+        final boolean limited =
+                s.get(RouterSettings.ENGINE_WAITING_LIMIT) > 0
+                        || s.get(RouterSettings.ENGINE_USAGE_LIMIT) > 0;
+        if (limited && !s.get(RouterSettings.ENGINE_LOAD)) {
+            throw new IllegalArgumentException(
+                    RouterSettings.ENGINE_WAITING_LIMIT
+                            + " or "
+                            + RouterSettings.ENGINE_USAGE_LIMIT
+                            + " is set, and no reports are taken; set "
+                            + RouterSettings.ENGINE_LOAD
+                            + "=true, or leave it out");
+        }
+        if (limited && s.get(RouterSettings.BUSY_LEASE).isZero()) {
+            throw new IllegalArgumentException(
+                    RouterSettings.ENGINE_WAITING_LIMIT
+                            + " or "
+                            + RouterSettings.ENGINE_USAGE_LIMIT
+                            + " is set, and a full worker is not left out; set "
+                            + RouterSettings.BUSY_LEASE
+                            + ", or leave it out");
+        }
+    }
+
     private void checkSeed() {
         final Long set = settings.get(RouterSettings.HASH_SEED);
         if (eventPlaneOrNull != null && set != null && set != BlockHasher.BASE_SEED) {
@@ -166,6 +195,7 @@ public final class RouterConfig {
         clockOrNull = other.clockOrNull;
         replicaLinkOrNull = other.replicaLinkOrNull;
         eventPlaneOrNull = other.eventPlaneOrNull;
+        loadPlaneOrNull = other.loadPlaneOrNull;
         stateStoreOrNull = other.stateStoreOrNull;
         planeStateOrNull = other.planeStateOrNull;
         this.hashSeed = hashSeed;
@@ -227,6 +257,13 @@ public final class RouterConfig {
     /** What feeds the router's event plane; null where it is on none. */
     Function<EventPlane, ? extends AutoCloseable> eventPlaneOrNull() {
         return eventPlaneOrNull;
+    }
+
+    /**
+     * Opens what feeds load reports of an event plane; null where there are none, or none count.
+     */
+    Function<LoadPlane, ? extends AutoCloseable> loadPlaneOrNull() {
+        return settings.get(RouterSettings.ENGINE_LOAD) ? loadPlaneOrNull : null;
     }
 
     /** Where snapshots are kept; null for {@link RouterSettings#STATE_DIR}. */
@@ -392,6 +429,7 @@ public final class RouterConfig {
         private LongSupplier clockOrNull; // null: a thread of the router ticks, by nanoTime
         private ReplicaLink replicaLinkOrNull; // null: no replicas
         private Function<EventPlane, ? extends AutoCloseable> eventPlaneOrNull; // null: none
+        private Function<LoadPlane, ? extends AutoCloseable> loadPlaneOrNull; // null: none
         private StateStore stateStoreOrNull; // null: by the settings
         private PlaneState planeStateOrNull; // null: nothing of it is saved
 
@@ -633,6 +671,18 @@ public final class RouterConfig {
          */
         public Builder eventPlane(Function<EventPlane, ? extends AutoCloseable> source) {
             eventPlaneOrNull = Objects.requireNonNull(source, "source");
+            return this;
+        }
+
+        /**
+         * Has the load reports of an event plane counted, of workers that are on it ({@link
+         * WorkerSpec#onEventPlane}), where {@link RouterSettings#ENGINE_LOAD} is on.
+         *
+         * @param source opens what feeds them; closed with the router
+         * @return this
+         */
+        public Builder loadPlane(Function<LoadPlane, ? extends AutoCloseable> source) {
+            loadPlaneOrNull = Objects.requireNonNull(source, "source");
             return this;
         }
 

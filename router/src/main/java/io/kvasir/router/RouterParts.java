@@ -13,6 +13,8 @@ import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.router.journal.DecisionJournal;
+import io.kvasir.router.load.BusyMarks;
+import io.kvasir.router.load.EngineLoads;
 import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.replica.ReplicaStatus;
 import io.kvasir.router.settings.RouterSettings;
@@ -34,6 +36,8 @@ final class RouterParts implements AutoCloseable {
     final ErrorHandler errors; // what goes wrong on the router's threads
     final MemoryGate gate = new MemoryGate(NAME);
     final LoadBoard board;
+    final BusyMarks marks;
+    final EngineLoads engineLoads;
     final PrefixIndex index;
     final ActiveRequests active;
     final PredictedPrefixes predictedOrNull; // null when nothing is predicted
@@ -60,6 +64,8 @@ final class RouterParts implements AutoCloseable {
             journalOrNull = journal;
             index = maker.index(config, gate, memoryOrNull);
             board = new LoadBoard(index.config().maxWorkerSlots());
+            marks = new BusyMarks(board.slots(), config.get(RouterSettings.BUSY_LEASE).toNanos());
+            engineLoads = new EngineLoads(config.settings(), board, marks, config.clock());
             active = maker.activeRequests(config, board, gate);
             final PredictedPrefixesConfig predicted = config.predictedOrNull();
             predictedOrNull = predicted == null ? null : maker.predicted(predicted, gate);

@@ -2,28 +2,46 @@ package io.kvasir.router;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.load.EngineLoad;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.pipeline.wire.LoadStat;
 import io.kvasir.router.disagg.LearnedLine;
 import io.kvasir.router.journal.JournalRecord;
+import io.kvasir.router.load.BusyMarks;
+import io.kvasir.router.load.BusyState;
+import io.kvasir.router.load.EngineLoads;
+import io.kvasir.router.load.LoadOutcome;
+import io.kvasir.router.load.LoadReading;
+import io.kvasir.router.load.LoadSource;
+import io.kvasir.router.load.ReportedLoad;
 import io.kvasir.router.policy.CandidateWorker;
 import io.kvasir.router.settings.RouterSettings;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.util.Map;
+import java.util.function.LongSupplier;
 
 /**
  * One registered (worker, dp rank): its identity, live load and the state of its events. Its slot
  * of the load board is open while it may be chosen. Thread-safe.
  */
 public final class Worker implements CandidateWorker {
+    private static final Logger LOG = LoggerFactory.getLogger(Worker.class);
+
     private final WorkerSpec spec;
     private final int slot;
     private final int slotGeneration;
     private final long nameHash;
     private final LoadBoard board;
+    private final EngineLoads engineLoads;
+    private final BusyMarks marks;
+    private final LongSupplier clock;
     private final PrefixIndex index;
     private final IndexState withoutEvents;
     private final long[] journalName;
@@ -32,26 +50,32 @@ public final class Worker implements CandidateWorker {
     private volatile EventSource source;
     private volatile boolean available = true;
     private volatile boolean removed;
+    private final LoadReading reading = new LoadReading(); // guarded by this
     private volatile boolean onPlane;
     private volatile long kvBlocks; // 0 where it is not known
     private volatile long batchTokens; // likewise
     private volatile long requestSlots; // likewise
     private volatile int engineBlockSize; // likewise
+    private volatile long reportedBlocks; // what the engine has last said; 0 where it has not
+    private volatile long reportedTokens; // likewise
 
     Worker(
             WorkerSpec spec,
             int slot,
             int slotGeneration,
-            LoadBoard board,
-            PrefixIndex index,
+            RouterParts parts,
+            LongSupplier clock,
             IndexState withoutEvents,
             EngineHits hits) {
         this.spec = spec;
         this.slot = slot;
         this.slotGeneration = slotGeneration;
         nameHash = BlockHasher.seed(spec.dpRank(), spec.name(), null);
-        this.board = board;
-        this.index = index;
+        board = parts.board;
+        index = parts.index;
+        engineLoads = parts.engineLoads;
+        marks = parts.marks;
+        this.clock = clock;
         this.withoutEvents = withoutEvents;
         this.hits = hits;
         journalName = JournalRecord.name(spec.name());
@@ -120,6 +144,21 @@ public final class Worker implements CandidateWorker {
     void source(EventSource opened) {
         source = opened;
         tellBlockSize();
+        if (opened != null && engineLoads.isOn()) {
+            opened.onLoad(this::reportLoad);
+        }
+    }
+
+    /** A report among the events of its engine. */
+    private synchronized void reportLoad(long sequence, LoadStat load) {
+        reportLoad(
+                LoadSource.EVENT_SOCKET,
+                sequence,
+                reading.reset()
+                        .running((double) load.running())
+                        .waiting((double) load.waiting())
+                        .usedBlocks(engineLoads.blocks(load.usedTokens()))
+                        .blocks(engineLoads.blocks(load.tokens())));
     }
 
     /** The event plane passes its events on from now on. */
@@ -305,6 +344,107 @@ public final class Worker implements CandidateWorker {
     }
 
     /**
+     * Takes what the worker's engine says of its load, by the embedder's own means. A later call
+     * takes the place of an earlier one; what is not repeated within {@link
+     * RouterSettings#ENGINE_LOAD_TTL} counts no more. Any thread; takes a lock of this worker.
+     *
+     * @param reading its numbers
+     * @return {@link LoadOutcome#TAKEN}, or why it was not
+     */
+    public LoadOutcome reportLoad(LoadReading reading) {
+        return reportLoad(LoadSource.EMBEDDER, clock.getAsLong(), reading);
+    }
+
+    /**
+     * The same of another source.
+     *
+     * @param source each is ordered by itself
+     * @param order the source's own; where it is lower than before, the report is an older one,
+     *     which is left out as long as the later one counts
+     * @param reading its numbers
+     * @return {@link LoadOutcome#TAKEN}, or why it was not
+     */
+    public synchronized LoadOutcome reportLoad(LoadSource source, long order, LoadReading reading) {
+        if (removed) {
+            return engineLoads.counts().add(source, LoadOutcome.UNKNOWN_WORKER);
+        }
+        final boolean wasMarked = marks.isMarked(slot);
+        final LoadOutcome outcome = engineLoads.report(slot, source, order, reading, kvBlocks());
+        logIfFull(wasMarked);
+        if (outcome == LoadOutcome.TAKEN) {
+            final EngineLoad stated = reading.load(0);
+            reportedBlocks = stated.blocks() > 0 ? stated.blocks() : reportedBlocks;
+            reportedTokens = stated.batchTokens() > 0 ? stated.batchTokens() : reportedTokens;
+        }
+        return outcome;
+    }
+
+    /**
+     * What its engine reports of its load.
+     *
+     * @return what counts now; null where there is nothing, or reports do not count ({@link
+     *     RouterSettings#ENGINE_LOAD})
+     */
+    public ReportedLoad reportedLoadOrNull() {
+        return removed ? null : engineLoads.reportedOrNull(slot);
+    }
+
+    /**
+     * How long a source of reports is silent.
+     *
+     * @return ns; -1 where it has never spoken of this worker
+     */
+    public long loadSilentNs(LoadSource source) {
+        return removed ? -1 : engineLoads.silentNs(slot, source);
+    }
+
+    /**
+     * The worker has refused a request because it has too much to do: it is left out for {@link
+     * RouterSettings#BUSY_LEASE}, then tried with one request. Any thread, any number of times.
+     *
+     * @param cause limit and value, for people
+     */
+    public synchronized void full(String cause) {
+        if (!removed) {
+            final boolean wasMarked = marks.isMarked(slot);
+            marks.mark(slot, clock.getAsLong(), cause);
+            logIfFull(wasMarked);
+        }
+    }
+
+    /** Says it once until the worker gets all requests again. */
+    private void logIfFull(boolean wasMarked) {
+        if (!wasMarked && marks.isMarked(slot)) {
+            LOG.warn(
+                    "worker {} is full and left out for {}: {}",
+                    this,
+                    RouterSettings.BUSY_LEASE,
+                    marks.whyOrNull(slot));
+        }
+    }
+
+    /**
+     * Whether it is left out because it is full, or waits to be tried.
+     *
+     * @return what it is, and for how long
+     */
+    public BusyState busyState() {
+        if (removed || !marks.isMarked(slot)) {
+            return BusyState.OPEN;
+        }
+        return marks.isFull(slot, clock.getAsLong()) ? BusyState.FULL : BusyState.HALF_OPEN;
+    }
+
+    /**
+     * Why it was marked last as full.
+     *
+     * @return null where it never was
+     */
+    public String whyFullOrNull() {
+        return marks.whyOrNull(slot);
+    }
+
+    /**
      * Blocks that the index holds for this worker.
      *
      * @return distinct engine hashes held
@@ -323,7 +463,8 @@ public final class Worker implements CandidateWorker {
     }
 
     /**
-     * Says how much the engine of this rank can take, as far as it is known; for {@link
+     * Says how much the engine of this rank can take, as far as it is known; where it is not, what
+     * the engine has reported counts ({@link #reportLoad}). For {@link
      * RouterSettings#BUSY_DECODE_BLOCKS} and {@link RouterSettings#BUSY_PREFILL_SHARE}.
      *
      * @param blocks KV blocks of its cache; 0 or less: not known
@@ -370,12 +511,14 @@ public final class Worker implements CandidateWorker {
 
     @Override
     public long kvBlocks() {
-        return kvBlocks;
+        final long said = kvBlocks;
+        return said > 0 ? said : reportedBlocks;
     }
 
     @Override
     public long batchTokens() {
-        return batchTokens;
+        final long said = batchTokens;
+        return said > 0 ? said : reportedTokens;
     }
 
     /**
@@ -421,6 +564,8 @@ public final class Worker implements CandidateWorker {
     synchronized void markRemoved() {
         removed = true;
         board.open(slot, false);
+        engineLoads.forget(slot);
+        marks.clear(slot);
     }
 
     @Override

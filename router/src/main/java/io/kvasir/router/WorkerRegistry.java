@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 
 /**
@@ -38,10 +39,11 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     private final SavedPrefixes savedOrNull; // null where nothing is saved
     private final EventPlane planeOrNull; // null where the router is on none
     private final PlaneState planeStateOrNull; // null where nothing of it is saved
+    private final LongSupplier clock;
+    private final Map<EventPlaneWorker, Worker> onPlane = new ConcurrentHashMap<>();
     private final int blockSize;
     private final long hashSeed;
     private final FreshnessLimits freshness;
-    private final LongSupplier clock;
     private final WorkerSlots slots;
     private final KeptPrefixes kept;
     private final Map<NamedRank, Worker> named = new HashMap<>(); // guarded by this
@@ -73,9 +75,9 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         this.planeOrNull = planeOrNull;
         planeStateOrNull = config.planeStateOrNull();
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
+        clock = config.clock();
         hashSeed = config.hashSeed();
         freshness = RouterConfig.freshness(config.settings());
-        clock = config.clock();
         slots = new WorkerSlots(parts.board.slots());
         generations = new int[parts.board.slots()];
         kept =
@@ -180,6 +182,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
             throw e;
         }
         worker.joinedPlane();
+        onPlane.put(named, worker);
         if (mine == null && tenantOrNull != null) {
             label(worker, tenantOrNull);
         }
@@ -213,8 +216,18 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     private void leavePlane(Worker worker) {
         final EventPlaneWorker named = worker.planeOrNull();
         if (named != null) {
+            onPlane.remove(named, worker);
             planeOrNull.remove(named.workerId(), named.dpRank());
         }
+    }
+
+    /**
+     * The worker that is called so on the event plane. Takes no lock.
+     *
+     * @return null where there is none
+     */
+    Worker onPlaneOrNull(long workerId, int dpRank) {
+        return onPlane.get(new EventPlaneWorker(workerId, dpRank));
     }
 
     private int takeSlot() {
@@ -278,8 +291,8 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                             spec,
                             slot,
                             generations[slot],
-                            parts.board,
-                            parts.index,
+                            parts,
+                            clock,
                             parts.predictedOrNull == null
                                     ? IndexState.DEGRADED
                                     : IndexState.PREDICTED,

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.load.PredictedPrefixesConfig;
+import io.kvasir.router.load.LoadReading;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.WorkerCost;
@@ -17,6 +18,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.SplittableRandom;
 
 /** Heap bytes of the calling thread, the router warmed up: none. */
@@ -146,6 +150,37 @@ class RoutingAllocationTest {
                             reserve(next());
                             lease.prefillComplete();
                             lease.close();
+                        }));
+    }
+
+    @Test
+    void reportsOfEnginesAndMarksOfFullWorkersMakeNothingToAllocate() {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .maxWorkers(100)
+                        .maxActiveRequests(32)
+                        .set(RouterSettings.ENGINE_LOAD, true)
+                        .set(RouterSettings.BUSY_LEASE, Duration.ofMillis(1))
+                        .build();
+        final List<Worker> workers = new ArrayList<>();
+        for (int w = 0; w < 100; w++) {
+            workers.add(router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w)));
+        }
+        request = router.newRequest();
+        for (Worker worker : workers) {
+            worker.reportLoad(new LoadReading().running(3).waiting(1).usedBlocks(20));
+        }
+        workers.get(7).full("status 429"); // and a probe, answered or not, now and then
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            reserve(next());
+                            lease.prefillComplete();
+                            lease.close();
+                            router.tick(System.nanoTime());
                         }));
     }
 

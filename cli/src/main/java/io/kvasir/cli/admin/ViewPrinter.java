@@ -232,6 +232,10 @@ public final class ViewPrinter {
         }
         titles.addAll(List.of("pool", "state", "breaker", "index", "blocks"));
         titles.addAll(List.of("requests", "prefill tokens"));
+        final boolean reported = all.stream().anyMatch(j -> j.row.others() >= 0);
+        if (reported) {
+            titles.add("others'");
+        }
         titles.addAll(ratesOrNull == null ? List.of("event age") : List.of("sent/s", "hits"));
         titles.add("not as it should be");
         final TextTable table =
@@ -247,6 +251,9 @@ public final class ViewPrinter {
             cells.addAll(List.of(name(row.index()), Long.toString(row.blocks())));
             cells.addAll(
                     List.of(Long.toString(row.requests()), Long.toString(row.prefillTokens())));
+            if (reported) {
+                cells.add(row.others() < 0 ? "-" : Long.toString(row.others()));
+            }
             if (ratesOrNull == null) {
                 cells.add(time(row.eventAgeMs()));
             } else {
@@ -285,6 +292,8 @@ public final class ViewPrinter {
             item.put("index_state", row.index()).put("index_blocks", row.blocks());
             item.put("active_requests", row.requests());
             item.put("prefill_tokens", row.prefillTokens());
+            item.put("others_requests", row.others() < 0 ? null : (Long) row.others());
+            item.put("busy", row.busy());
             item.put("event_age_ms", Double.isNaN(row.eventAgeMs()) ? null : row.eventAgeMs());
             item.put("wrong", judged.wrong.isEmpty() ? null : judged.wrong);
         }

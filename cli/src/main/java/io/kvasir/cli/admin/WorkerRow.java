@@ -19,6 +19,10 @@ import java.util.List;
  * @param blocks blocks in the index
  * @param requests that are booked on it
  * @param prefillTokens that it has to compute
+ * @param others requests that other clients have sent there, by its engine's report; -1 where
+ *     nothing is reported
+ * @param busy open, full, half-open
+ * @param busyReason why it was full last, or empty
  * @param eventAgeMs since its last event; NaN where none has come
  * @param problem of its events, or of what is predicted of it, or empty
  * @param tokenizer agrees, differs, unknown
@@ -37,6 +41,9 @@ record WorkerRow(
         long blocks,
         long requests,
         long prefillTokens,
+        long others,
+        String busy,
+        String busyReason,
         double eventAgeMs,
         String problem,
         String tokenizer,
@@ -62,6 +69,9 @@ record WorkerRow(
                 json.path("index_blocks").asLong(),
                 json.path("active_requests").asLong(),
                 json.path("prefill_tokens").asLong(),
+                json.path("engine_load").path("others_requests").asLong(-1),
+                json.path("busy").asText("open"),
+                text(json.path("busy_reason")),
                 Explanation.number(events, "age_ms"),
                 events.isObject() ? text(events.path("problem")) : text(json.path("index_problem")),
                 json.path("tokenizer").asText("?"),
@@ -77,7 +87,10 @@ record WorkerRow(
     }
 
     String state() {
-        return draining ? "draining" : available ? "in use" : "out of use";
+        if (draining || !available) {
+            return draining ? "draining" : "out of use";
+        }
+        return busy.equals("open") ? "in use" : busy;
     }
 
     /**
@@ -92,6 +105,9 @@ record WorkerRow(
         }
         if (!available && !draining) {
             return "out of use" + (lastError.isEmpty() ? "" : ": " + lastError);
+        }
+        if (!busy.equals("open")) {
+            return busy + (busyReason.isEmpty() ? "" : ": " + busyReason);
         }
         if (blockSize > 0 && configured > 0 && blockSize != configured) {
             return "blocks of " + blockSize + " tokens: set block-size to " + blockSize;

@@ -165,6 +165,27 @@ class StatusCommandTest {
     }
 
     @Test
+    void whatOthersLoadAWorkerWithAndWhetherItIsFullIsShown() throws Exception {
+        try (StubServer stub =
+                stub(
+                        worker("a", "\"engine_load\":{\"others_requests\":31},"),
+                        worker(
+                                "b",
+                                "\"engine_load\":null,\"busy\":\"full\",\"busy_reason\":\"status"
+                                        + " 429\","))) {
+            final String out = run("status", stub.url()).out();
+            assertTrue(out.contains("others'"), out);
+            assertTrue(out.contains("  31  "), out);
+            assertTrue(out.contains("full: status 429"), out);
+            assertTrue(out.contains("2 workers, 1 not as they should be"), out);
+            final JsonNode json = Json.parse(run("status", stub.url(), "--json").out());
+            assertEquals(31, json.at("/workers/1/others_requests").asInt());
+            assertEquals("full", json.at("/workers/0/busy").asText());
+            assertTrue(json.at("/workers/0/others_requests").isNull());
+        }
+    }
+
+    @Test
     void topHasAveragesFirstAndThenRates() throws Exception {
         try (StubServer stub = stub(worker("w\\\"1", ""))) {
             final CommandRun run = run("top", stub.url(), "--watch=0.01", "--count=3");

@@ -118,7 +118,8 @@ public final class LoadBoard implements AutoCloseable {
     }
 
     /**
-     * Says whether a slot takes requests. Any thread; takes a lock, which nothing else here does.
+     * Says whether a slot takes requests. Any thread; takes a lock, as no method does that routing
+     * calls.
      *
      * @param open false for a slot without a worker, or whose worker is not to be chosen
      */
@@ -137,6 +138,57 @@ public final class LoadBoard implements AutoCloseable {
         return (memory.getLongAcquire(group(slot) + LoadBoardDescriptor.OPEN_SLOTS_OFFSET) >>> slot
                         & 1)
                 != 0;
+    }
+
+    /**
+     * Takes what a slot's engine reports of itself, and what of it is not booked here: it counts in
+     * every {@link LoadSnapshot} from now on, beside the booked load, until it is taken over by
+     * another or {@link #clearReport cleared}. One thread at a time for one slot.
+     *
+     * @param load as reported
+     * @param others what of it others have sent there
+     */
+    public void report(int slot, EngineLoad load, OthersLoad others) {
+        final long group = group(slot);
+        final long value = group + LoadBoardDescriptor.valueOffset(slot);
+        put(value, LoadBoardDescriptor.OTHERS_PREFILL_TOKENS_OFFSET, others.prefillTokens());
+        put(value, LoadBoardDescriptor.OTHERS_BLOCKS_OFFSET, others.blocks());
+        put(value, LoadBoardDescriptor.OTHERS_REQUESTS_OFFSET, others.requests());
+        put(value, LoadBoardDescriptor.ENGINE_RUNNING_OFFSET, load.running());
+        put(value, LoadBoardDescriptor.ENGINE_WAITING_OFFSET, load.waiting());
+        put(value, LoadBoardDescriptor.ENGINE_USED_BLOCKS_OFFSET, load.usedBlocks());
+        put(value, LoadBoardDescriptor.ENGINE_BLOCKS_OFFSET, load.blocks());
+        reported(group, slot, true); // after the values: a snapshot that sees the bit has them
+    }
+
+    /** Forgets what a slot's engine has reported. One thread at a time for one slot. */
+    public void clearReport(int slot) {
+        reported(group(slot), slot, false);
+    }
+
+    private void put(long value, int fieldOffset, long to) {
+        memory.putLongRelease(value + fieldOffset, to);
+    }
+
+    /** Slots of a group share the word, and their engines report on different threads. */
+    private synchronized void reported(long group, int slot, boolean is) {
+        final long bit = 1L << slot;
+        final long before = memory.getLong(group + LoadBoardDescriptor.REPORTED_SLOTS_OFFSET);
+        memory.putLongRelease(
+                group + LoadBoardDescriptor.REPORTED_SLOTS_OFFSET,
+                is ? before | bit : before & ~bit);
+        changed(group);
+    }
+
+    /** Slots of a group whose engine has reported, lowest first. */
+    long reportedSlots(int group) {
+        return memory.getLongAcquire(
+                LoadBoardDescriptor.groupOffset(group) + LoadBoardDescriptor.REPORTED_SLOTS_OFFSET);
+    }
+
+    /** One field of one slot, whole by itself. */
+    long value(int slot, int fieldOffset) {
+        return get(slot, fieldOffset);
     }
 
     /** Provisional loads of a slot, begun and taken back; what is read after it is not older. */
@@ -163,6 +215,7 @@ public final class LoadBoard implements AutoCloseable {
      * the slot meanwhile, and that nothing booked on it is freed later.
      */
     public void reset(int slot) {
+        clearReport(slot);
         final long group = group(slot);
         final long value = group + LoadBoardDescriptor.valueOffset(slot);
         memory.putLongRelease(value + LoadBoardDescriptor.PREFILL_TOKENS_OFFSET, 0);

@@ -18,6 +18,25 @@ public final class LoadSnapshot {
     private static final int GROUP_SLOTS = LoadBoardDescriptor.GROUP_SLOTS;
     private static final long NEVER = -1;
 
+    private static final int[] REPORT_FIELDS = {
+        LoadBoardDescriptor.OTHERS_PREFILL_TOKENS_OFFSET,
+        LoadBoardDescriptor.OTHERS_BLOCKS_OFFSET,
+        LoadBoardDescriptor.OTHERS_REQUESTS_OFFSET,
+        LoadBoardDescriptor.ENGINE_RUNNING_OFFSET,
+        LoadBoardDescriptor.ENGINE_WAITING_OFFSET,
+        LoadBoardDescriptor.ENGINE_USED_BLOCKS_OFFSET,
+        LoadBoardDescriptor.ENGINE_BLOCKS_OFFSET
+    };
+
+    // indices of fields of the reports
+    private static final int OTHERS_PREFILL_TOKENS = 0;
+    private static final int OTHERS_BLOCKS = 1;
+    private static final int OTHERS_REQUESTS = 2;
+    private static final int ENGINE_RUNNING = 3;
+    private static final int ENGINE_WAITING = 4;
+    private static final int ENGINE_USED_BLOCKS = 5;
+    private static final int ENGINE_BLOCKS = 6;
+
     /** Whole loads end here: with two depths taken off, it is still an int. */
     private static final int MAX_WHOLE = 1 << 30;
 
@@ -32,6 +51,8 @@ public final class LoadSnapshot {
     private final int[] whole; // the weighted, rounded down
     private final double[] least;
     private final long[] leastSlots;
+    private final long[] reportedSlots; // when their group was copied
+    private long[][] reports; // by field of the reports; null before the first
     private LoadBoard board;
     private double tokenWeight;
 
@@ -52,6 +73,7 @@ public final class LoadSnapshot {
         whole = new int[groups * GROUP_SLOTS];
         least = new double[groups];
         leastSlots = new long[groups];
+        reportedSlots = new long[groups];
     }
 
     /**
@@ -85,7 +107,11 @@ public final class LoadSnapshot {
         source.copy(group, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, activeBlocks);
         source.copy(group, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, activeRequests);
         openSlots[group] = source.openSlots(group);
+        reportedSlots[group] = source.reportedSlots(group);
         final int from = group * GROUP_SLOTS;
+        if (reportedSlots[group] != 0) {
+            addOthers(source, group);
+        }
         weigh(from);
         for (long closed = ~openSlots[group]; closed != 0; closed &= closed - 1) {
             weighted[from + Long.numberOfTrailingZeros(closed)] = Double.POSITIVE_INFINITY;
@@ -93,6 +119,22 @@ public final class LoadSnapshot {
         round(from);
         least[group] = minimum(from);
         leastSlots[group] = equal(from, least[group]) & openSlots[group];
+    }
+
+    /** What others have sent to an engine counts as what is booked. */
+    private void addOthers(LoadBoard source, int group) {
+        if (reports == null) {
+            reports = new long[REPORT_FIELDS.length][groups * GROUP_SLOTS];
+        }
+        for (long rest = reportedSlots[group]; rest != 0; rest &= rest - 1) {
+            final int slot = group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
+            for (int field = 0; field < REPORT_FIELDS.length; field++) {
+                reports[field][slot] = source.value(slot, REPORT_FIELDS[field]);
+            }
+            prefillTokens[slot] += reports[OTHERS_PREFILL_TOKENS][slot];
+            activeBlocks[slot] += reports[OTHERS_BLOCKS][slot];
+            activeRequests[slot] += reports[OTHERS_REQUESTS][slot];
+        }
     }
 
     // four short loops without branches instead of one: the compiler makes vectors of two
@@ -208,17 +250,61 @@ public final class LoadSnapshot {
         return (openSlots[Objects.checkIndex(slot, slots) / GROUP_SLOTS] >>> slot & 1) != 0;
     }
 
-    /** Tokens that were to be prefilled on a slot. */
+    /** Whether the engine of a slot had reported its load. */
+    public boolean isReported(int slot) {
+        return (reportedSlots[Objects.checkIndex(slot, slots) / GROUP_SLOTS] >>> slot & 1) != 0;
+    }
+
+    /** Requests that the engine of a slot ran; {@link EngineLoad#UNKNOWN} where it is not said. */
+    public long engineRunning(int slot) {
+        return reported(ENGINE_RUNNING, slot);
+    }
+
+    /** Requests that waited in the engine of a slot; likewise. */
+    public long engineWaiting(int slot) {
+        return reported(ENGINE_WAITING, slot);
+    }
+
+    /** Blocks that were in use in the engine of a slot; likewise. */
+    public long engineUsedBlocks(int slot) {
+        return reported(ENGINE_USED_BLOCKS, slot);
+    }
+
+    /** Blocks of the cache of a slot's engine; likewise. */
+    public long engineBlocks(int slot) {
+        return reported(ENGINE_BLOCKS, slot);
+    }
+
+    /** Blocks that were in use on a slot by requests that are not booked here. */
+    public long othersBlocks(int slot) {
+        return Math.max(0, reported(OTHERS_BLOCKS, slot));
+    }
+
+    /** Tokens that were to be prefilled on a slot of requests that are not booked here. */
+    public long othersPrefillTokens(int slot) {
+        return Math.max(0, reported(OTHERS_PREFILL_TOKENS, slot));
+    }
+
+    /** Requests on a slot that are not booked here. */
+    public long othersRequests(int slot) {
+        return Math.max(0, reported(OTHERS_REQUESTS, slot));
+    }
+
+    private long reported(int field, int slot) {
+        return isReported(slot) ? reports[field][slot] : EngineLoad.UNKNOWN;
+    }
+
+    /** Tokens that were to be prefilled on a slot; those of others, as reported, included. */
     public long prefillTokens(int slot) {
         return prefillTokens[Objects.checkIndex(slot, slots)];
     }
 
-    /** Blocks that were in use on a slot. */
+    /** Blocks that were in use on a slot; likewise. */
     public long activeBlocks(int slot) {
         return activeBlocks[Objects.checkIndex(slot, slots)];
     }
 
-    /** Requests that were running on a slot. */
+    /** Requests that were running on a slot; likewise. */
     public long activeRequests(int slot) {
         return activeRequests[Objects.checkIndex(slot, slots)];
     }

@@ -15,7 +15,7 @@ import java.util.concurrent.Future;
 
 class LoadBoardTest {
     @ParameterizedTest
-    @CsvSource({"0, 0, 0", "63, 0, 504", "64, 2176, 0", "130, 4352, 16"})
+    @CsvSource({"0, 0, 0", "63, 0, 504", "64, 5760, 0", "130, 11520, 16"})
     void groupsOf64SlotsFollowEachOther(int slot, long group, long value) {
         assertEquals(group, LoadBoardDescriptor.groupOffsetOf(slot));
         assertEquals(value, LoadBoardDescriptor.valueOffset(slot));
@@ -35,7 +35,7 @@ class LoadBoardTest {
         assertEquals(640, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET);
         assertEquals(1_152, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET);
         assertEquals(1_664, LoadBoardDescriptor.PROVISIONS_OFFSET);
-        assertEquals(2_176, LoadBoardDescriptor.GROUP_LENGTH);
+        assertEquals(5_760, LoadBoardDescriptor.GROUP_LENGTH);
     }
 
     @Test

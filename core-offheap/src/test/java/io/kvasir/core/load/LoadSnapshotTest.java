@@ -164,4 +164,52 @@ class LoadSnapshotTest {
         }
         return total;
     }
+
+    @Test
+    void whatOthersHaveSentCountsBesideWhatIsBookedUntilTheReportIsCleared() {
+        final LoadSnapshot mirror = new LoadSnapshot(70);
+        try (LoadBoard board = new LoadBoard(70)) {
+            board.open(3, true);
+            board.open(66, true);
+            board.add(66, 32, 5, 2);
+
+            board.report(66, new EngineLoad(7, 4, -1, 50, 200, -1), new OthersLoad(160, 45, 9));
+            mirror.refresh(board, 1 / 16.0);
+
+            assertEquals(192, mirror.prefillTokens(66));
+            assertEquals(50, mirror.activeBlocks(66));
+            assertEquals(11, mirror.activeRequests(66));
+            assertEquals(62, mirror.weighted(66));
+            assertEquals(7, mirror.engineRunning(66));
+            assertEquals(4, mirror.engineWaiting(66));
+            assertEquals(50, mirror.engineUsedBlocks(66));
+            assertEquals(200, mirror.engineBlocks(66));
+            assertEquals(160, mirror.othersPrefillTokens(66));
+            assertEquals(45, mirror.othersBlocks(66));
+            assertEquals(9, mirror.othersRequests(66));
+            assertFalse(mirror.isReported(3));
+            assertEquals(EngineLoad.UNKNOWN, mirror.engineWaiting(3));
+            assertEquals(0, mirror.othersBlocks(3));
+            assertEquals(5, board.activeBlocks(66)); // the booked ones alone
+
+            board.clearReport(66);
+            mirror.refresh(board, 1 / 16.0);
+
+            assertEquals(7, mirror.weighted(66));
+            assertFalse(mirror.isReported(66));
+        }
+    }
+
+    @Test
+    void theNextTenantOfASlotHasNoReport() {
+        final LoadSnapshot mirror = new LoadSnapshot(1);
+        try (LoadBoard board = new LoadBoard(1)) {
+            board.open(0, true);
+            board.report(0, EngineLoad.SILENT, new OthersLoad(0, 8, 0));
+            board.reset(0);
+            mirror.refresh(board, 1);
+            assertEquals(0, mirror.weighted(0));
+            assertFalse(mirror.isReported(0));
+        }
+    }
 }

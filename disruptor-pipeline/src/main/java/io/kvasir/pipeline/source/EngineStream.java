@@ -2,6 +2,7 @@ package io.kvasir.pipeline.source;
 
 import io.kvasir.pipeline.wire.DropReason;
 import io.kvasir.pipeline.wire.KvEventSink;
+import io.kvasir.pipeline.wire.LoadStat;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -114,6 +115,8 @@ public final class EngineStream implements EventSource {
     private final RefillCoordinator refills;
     private final FailureWatch failures = new FailureWatch();
     private final WaitingSink waiting; // null for messages that can be sent again
+    private final LoadStat load = new LoadStat();
+    private LoadListener loadListener; // null where reports are not wanted
     private String endpoint;
     private boolean everConnected;
 
@@ -277,7 +280,11 @@ public final class EngineStream implements EventSource {
         return switch (parts.decoder.shapeOf(payload, offset, length)) {
             case BATCH -> parts.rank.accepts(payload, offset, length);
             case OTHER -> {
-                parts.decoder.drops().add(DropReason.IGNORED_MESSAGE);
+                if (loadListener != null && load.read(payload, offset, length)) {
+                    loadListener.reported(sequence, load);
+                } else {
+                    parts.decoder.drops().add(DropReason.IGNORED_MESSAGE);
+                }
                 yield false;
             }
             case UNDECODABLE -> {
@@ -288,6 +295,11 @@ public final class EngineStream implements EventSource {
                 yield false;
             }
         };
+    }
+
+    @Override
+    public synchronized void onLoad(LoadListener listener) {
+        loadListener = listener;
     }
 
     /** Counts a malformed message and drops it. */

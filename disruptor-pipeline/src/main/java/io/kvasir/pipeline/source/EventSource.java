@@ -58,6 +58,14 @@ public interface EventSource extends AutoCloseable {
      */
     void reportBlockSize(int tokens);
 
+    /**
+     * Has the load reports passed on that come among the events; without a listener they are
+     * counted as ignored messages.
+     *
+     * @param listener called for each
+     */
+    void onLoad(LoadListener listener);
+
     /** What it has learned of its engine beside the blocks, as of now. */
     StreamMemory memory();
 

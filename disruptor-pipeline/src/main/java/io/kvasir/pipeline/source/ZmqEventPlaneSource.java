@@ -35,7 +35,7 @@ public final class ZmqEventPlaneSource implements AutoCloseable {
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long END_MS = 10_000;
 
-    private final EventPlane plane;
+    private final PlaneSink plane;
     private final byte[] subscription;
     private final Resolver resolver = new Resolver();
     private final SourceLane lane;
@@ -52,7 +52,25 @@ public final class ZmqEventPlaneSource implements AutoCloseable {
      * @throws IllegalArgumentException if the address is none that can be connected to
      */
     public ZmqEventPlaneSource(String address, String topic, ZmqConfig config, EventPlane plane) {
-        this.plane = Objects.requireNonNull(plane);
+        this(address, topic, config, PlaneSink.of(Objects.requireNonNull(plane)));
+    }
+
+    /**
+     * The same for load reports.
+     *
+     * @param address of the publisher or broker
+     * @param topic prefix of the topics to receive: {@code kv_metrics} of a publisher, the subject
+     *     of NATS from a broker
+     * @param config limits of the connection
+     * @param plane gets the reports
+     * @throws IllegalArgumentException if the address is none that can be connected to
+     */
+    public ZmqEventPlaneSource(String address, String topic, ZmqConfig config, LoadPlane plane) {
+        this(address, topic, config, PlaneSink.of(Objects.requireNonNull(plane)));
+    }
+
+    private ZmqEventPlaneSource(String address, String topic, ZmqConfig config, PlaneSink plane) {
+        this.plane = plane;
         final Endpoint endpoint = Endpoint.parse(address).connectable();
         final byte[] prefix = topic.getBytes(StandardCharsets.UTF_8);
         subscription = ByteBuffer.allocate(1 + prefix.length).put(SUBSCRIBE).put(prefix).array();

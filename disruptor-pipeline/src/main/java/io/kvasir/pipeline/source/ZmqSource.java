@@ -79,6 +79,11 @@ final class ZmqSource implements EventSource {
         replayNeeded();
     }
 
+    @Override
+    public void onLoad(LoadListener listener) {
+        stream.onLoad(listener);
+    }
+
     void dropped(DropReason reason, String what) {
         stream.dropped(reason, what);
     }

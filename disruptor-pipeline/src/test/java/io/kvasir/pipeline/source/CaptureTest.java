@@ -125,6 +125,26 @@ class CaptureTest {
         }
     }
 
+    @Test
+    void loadReportsGoToWhoWantsThemAndAreIgnoredNoMore() {
+        try (PrefixIndex index = new PrefixIndex(SIZES);
+                EngineStream stream =
+                        new EngineStream(
+                                SourceConfig.of("load", SLOT, 16, ""), new IndexApplier(index))) {
+            final List<String> reports = new ArrayList<>();
+            stream.onLoad((number, load) -> reports.add(number + ": " + load.running()));
+            final List<ZcapRecord> messages = Captures.messages("sglang-0.5.23-load.zcap");
+            messages.forEach(m -> stream.onMessage(m.sequence(), m.payload()));
+            stream.onMessage(99, new byte[] {(byte) 0x91, (byte) 0xa1, 'x'});
+
+            assertEquals(messages.size(), reports.size());
+            assertEquals(List.of("3: 0", "4: 0", "5: 0", "6: 4"), reports.subList(0, 4));
+            assertEquals(Map.of("ignored_message", 1L), stream.status().drops());
+            assertEquals(-1, stream.status().lastSequence());
+            assertEquals(IndexState.LOADING, stream.state());
+        }
+    }
+
     static void assertSameBlocks(NaivePrefixIndex naive, PrefixIndex index, String where) {
         final List<String> expected = new ArrayList<>();
         for (NaivePrefixIndex.Held held : naive.held()) {

@@ -10,6 +10,7 @@ import io.kvasir.pipeline.capture.ZcapRecord;
 import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.publish.KvEventPublisher;
 import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
+import io.kvasir.pipeline.wire.PlaneLoad;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -19,7 +20,9 @@ import org.zeromq.ZMQ;
 
 import java.io.IOException;
 import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
@@ -120,6 +123,45 @@ class ZmqEventPlaneSourceTest {
             socket.sendMore(new byte[8]);
             socket.send(new byte[] {2, 0, 0, 0, 0});
             await(() -> plane.status().unreadable() == 2);
+        }
+    }
+
+    @Test
+    void recordedLoadReportsAreReadAndWhatIsNoneIsCounted() {
+        final List<Long> orders = new CopyOnWriteArrayList<>();
+        final AtomicInteger unreadable = new AtomicInteger();
+        final LoadPlane loads =
+                new LoadPlane(
+                        new LoadPlane.Listener() {
+                            @Override
+                            public void reported(long order, PlaneLoad load) {
+                                orders.add(order);
+                            }
+
+                            @Override
+                            public void unreadable() {
+                                unreadable.incrementAndGet();
+                            }
+                        });
+        try (ZContext context = new ZContext(1)) {
+            final ZMQ.Socket socket = context.createSocket(SocketType.XPUB);
+            final int port = socket.bindToRandomPort("tcp://127.0.0.1");
+            source =
+                    new ZmqEventPlaneSource(
+                            "tcp://127.0.0.1:" + port, "kv_metrics", ZmqConfig.defaults(), loads);
+            socket.recv(); // the subscription
+            socket.sendMore("kv_metrics");
+            socket.send("no frames of a plane");
+            final List<ZcapRecord> records =
+                    Captures.read("dyn-1.6.1-eventplane-zmq-kv_metrics.zcap");
+            for (ZcapRecord record : records) {
+                for (int i = 0; i < 4; i++) {
+                    socket.send(record.frames().get(i), i < 3 ? ZMQ.SNDMORE : 0);
+                }
+            }
+            await(() -> orders.size() == records.size());
+            assertEquals(orders.stream().sorted().toList(), orders);
+            assertEquals(1, unreadable.get());
         }
     }
 

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -95,6 +96,19 @@ public final class GatewayConfig {
                             + " set hash-seed="
                             + BlockHasher.BASE_SEED
                             + " or leave it out");
+        }
+        final Duration interval = get(GatewaySettings.ENGINE_LOAD_INTERVAL);
+        final Duration ttl = get(RouterSettings.ENGINE_LOAD_TTL);
+        if (get(RouterSettings.ENGINE_LOAD) && interval.compareTo(ttl) >= 0) {
+            throw new IllegalArgumentException(
+                    GatewaySettings.ENGINE_LOAD_INTERVAL
+                            + "="
+                            + interval.toMillis()
+                            + " is not below "
+                            + RouterSettings.ENGINE_LOAD_TTL
+                            + "="
+                            + ttl.toMillis()
+                            + ": a report would end before the next one comes; change one of them");
         }
         if (get(GatewaySettings.RESET_STATES)
                 && (get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.JETSTREAM

@@ -1186,6 +1186,16 @@ public final class GatewaySettings {
                     Setting.duration(
                             "health-timeout-ms", 5_000, 1, "Longest wait for a probe's answer."));
 
+    /** Time between two readings of a worker's page of metrics. */
+    public static final Setting<Duration> ENGINE_LOAD_INTERVAL =
+            row(
+                    Setting.duration(
+                            "engine-load-interval-ms",
+                            1_000,
+                            0,
+                            "Time between two readings of the load on a worker's page of metrics,"
+                                    + " where engine-load is on; 0 = it is not read."));
+
     /** Failed probes in a row after which a worker is out of use. */
     public static final Setting<Integer> HEALTH_FAULTS =
             row(

@@ -340,7 +340,7 @@ public final class GatewayMetrics {
     }
 
     /** A gauge that is read when the page is asked for. */
-    private void gauge(String name, String help, Consumer<Point> points, String... labels) {
+    void gauge(String name, String help, Consumer<Point> points, String... labels) {
         GaugeWithCallback.builder()
                 .name(named(name))
                 .help(help)
@@ -350,7 +350,7 @@ public final class GatewayMetrics {
     }
 
     /** A counter that is read when the page is asked for. */
-    private void count(String name, String help, Consumer<Point> points, String... labels) {
+    void count(String name, String help, Consumer<Point> points, String... labels) {
         CounterWithCallback.builder()
                 .name(named(name))
                 .help(help)
@@ -360,7 +360,7 @@ public final class GatewayMetrics {
     }
 
     /** Takes one value of a metric and its labels. */
-    private interface Point {
+    interface Point {
         void call(double value, String... labels);
 
         /** Takes values of one model, which is their last label. */
@@ -427,6 +427,15 @@ public final class GatewayMetrics {
         watchShadows();
         watchSources();
         byModel.watch(servers);
+        new LoadMetrics(
+                this,
+                () -> snapshot.workers,
+                () ->
+                        models.stream()
+                                .flatMap(
+                                        model ->
+                                                Arrays.stream(WorkerPool.values())
+                                                        .map(model::routerOrNull)));
         gauge(
                 "kvasir_worker_tokenizer",
                 "1 for the result of comparing the gateway's tokens with the engine's",

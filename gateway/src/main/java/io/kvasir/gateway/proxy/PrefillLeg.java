@@ -149,6 +149,9 @@ final class PrefillLeg {
     private void failed(UpstreamFault fault, String cause, boolean sent) {
         if (end(fault.spelling(), 0)) {
             faults.failed(booking.upstream(), fault, cause, sent, attempt.lostConnection());
+            if (fault == UpstreamFault.BUSY) {
+                booking.lease().worker().full(cause);
+            }
             attempt.abort(new IOException(cause)); // what is left of an answer is not read
             listener.failed(fault);
         }

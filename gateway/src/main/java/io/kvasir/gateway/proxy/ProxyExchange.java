@@ -586,6 +586,9 @@ public final class ProxyExchange {
 
         private void attribute(UpstreamFault fault, String cause, boolean sent) {
             faults.failed(upstream, fault, cause, sent, attempt.lostConnection());
+            if (fault == UpstreamFault.BUSY) {
+                lease.worker().full(cause);
+            }
         }
 
         /** Frees the lease of an attempt that failed. */

@@ -17,6 +17,7 @@ import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.Leg;
 
+import org.eclipse.jetty.http.HttpHeader;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,6 +27,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Books prompts on workers of both pools of one model and records why; keeps the routers' scratch
@@ -134,9 +136,7 @@ public final class WorkerReservations {
             LOG.atDebug()
                     .addKeyValue(RequestRecord.LOG_KEY, requestId)
                     .log("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
-            throw needsText(e, prompt)
-                    ? prompt.needsTextOrNull()
-                    : refusal(e.kind(), textForClient(e));
+            throw needsText(e, prompt) ? prompt.needsTextOrNull() : refusal(e);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
@@ -174,7 +174,7 @@ public final class WorkerReservations {
                     scratch.decision.worker().activeRequests(),
                     scratch.decision.worker());
         } catch (RouteException e) {
-            throw refusal(e.kind(), textForClient(e));
+            throw refusal(e);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
@@ -198,6 +198,19 @@ public final class WorkerReservations {
     private void giveBack(RequestPart part, Scratch scratch) {
         scratch.request.reset();
         free.get(part.pool()).offer(scratch);
+    }
+
+    /** With the time after which a full worker is tried again, where that is known. */
+    private static ApiException refusal(RouteException cause) {
+        final ApiException refusal = refusal(cause.kind(), textForClient(cause));
+        return cause.retryNs() > 0
+                ? refusal.with(HttpHeader.RETRY_AFTER, Long.toString(seconds(cause.retryNs())))
+                : refusal;
+    }
+
+    /** Whole seconds, rounded up. */
+    private static long seconds(long ns) {
+        return Math.ceilDiv(ns, TimeUnit.SECONDS.toNanos(1));
     }
 
     private static ApiException refusal(RouteException.Kind kind, String text) {

@@ -8,8 +8,10 @@ import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.events.EventSubjects;
 import io.kvasir.nats.events.JetStreamEventSource;
 import io.kvasir.nats.events.NatsEventSource;
+import io.kvasir.nats.events.NatsLoadSource;
 import io.kvasir.nats.events.PlaneSnapshots;
 import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.pipeline.source.LoadPlane;
 
 import java.util.function.Function;
 
@@ -47,6 +49,25 @@ final class EventPlanes {
                                     snapshotsOrNull == null ? null : snapshotsOrNull.start());
         } catch (IllegalArgumentException e) {
             throw new GatewayException("cannot take events from NATS: " + e.getMessage(), e);
+        }
+    }
+
+    /**
+     * What feeds the load reports of a pool's workers; connects to nothing before it is called.
+     *
+     * @return null where {@link GatewaySettings#EVENT_PLANE} is off
+     * @throws GatewayException if NATS cannot be reached by the settings, naming what is wrong
+     */
+    static Function<LoadPlane, AutoCloseable> loadsOrNull(GatewayConfig config, WorkerPool pool) {
+        if (config.get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.OFF) {
+            return null;
+        }
+        try {
+            final NatsAccess access = NatsAccesses.of(config);
+            final EventSubjects names = names(config, pool);
+            return plane -> new NatsLoadSource(access, names, plane);
+        } catch (IllegalArgumentException e) {
+            throw new GatewayException("cannot take load reports from NATS: " + e.getMessage(), e);
         }
     }
 

@@ -7,6 +7,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.nats.events.PlaneSnapshots;
 import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.pipeline.source.LoadPlane;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.replica.ReplicaLink;
@@ -126,6 +127,10 @@ public final class PoolRouters implements AutoCloseable {
                     indexed ? EventPlanes.sourceOrNull(config, pool, snapshots) : null;
             if (events != null) {
                 builder.eventPlane(events);
+            }
+            final Function<LoadPlane, AutoCloseable> loads = EventPlanes.loadsOrNull(config, pool);
+            if (loads != null && settings.get(RouterSettings.ENGINE_LOAD)) {
+                builder.loadPlane(loads);
             }
             store = indexed ? storeOrNull(settings) : null;
             if (store != null) {

@@ -11,6 +11,8 @@ import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.WorkerPace;
+import io.kvasir.router.load.LoadOutcome;
+import io.kvasir.router.load.LoadSource;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -340,6 +342,11 @@ public final class Upstream {
         for (Worker worker : ranks) {
             worker.available(use);
         }
+    }
+
+    /** Counts a page of metrics of which nothing could be reported. */
+    LoadOutcome countLoad(LoadOutcome outcome) {
+        return router.loadReports().add(LoadSource.METRICS, outcome);
     }
 
     void tokenizer(TokenizerCheck check, String detail) {

@@ -29,6 +29,9 @@ public record EventSubjects(String namespace, String component, String endpoint,
     /** The topic of events of workers' caches. */
     public static final String KV_EVENTS = "kv-events";
 
+    /** The topic of reports of workers' load. */
+    public static final String KV_METRICS = "kv_metrics";
+
     private static final String QUERY = "kv-query";
     private static final String BUCKET = "radix-bucket";
     private static final String OLD_SUBJECT = "queue";
@@ -56,6 +59,11 @@ public record EventSubjects(String namespace, String component, String endpoint,
     /** Events of the caches of an endpoint's workers, or of a component's if that is null. */
     public static EventSubjects kvEvents(String namespace, String component, String endpoint) {
         return new EventSubjects(namespace, component, endpoint, KV_EVENTS);
+    }
+
+    /** The same names with another topic. */
+    public EventSubjects about(String otherTopic) {
+        return new EventSubjects(namespace, component, endpoint, otherTopic);
     }
 
     /** Subject of the endpoint, or of the component where there is none. */

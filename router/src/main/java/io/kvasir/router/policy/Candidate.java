@@ -74,7 +74,7 @@ public interface Candidate {
     /**
      * What the worker has to prefill without the prompt.
      *
-     * @return tokens booked there
+     * @return tokens booked there, and those of others, as its engine reports
      */
     long prefillTokens();
 
@@ -98,14 +98,65 @@ public interface Candidate {
     /**
      * What the worker has in use without the prompt.
      *
-     * @return blocks
+     * @return blocks of requests booked there, and those of others, as its engine reports
      */
     long activeBlocks();
 
     /**
      * What runs on the worker.
      *
-     * @return requests booked on it
+     * @return requests booked on it, and those of others, as its engine reports
      */
     long activeRequests();
+
+    /**
+     * What the worker's engine runs by its own report. Like all that follows it is as old as the
+     * report, which counts for a time ({@code engine-load-ttl-ms}).
+     *
+     * @return requests; -1 where it is not known
+     */
+    long engineRunning();
+
+    /**
+     * What waits in the worker's engine by its own report.
+     *
+     * @return requests; -1 where it is not known
+     */
+    long engineWaiting();
+
+    /**
+     * The part of the engine's cache that running requests use, by its own report.
+     *
+     * @return 0 to 1; NaN where it is not known
+     */
+    double engineUsage();
+
+    /**
+     * The engine's cache by its own report.
+     *
+     * @return KV blocks; -1 where it is not known
+     */
+    long engineBlocks();
+
+    /**
+     * Requests that others than this router have sent to the worker; part of {@link
+     * #activeRequests}.
+     *
+     * @return 0 where nothing is reported
+     */
+    long othersRequests();
+
+    /**
+     * Blocks in use by requests of others; part of {@link #activeBlocks}.
+     *
+     * @return 0 where nothing is reported
+     */
+    long othersBlocks();
+
+    /**
+     * Tokens to prefill of waiting requests of others; part of {@link #prefillTokens}.
+     *
+     * @return 0 where nothing is reported
+     */
+    long othersPrefillTokens();
 }

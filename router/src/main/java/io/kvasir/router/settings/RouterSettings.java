@@ -384,6 +384,63 @@ public final class RouterSettings {
                                         + " never.")
                             .variable("DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC"));
 
+    /** Whether the load that engines report counts. */
+    public static final Setting<Boolean> ENGINE_LOAD =
+            row(
+                    Setting.bool(
+                            "engine-load",
+                            false,
+                            "Take what engines report of their load (page of metrics, SGLang's load"
+                                    + " reports on the event socket, kv_metrics of an event plane):"
+                                    + " requests, waiting prompts and blocks beyond those that are"
+                                    + " booked here count as load of the worker, and selection"
+                                    + " policies see the reports."));
+
+    /** How long a report counts. */
+    public static final Setting<Duration> ENGINE_LOAD_TTL =
+            row(
+                    Setting.duration(
+                            "engine-load-ttl-ms",
+                            5_000,
+                            1,
+                            "How long a report of an engine's load counts that no other one"
+                                    + " follows."));
+
+    /** How long a worker that is full is left out. */
+    public static final Setting<Duration> BUSY_LEASE =
+            row(
+                    Setting.duration(
+                            "busy-lease-ms",
+                            0,
+                            0,
+                            "How long a worker gets no requests, in any mode, after it has refused"
+                                    + " one for its load (429, 503, 529), or has reported that it"
+                                    + " is full; then one request is tried before it gets all"
+                                    + " again. 0 = it is not left out."));
+
+    /** Waiting requests from which an engine is full. */
+    public static final Setting<Long> ENGINE_WAITING_LIMIT =
+            row(
+                    Setting.number(
+                            "engine-waiting-threshold",
+                            0L,
+                            0,
+                            Long.MAX_VALUE,
+                            "A worker is full, for busy-lease-ms, when its engine reports more"
+                                    + " waiting requests; 0 = never. Needs engine-load."));
+
+    /** Part of an engine's cache in use from which it is full. */
+    public static final Setting<Double> ENGINE_USAGE_LIMIT =
+            row(
+                    Setting.decimal(
+                            "engine-cache-usage-threshold",
+                            0,
+                            0,
+                            1,
+                            "A worker is full, for busy-lease-ms, when its engine reports that more"
+                                    + " than this part of its KV blocks is in use; 0 = never. Needs"
+                                    + " engine-load."));
+
     /** Whether generated blocks count as active blocks. */
     public static final Setting<Boolean> TRACK_OUTPUT_BLOCKS =
             row(

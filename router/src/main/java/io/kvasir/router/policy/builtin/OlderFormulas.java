@@ -9,9 +9,10 @@ import io.kvasir.router.policy.SelectionPolicy;
 
 /**
  * The two cost formulas that Dynamo had before the linear one (0.1, 0.2), as selection policies.
- * Loads are those that are booked here. What is not known of a worker is replaced by what is known
- * of the others: for its KV blocks the largest known number, or, where none is known, the most
- * blocks in use on any candidate; for the requests that it runs at once likewise. Allocate nothing.
+ * Loads are those that are booked here, and the engines' own where these are reported. What is not
+ * known of a worker is replaced by what is known of the others: for its KV blocks the largest known
+ * number, or, where none is known, the most blocks in use on any candidate; for the requests that
+ * it runs at once likewise. Allocate nothing.
  *
  * @see <a href="https://github.com/ai-dynamo/dynamo">Dynamo</a> for their origin
  */
@@ -36,8 +37,9 @@ final class OlderFormulas {
                     Picker.LOWEST);
 
     /**
-     * {@code part in use + waiting − 2 · hit}: of the KV blocks, of the prefill tokens booked on
-     * the worker with most of them, and of the prompt. Where all are 0 no worker is preferred.
+     * {@code part in use + waiting − 2 · hit}: of the KV blocks, of the worker with most that
+     * waits, and of the prompt. What waits are requests in the engines where all report them, else
+     * prefill tokens booked here. Where all are 0 no worker is preferred.
      */
     static final SelectionPolicy LOGITS =
             new SelectionPolicy("logits", Eligibility.ALL, OlderFormulas::logits, Picker.LOWEST);
@@ -47,7 +49,8 @@ final class OlderFormulas {
     private static Verdict unlessFull(Candidate one) {
         final long blocks = one.worker().kvBlocks();
         final long requests = one.worker().requestSlots();
-        return (blocks > 0 && one.activeBlocks() >= blocks)
+        return one.engineUsage() >= 1
+                        || (blocks > 0 && one.activeBlocks() >= blocks)
                         || (requests > 0 && one.activeRequests() >= requests)
                 ? Verdict.BUSY
                 : Verdict.ELIGIBLE;
@@ -82,23 +85,41 @@ final class OlderFormulas {
 
     private static void logits(CandidateView all, double[] costs) {
         final double blocks = usualBlocks(all);
+        final boolean reported = reportWaiting(all);
         long waiting = 1;
         for (int n = 0; n < all.count(); n++) {
-            waiting = Math.max(waiting, all.candidate(n).prefillTokens());
+            waiting = Math.max(waiting, waiting(all.candidate(n), reported));
         }
         for (int n = 0; n < all.count(); n++) {
             final Candidate one = all.candidate(n);
             final double held = one.credit() * one.overlapBlocks() * all.blockSize();
             costs[n] =
                     load(one, blocks)
-                            + (double) one.prefillTokens() / waiting
+                            + (double) waiting(one, reported) / waiting
                             - HIT_WEIGHT * held / Math.max(1, all.requestTokens());
         }
     }
 
+    /** Requests and tokens cannot be compared: one is taken of all. */
+    private static boolean reportWaiting(CandidateView all) {
+        for (int n = 0; n < all.count(); n++) {
+            if (all.candidate(n).engineWaiting() < 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static long waiting(Candidate one, boolean reported) {
+        return reported ? one.engineWaiting() : one.prefillTokens();
+    }
+
+    /** What was booked since a report is not in it, so the larger of both counts. */
     private static double load(Candidate one, double usualBlocks) {
         final long own = one.worker().kvBlocks();
-        return one.activeBlocks() / (own > 0 ? own : usualBlocks);
+        final double booked = one.activeBlocks() / (own > 0 ? own : usualBlocks);
+        final double reported = one.engineUsage();
+        return reported > booked ? reported : booked; // not of NaN
     }
 
     private static double usualBlocks(CandidateView all) {
