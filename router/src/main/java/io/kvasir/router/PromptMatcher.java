@@ -21,12 +21,14 @@ final class PromptMatcher {
 
     private final RouterParts parts;
     private final double degradedCredit;
+    private final double hotDiscount;
     private final BusyLimits busyLimits;
     private final Supplier<WorkerSet> workers;
 
     PromptMatcher(RouterConfig config, RouterParts parts, Supplier<WorkerSet> workers) {
         this.parts = parts;
         degradedCredit = config.get(RouterSettings.DEGRADED_CREDIT);
+        hotDiscount = config.get(RouterSettings.HOT_PREFIX_DISCOUNT);
         busyLimits = BusyLimits.of(config.settings());
         this.workers = workers;
     }
@@ -51,6 +53,7 @@ final class PromptMatcher {
                         request.active,
                         parts.board,
                         degradedCredit,
+                        hotDiscount,
                         busyLimits);
                 stable = seen == workers.get(); // else a slot may be open for its next tenant
             }
@@ -76,7 +79,14 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
-            out.fill(request, cached, active, parts.board, degradedCredit, busyLimits);
+            out.fill(
+                    request,
+                    cached,
+                    active,
+                    parts.board,
+                    degradedCredit,
+                    hotDiscount,
+                    busyLimits);
             stable = seen == workers.get();
         }
         if (!stable) {

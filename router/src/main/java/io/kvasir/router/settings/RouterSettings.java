@@ -185,6 +185,21 @@ public final class RouterSettings {
                             "What a cached block counts on a worker whose events are known to be"
                                     + " incomplete."));
 
+    /** How much less blocks count that most candidates hold. */
+    public static final Setting<Double> HOT_PREFIX_DISCOUNT =
+            row(
+                    Setting.decimal(
+                            "hot-prefix-discount",
+                            0,
+                            0,
+                            Double.POSITIVE_INFINITY,
+                            "How much less a cached block counts that a share h of the candidates"
+                                    + " holds, with the linear cost: X × (2h − 1), at most all of"
+                                    + " it, where h is above a half; so that a prompt that most"
+                                    + " hold does not keep requests from the others. 0 = nothing;"
+                                    + " with 1 a block counts nothing if all hold it, with 5 if"
+                                    + " three in five do."));
+
     /** Seed of ties, sampling and random mode. */
     public static final Setting<Long> SEED =
             row(
