@@ -106,6 +106,7 @@ final class PromptMatcher {
         // matching no block clears what the last prompt had in use
         parts.active.matchActiveInside(
                 request.localHashes, request.reuses() ? request.blockCount : 0, request.active);
+        request.assume(seen);
     }
 
     /** Adds what the workers hold that draft with EAGLE: their blocks have other hashes. */

@@ -54,6 +54,9 @@ final class Selection {
     private long binding; // of the session
     private boolean bySession;
     private boolean hotCounts; // blocks that most hold count less in the cost
+    private boolean onlyWithRoom;
+    private Worker computing; // null for none
+    private int computingBlocks;
 
     /** Forgets the last selection and takes what this one is about. */
     void begin(
@@ -82,6 +85,14 @@ final class Selection {
         binding = SessionAffinity.NONE;
         bySession = false;
         hotCounts = true;
+        onlyWithRoom = request.isOnlyWithRoom();
+        computing = request.computingOrNull();
+        computingBlocks = request.assumedBlocks();
+    }
+
+    /** Whether it is refused while no candidate has room. */
+    boolean isOnlyWithRoom() {
+        return onlyWithRoom;
     }
 
     /** Takes what the request's session is bound to. */
@@ -205,6 +216,17 @@ final class Selection {
         if (workerCost != null) {
             added.ask(workerCost, candidates, cursor);
         }
+        if (computing != null
+                && workers().at(computing.slot()) == computing
+                && candidates.contains(computing.slot())) {
+            final int slot = computing.slot();
+            final double booked =
+                    (double) Math.max(0, candidates.loads().prefillTokens(slot)) / blockSize;
+            added.less(
+                    slot,
+                    overlapWeight * Math.min(computingBlocks, booked),
+                    workers().slotEnd());
+        }
     }
 
     /** What the request's own cost says of a candidate. */
@@ -273,7 +295,7 @@ final class Selection {
         }
         return candidates.contains(slot)
                 ? CostModel.linear(overlapWeight, prefillBlocks(slot), decodeBlocks(slot))
-                        + added.blocks(slot)
+                        + addedBlocks(slot)
                 : Double.NaN;
     }
 
