@@ -12,15 +12,16 @@ import java.util.Arrays;
  * <p>A block that a share {@code h} of the candidates holds counts {@code 1 − min(1, strength · (2h
  * − 1))}, where h is above a half. As nobody holds a block without those before it, the share falls
  * with depth: what is taken off depends on a depth alone and is summed up in {@value #STEPS} steps
- * of equal length, exact for prefixes of so many blocks. Owned by {@link CandidateCosts}.
+ * at most of equal length, a power of two; exact for prefixes of so many blocks. Owned by {@link CandidateCosts}.
  */
 final class HotPrefix {
     private static final int STEPS = 64;
 
     private final int[] holders = new int[STEPS + 1]; // by whole steps that a candidate holds
     private final double[] taken = new double[STEPS + 1]; // blocks taken off the steps before
+    private final double[] rates = new double[STEPS + 1]; // taken off a block of the step
     private int steps; // from which something is taken; 0 for none
-    private int width; // blocks of a step
+    private int shift; // a step has 1 << shift blocks: a division for each slot would count
 
     /**
      * Takes what the candidates hold.
@@ -34,10 +35,10 @@ final class HotPrefix {
         if (strength == 0 || deepest == 0 || !isMost(cached.matchedSlots(), candidates.count())) {
             return;
         }
-        width = Math.ceilDiv(deepest, STEPS);
+        shift = Integer.SIZE - Integer.numberOfLeadingZeros((deepest - 1) / STEPS);
         Arrays.fill(holders, 0);
         for (int set = 0; set < cached.sets(); set++) {
-            final int held = Math.min(cached.setDepth(set), deepest) / width;
+            final int held = Math.min(cached.setDepth(set), deepest) >> shift;
             for (int group = 0; group < candidates.groups(); group++) {
                 holders[held] += Long.bitCount(cached.setSlots(set, group) & candidates.slots(group));
             }
@@ -45,7 +46,7 @@ final class HotPrefix {
         for (int i = 0; i < cached.listedSlots(); i++) {
             final int slot = cached.slotAt(i);
             if (slot / Long.SIZE < candidates.groups() && candidates.contains(slot)) {
-                holders[Math.min(cached.depth(slot), deepest) / width]++;
+                holders[Math.min(cached.depth(slot), deepest) >> shift]++;
             }
         }
         sum(candidates.count(), strength);
@@ -61,9 +62,11 @@ final class HotPrefix {
         }
         while (steps < STEPS && isMost(holders[steps + 1], count)) {
             final double share = (double) holders[steps + 1] / count;
-            taken[steps + 1] = taken[steps] + width * Math.min(1, strength * (2 * share - 1));
+            rates[steps] = Math.min(1, strength * (2 * share - 1));
+            taken[steps + 1] = taken[steps] + rates[steps] * (1 << shift);
             steps++;
         }
+        rates[steps] = 0;
     }
 
     /** Whether anything counts less. */
@@ -76,10 +79,8 @@ final class HotPrefix {
         if (steps == 0) {
             return 0;
         }
-        final int whole = blocks / width;
-        return whole >= steps
-                ? taken[steps]
-                : taken[whole] + (taken[whole + 1] - taken[whole]) * (blocks % width) / width;
+        final int whole = Math.min(blocks >> shift, steps);
+        return taken[whole] + rates[whole] * (blocks - (whole << shift));
     }
 
     /** What so many leading blocks count. */

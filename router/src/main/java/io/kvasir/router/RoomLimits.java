@@ -18,6 +18,11 @@ record RoomLimits(double prefillShare, long prefillTokens) {
                 settings.get(RouterSettings.QUEUE_PREFILL_TOKENS));
     }
 
+    /** Whether all have room. */
+    boolean isNone() {
+        return prefillShare < 0 && prefillTokens < 0;
+    }
+
     boolean hasRoom(Worker worker, LoadSnapshot loads) {
         final long tokens = loads.prefillTokens(worker.slot());
         return (prefillTokens < 0 || tokens <= prefillTokens)

@@ -543,6 +543,22 @@ class RouterQueueTest {
                 IllegalArgumentException.class, () -> headStart(TimeUnit.HOURS.toNanos(2)));
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "queue-threshold, 1, track-prefill-tokens, false",
+        "queue-prefill-tokens, 0, track-prefill-tokens, false",
+        "single-flight, wait, prefix-index, off",
+        "single-flight, draw, overlap-weight, 0"
+    })
+    void whatCouldNotWorkIsRefusedByName(String one, String value, String two, String other) {
+        final IllegalArgumentException refused =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> QueueWorld.config().set(one, value).set(two, other).build());
+        assertTrue(refused.getMessage().contains(one), refused.getMessage());
+        assertTrue(refused.getMessage().contains(two), refused.getMessage());
+    }
+
     @Test
     void withoutALimitNothingNeedsAQueue() {
         assertFalse(RouterQueue.isNeeded(QueueWorld.config().settings()));
