@@ -34,6 +34,6 @@
  * <p>Below it, and knowing nothing of this package: {@code settings} (the table of what can be set;
  * {@code RouterConfig} is one router's values), {@code policy} (what embedders may decide, and
  * {@code policy.builtin}), {@code session}, {@code journal}, {@code replica}, {@code spi} and
- * {@code state}, {@code disagg}. Above it: {@code client}.
+ * {@code state}, {@code disagg}. Above it: {@code client}, {@code queue}.
  */
 package io.kvasir.router;
