@@ -28,11 +28,11 @@ public final class QueueException extends Exception {
         CLOSED("queued requests", null);
 
         private final String observed;
-        private final Setting<?> limit;
+        private final String limit; // name of the setting; null for none
 
         Kind(String observed, Setting<?> limit) {
             this.observed = observed;
-            this.limit = limit;
+            this.limit = limit == null ? null : limit.name();
         }
 
         /** The name in small letters, for messages and metrics. */
@@ -72,7 +72,7 @@ public final class QueueException extends Exception {
                 + kind.observed
                 + "="
                 + observed
-                + (kind.limit == null ? "" : ", " + kind.limit.name() + "=" + limit);
+                + (kind.limit == null ? "" : ", " + kind.limit + "=" + limit);
     }
 
     /**
@@ -90,7 +90,7 @@ public final class QueueException extends Exception {
      * @return its name; null where the limit was the request's own, or the queue is closed
      */
     public String limitName() {
-        return kind.limit == null ? null : kind.limit.name();
+        return kind.limit;
     }
 
     /**

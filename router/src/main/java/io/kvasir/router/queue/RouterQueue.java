@@ -487,6 +487,7 @@ public final class RouterQueue implements AutoCloseable {
             tries.lock();
             try {
                 if (!next.isWaiting()) {
+                    room.failed(next); // given up in this moment, by a thread that may be slow
                     return;
                 }
                 outcome = tryToBook(next, scratch);

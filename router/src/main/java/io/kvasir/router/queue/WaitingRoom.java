@@ -251,7 +251,7 @@ final class WaitingRoom {
         pace.left(nowNs);
     }
 
-    /** An entry that is settled leaves, refused by the router. */
+    /** An entry with an outcome leaves, without a booking. */
     synchronized void failed(Entry entry) {
         remove(entry);
     }
