@@ -105,6 +105,7 @@ class RoomsTest {
                     "pipeline.wire",
                     "router",
                     "router.client",
+                    "router.queue",
                     "router.disagg",
                     "router.journal",
                     "router.load",

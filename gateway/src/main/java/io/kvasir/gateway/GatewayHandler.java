@@ -15,6 +15,7 @@ import io.kvasir.gateway.proxy.ProxyExchange;
 import io.kvasir.gateway.proxy.ProxyRequest;
 import io.kvasir.gateway.routing.PromptExecutor;
 import io.kvasir.gateway.routing.PromptReader;
+import io.kvasir.gateway.routing.QueueHints;
 import io.kvasir.gateway.routing.RoutedPrompt;
 import io.kvasir.gateway.routing.RoutingHeaders;
 import io.kvasir.gateway.server.AdmissionGate;
@@ -26,6 +27,7 @@ import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.trace.Tracing;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.tokenizer.PromptException;
+import io.kvasir.router.queue.QueueRank;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;
@@ -215,6 +217,9 @@ final class GatewayHandler extends Handler.Abstract {
                                                 body, inference.clientSalt, inference.cacheSalt)
                                         : body),
                         askUsage,
+                        trusted
+                                ? QueueHints.of(request.getHeaders(), inference, System.nanoTime())
+                                : QueueRank.USUAL,
                         trusted,
                         record);
         return new ProxyExchange(model.context(), proxied, request, response, callback)::start;

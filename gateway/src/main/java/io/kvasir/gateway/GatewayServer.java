@@ -50,6 +50,7 @@ import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.client.HttpClient;
@@ -506,6 +507,11 @@ public final class GatewayServer implements AutoCloseable {
         return router;
     }
 
+    /** Where requests wait for workers that answer clients of the first model; null for nowhere. */
+    RouterQueue queueOrNull() {
+        return models.first().routers().queueOrNull(WorkerPool.MAIN);
+    }
+
     /** What {@code POST} and {@code DELETE /admin/workers} use. */
     AdminDiscovery admin() {
         return byAdmin;
@@ -575,6 +581,7 @@ public final class GatewayServer implements AutoCloseable {
                         "{} requests are cut at the end of drain-timeout-ms={}",
                         running.size(),
                         config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
+                models.all().forEach(model -> model.routers().closeQueues());
                 cutRunning();
             }
         } catch (InterruptedException e) {

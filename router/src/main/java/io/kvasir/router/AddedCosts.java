@@ -2,6 +2,8 @@ package io.kvasir.router;
 
 import io.kvasir.router.policy.WorkerCost;
 
+import java.util.Arrays;
+
 /**
  * What a request's own cost says of every candidate. Owned by a {@link Selection}; reused, one
  * thread at a time.
@@ -35,6 +37,18 @@ final class AddedCosts {
                 candidates.drop(slot);
             }
         }
+    }
+
+    /** Takes something off the cost of one candidate. */
+    void less(int candidateSlot, double less, int slotEnd) {
+        if (!any) {
+            if (blocks.length < slotEnd) {
+                blocks = new double[slotEnd];
+            }
+            Arrays.fill(blocks, 0, slotEnd, 0);
+            any = true;
+        }
+        blocks[candidateSlot] -= less;
     }
 
     /** What was said of a candidate; 0 where none was asked. */

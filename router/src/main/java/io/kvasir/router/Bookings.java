@@ -172,6 +172,10 @@ final class Bookings {
         return pipeline.isOpen(number);
     }
 
+    boolean isPrefilling(long number) {
+        return pipeline.isPrefilling(number);
+    }
+
     /** Records that a prompt is computed; false if it was before, or the booking has ended. */
     boolean prefillCompleted(long number) {
         return pipeline.prefillComplete(number);

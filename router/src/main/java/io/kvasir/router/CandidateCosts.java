@@ -21,6 +21,7 @@ final class CandidateCosts {
     private static final int NONE = -1;
 
     private final Candidates candidates;
+    private final HotPrefix hot = new HotPrefix();
     private final ListedCosts listed;
     private final SharedCosts shared;
     private OverlapScores cached; // until the choice is made
@@ -31,8 +32,8 @@ final class CandidateCosts {
 
     CandidateCosts(Candidates candidates) {
         this.candidates = candidates;
-        listed = new ListedCosts(candidates);
-        shared = new SharedCosts(candidates);
+        listed = new ListedCosts(candidates, hot);
+        shared = new SharedCosts(candidates, hot);
     }
 
     /**
@@ -40,12 +41,19 @@ final class CandidateCosts {
      *
      * @param reusable most blocks that an engine reuses of the prompt
      * @param weight what a block less to prefill counts
+     * @param hotDiscount strength of {@link HotPrefix}
      */
-    void fill(OverlapScores cachedScores, OverlapScores activeScores, int reusable, double weight) {
+    void fill(
+            OverlapScores cachedScores,
+            OverlapScores activeScores,
+            int reusable,
+            double weight,
+            double hotDiscount) {
         final int groups = candidates.groups();
         settledSlot = NONE;
         cached = cachedScores;
         active = activeScores;
+        hot.fill(candidates, cached, reusable, hotDiscount);
         shared.fill(cached, active, reusable, weight);
         listed.clear(reusable, weight);
         if (cached.listedSlots() + active.listedSlots() > groups * (GROUP_SLOTS / 8)) {
@@ -148,6 +156,16 @@ final class CandidateCosts {
     /** Leading blocks that a slot holds. */
     int overlap(int slot) {
         return listed.contains(slot / GROUP_SLOTS) ? listed.overlap(slot) : shared.overlap(slot);
+    }
+
+    /** Whether any block counts less because most hold it. */
+    boolean hasHot() {
+        return hot.any();
+    }
+
+    /** Blocks that leading ones which a candidate holds count less, as most hold them. */
+    double hotDiscount(int blocks) {
+        return hot.discount(blocks);
     }
 
     /** Leading blocks that are in use on a slot. */

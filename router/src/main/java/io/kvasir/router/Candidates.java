@@ -100,6 +100,29 @@ final class Candidates {
         }
     }
 
+    /**
+     * Refuses where none of the candidates, of which there are some, has room.
+     *
+     * @throws RouteException that no worker has room
+     */
+    void checkRoom(RoomLimits room) throws RouteException {
+        for (int group = 0; group < workers.groups(); group++) {
+            for (long rest = slots[group]; rest != 0; rest &= rest - 1) {
+                final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
+                if (room.hasRoom(workers.at(slot), loads)) {
+                    return;
+                }
+            }
+        }
+        throw new RouteException(
+                RouteException.Kind.NO_ROOM,
+                "none of "
+                        + count
+                        + " workers has room for a further prompt: "
+                        + room.explain()
+                        + "; add workers, or raise the threshold");
+    }
+
     private void takeOut(int slot, SlotMarks why) {
         why.add(slot);
         slots[slot / Long.SIZE] &= ~(1L << slot);

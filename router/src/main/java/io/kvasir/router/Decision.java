@@ -274,12 +274,13 @@ public final class Decision {
     }
 
     /**
-     * What the request's own cost said of a worker, in blocks, which is part of {@link #cost(int)};
-     * 0 where it has none, or the worker was excluded.
+     * What a worker costs beside its blocks to prefill and in use, as part of {@link #cost(int)}:
+     * what the request's own cost said, and what cached blocks count less that most workers hold
+     * ({@link RouterSettings#HOT_PREFIX_DISCOUNT}). 0 where the worker was excluded.
      */
     public double addedBlocks(int i) {
         final int slot = candidate(i).slot();
-        return selection.candidates().contains(slot) ? selection.added().blocks(slot) : 0;
+        return selection.candidates().contains(slot) ? selection.addedBlocks(slot) : 0;
     }
 
     /** Cost of a worker in blocks; NaN when excluded. */

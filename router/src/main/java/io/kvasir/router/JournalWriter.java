@@ -100,7 +100,7 @@ final class JournalWriter {
                 selection.costs().overlap(slot),
                 selection.costs().activePrefix(slot),
                 selection.candidates().loads().activeRequests(slot),
-                selection.added().blocks(slot),
+                selection.addedBlocks(slot),
                 selection.eventSequence(slot));
     }
 }

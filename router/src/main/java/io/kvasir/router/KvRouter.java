@@ -5,6 +5,7 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.core.load.RoomListener;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.booking.BookingPipeline;
@@ -418,7 +419,7 @@ public final class KvRouter implements AutoCloseable {
         try {
             selector.choose(out.selection());
         } catch (RouteException e) {
-            if (refusalsOrNull != null) {
+            if (refusalsOrNull != null && !request.isOnlyWithRoom()) { // else it may wait
                 refusalsOrNull.refused(request, out, e.kind());
             }
             throw e;
@@ -664,6 +665,35 @@ public final class KvRouter implements AutoCloseable {
     public void dumpEvents(Appendable out) throws IOException, InterruptedException {
         parts.checkOpen();
         dump.write(out);
+    }
+
+    /**
+     * Whether a booking counts and its prompt is still work to prefill.
+     *
+     * @param requestId the booking's number: {@link Lease#requestId}
+     * @return false once the prompt is computed, as far as is known, or the booking has ended
+     */
+    public boolean isPrefilling(long requestId) {
+        return bookings.isPrefilling(requestId);
+    }
+
+    /**
+     * Has a listener hear of workers that may have room for more requests: whose load has become
+     * less, that were registered, removed, or marked (un)available, or whose capacity was set.
+     *
+     * @param listener called by the thread that makes the change, after it; quick, takes no lock
+     */
+    public void addRoomListener(RoomListener listener) {
+        parts.board.addListener(Objects.requireNonNull(listener, "listener"));
+    }
+
+    /**
+     * Has it hear no more.
+     *
+     * @param listener as it was added; unknown ones are ignored
+     */
+    public void removeRoomListener(RoomListener listener) {
+        parts.board.removeListener(listener);
     }
 
     int blockSize() {

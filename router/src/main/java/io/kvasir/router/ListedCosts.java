@@ -30,6 +30,7 @@ final class ListedCosts {
     private static final byte SETTLED = 3;
 
     private final Candidates candidates;
+    private final HotPrefix hot;
 
     private int[] list = {}; // unless all are listed
     private int count;
@@ -48,8 +49,9 @@ final class ListedCosts {
     private double[] credits = {}; // where the slot overlaps and the group is settled
     private IndexState[] states = {}; // where the slot overlaps and the group is settled
 
-    ListedCosts(Candidates candidates) {
+    ListedCosts(Candidates candidates, HotPrefix hot) {
         this.candidates = candidates;
+        this.hot = hot;
     }
 
     /**
@@ -206,7 +208,7 @@ final class ListedCosts {
         final int from = group * GROUP_SLOTS;
         candidates.loads().copyWeighted(group, relative);
         for (int i = from; i < from + GROUP_SLOTS; i++) {
-            final int reused = Math.min(overlaps[i], reusableBlocks);
+            final double reused = hot.credited(Math.min(overlaps[i], reusableBlocks));
             relative[i] = relative[i] - reused * blockWeight - activePrefixes[i];
         }
         for (long out = ~candidates.slots(group); out != 0; out &= out - 1) {
@@ -283,7 +285,7 @@ final class ListedCosts {
             final double credit = candidates.credit(slot);
             credits[slot] = credit;
             if (credit != 1) {
-                final int reused = Math.min(overlaps[slot], reusableBlocks);
+                final double reused = hot.credited(Math.min(overlaps[slot], reusableBlocks));
                 relative[slot] += (1 - credit) * reused * blockWeight;
                 changed = true;
             }

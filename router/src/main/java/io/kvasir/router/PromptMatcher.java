@@ -22,6 +22,7 @@ final class PromptMatcher {
 
     private final RouterParts parts;
     private final double degradedCredit;
+    private final double hotDiscount;
     private final BusyLimits busyLimits;
     private final LongSupplier clock;
     private final Supplier<WorkerSet> workers;
@@ -29,6 +30,7 @@ final class PromptMatcher {
     PromptMatcher(RouterConfig config, RouterParts parts, Supplier<WorkerSet> workers) {
         this.parts = parts;
         degradedCredit = config.get(RouterSettings.DEGRADED_CREDIT);
+        hotDiscount = config.get(RouterSettings.HOT_PREFIX_DISCOUNT);
         busyLimits = BusyLimits.of(config.settings());
         clock = config.clock();
         this.workers = workers;
@@ -54,6 +56,7 @@ final class PromptMatcher {
                         request.active,
                         parts.board,
                         degradedCredit,
+                        hotDiscount,
                         busyLimits);
                 takeOutFull(out);
                 stable = seen == workers.get(); // else a slot may be open for its next tenant
@@ -80,7 +83,14 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
-            out.fill(request, cached, active, parts.board, degradedCredit, busyLimits);
+            out.fill(
+                    request,
+                    cached,
+                    active,
+                    parts.board,
+                    degradedCredit,
+                    hotDiscount,
+                    busyLimits);
             takeOutFull(out);
             stable = seen == workers.get();
         }
@@ -106,6 +116,7 @@ final class PromptMatcher {
         // matching no block clears what the last prompt had in use
         parts.active.matchActiveInside(
                 request.localHashes, request.reuses() ? request.blockCount : 0, request.active);
+        request.assume(seen);
     }
 
     /** Adds what the workers hold that draft with EAGLE: their blocks have other hashes. */

@@ -16,6 +16,11 @@ public final class RouteException extends Exception {
         PINNED_UNAVAILABLE(true),
         /** Every worker that the request could use is busy by the limits of load. */
         ALL_WORKERS_BUSY(true),
+        /**
+         * No worker that the request could use has room by the queue's thresholds: {@link
+         * RouteRequest#onlyWithRoom}.
+         */
+        NO_ROOM(true),
         /** The router's own limit of booked requests is reached. */
         OVERLOADED(true),
         /** The request itself cannot be routed: direct mode without a pinned worker. */

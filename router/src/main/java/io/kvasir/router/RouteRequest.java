@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * One prompt to be routed, with its overrides. Made by {@link KvRouter#newRequest}, owned by one
@@ -48,6 +49,10 @@ public final class RouteRequest {
     private boolean reuses;
     private boolean watched;
     private boolean severalPrompts;
+    private boolean onlyWithRoom;
+    private Worker assumedOn; // null where nothing is assumed
+    private int assumedBlocks;
+    private boolean assumedComputing;
     private WorkerCost cost; // null for none
     private long deadlineNs = ActiveRequests.NO_DEADLINE;
     private boolean usualDeadline = true;
@@ -119,6 +124,9 @@ public final class RouteRequest {
         reuses = usuallyReuses;
         watched = false;
         severalPrompts = false;
+        onlyWithRoom = false;
+        assumedOn = null;
+        assumedComputing = false;
         cost = null;
         objects.clear();
         usualDeadline = true;
@@ -366,6 +374,53 @@ public final class RouteRequest {
     }
 
     /**
+     * Has the request be refused with {@link RouteException.Kind#NO_ROOM} while every worker that
+     * it could use has more to prefill than {@link RouterSettings#QUEUE_THRESHOLD} or {@link
+     * RouterSettings#QUEUE_PREFILL_TOKENS} allow. Where one has not, all may be chosen.
+     *
+     * @param only true to be refused then; false unless it is set
+     * @return this
+     */
+    public RouteRequest onlyWithRoom(boolean only) {
+        onlyWithRoom = only;
+        return this;
+    }
+
+    /**
+     * Has a worker count as one that holds leading blocks of the prompt, because it is computing
+     * them for another request or has just done so, and its events do not say so yet.
+     *
+     * @param worker the worker
+     * @param blocks leading blocks; where it is found to hold more, that counts
+     * @return this
+     * @throws IllegalArgumentException if {@code blocks} is not positive
+     */
+    public RouteRequest assumeHeld(Worker worker, int blocks) {
+        if (blocks < 1) {
+            throw new IllegalArgumentException("assumed blocks=" + blocks + " must be positive");
+        }
+        assumedOn = Objects.requireNonNull(worker, "worker");
+        assumedBlocks = blocks;
+        assumedComputing = false;
+        return this;
+    }
+
+    /**
+     * The same where the worker is still computing them: they are in use there, and they are a part
+     * of what it has to prefill before, which the request would have to wait for elsewhere, too.
+     *
+     * @param worker the worker
+     * @param blocks leading blocks
+     * @return this
+     * @throws IllegalArgumentException if {@code blocks} is not positive
+     */
+    public RouteRequest assumeComputing(Worker worker, int blocks) {
+        assumeHeld(worker, blocks);
+        assumedComputing = true;
+        return this;
+    }
+
+    /**
      * Adds a cost that depends on the worker and on this request, such as that of fetching blocks
      * from where they are. Has the cost of every candidate computed: about as much as a
      * temperature.
@@ -411,6 +466,49 @@ public final class RouteRequest {
      */
     public int tokenCount() {
         return tokenCount;
+    }
+
+    /**
+     * Which workers the request may go to, as far as it says so itself.
+     *
+     * @return equal for requests that may go to the same ones
+     */
+    public Reach reach() {
+        return new Reach(pinned, excludedTaints, Set.copyOf(excluded));
+    }
+
+    /**
+     * The most leading blocks that any worker was found or assumed to hold when the request was
+     * routed last.
+     *
+     * @return blocks; 0 where none holds the first one
+     */
+    public int deepestOverlap() {
+        return cached.deepest();
+    }
+
+    /**
+     * Hashes of the prompt's beginnings: equal where two prompts of one router begin with the same
+     * blocks, adapter and salt. Allocates nothing.
+     *
+     * @param stride blocks by which a beginning is longer than the one before; 1 or more
+     * @param out the hash of the first {@code (i + 1) · stride} blocks at index {@code i}
+     * @return how many there are: as many as the prompt has, and {@code out} has room for
+     */
+    public int prefixKeys(int stride, long[] out) {
+        hash();
+        final int count = Math.min(out.length, blockCount / stride);
+        long key = 0;
+        for (int i = 0; i < count * stride; i++) {
+            key =
+                    i == 0
+                            ? localHashes[0]
+                            : BlockHasher.nextSequenceHash(key, localHashes[i]);
+            if ((i + 1) % stride == 0) {
+                out[i / stride] = key;
+            }
+        }
+        return count;
     }
 
     /** Null for none. */
@@ -472,6 +570,32 @@ public final class RouteRequest {
     /** Null for none. */
     WorkerCost cost() {
         return cost;
+    }
+
+    /** Whether it is refused while no worker has room. */
+    boolean isOnlyWithRoom() {
+        return onlyWithRoom;
+    }
+
+    /** Adds what is assumed to what was found. */
+    void assume(WorkerSet workers) {
+        final int blocks = assumedBlocks();
+        if (assumedOn != null && blocks > 0 && workers.at(assumedOn.slot()) == assumedOn) {
+            cached.raise(assumedOn.slot(), blocks);
+            if (assumedComputing && reuses) {
+                active.raise(assumedOn.slot(), blocks); // the booking writer may be behind
+            }
+        }
+    }
+
+    /** Worker that is assumed to be computing blocks of the prompt; null for none. */
+    Worker computingOrNull() {
+        return assumedComputing ? assumedOn : null;
+    }
+
+    /** How many, as far as the prompt has them. */
+    int assumedBlocks() {
+        return Math.min(assumedBlocks, blockCount);
     }
 
     /** Whether the request shares blocks that others use. */

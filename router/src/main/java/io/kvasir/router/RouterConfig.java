@@ -24,6 +24,7 @@ import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.SingleFlight;
 import io.kvasir.router.spi.StateStore;
 
 import java.lang.management.ManagementFactory;
@@ -74,6 +75,7 @@ public final class RouterConfig {
         planeStateOrNull = builder.planeStateOrNull;
         checkSeed();
         checkEngineLoad(settings);
+        checkQueue();
         if (planeStateOrNull != null && eventPlaneOrNull == null) {
             throw new IllegalArgumentException("a planeState without an eventPlane");
         }
@@ -161,6 +163,31 @@ public final class RouterConfig {
                             + " is set, and a full worker is not left out; set "
                             + RouterSettings.BUSY_LEASE
                             + ", or leave it out");
+        }
+    }
+
+    /** What a queue goes by must be there. */
+    private void checkQueue() {
+        final RoomLimits room = RoomLimits.of(settings);
+        if (!room.isNone() && !get(RouterSettings.TRACK_PREFILL_TOKENS)) {
+            throw new IllegalArgumentException(
+                    room.explain()
+                            + " with "
+                            + RouterSettings.TRACK_PREFILL_TOKENS
+                            + "=false: no worker ever has tokens to prefill, so nothing would wait;"
+                            + " leave one of them out");
+        }
+        if (get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF && !indexed) {
+            throw new IllegalArgumentException(
+                    RouterSettings.SINGLE_FLIGHT
+                            + "="
+                            + RouterSettings.SINGLE_FLIGHT.print(get(RouterSettings.SINGLE_FLIGHT))
+                            + ", and no index is kept, so that every prompt would count as"
+                            + " uncached: "
+                            + whyNoIndex(settings)
+                            + "; set "
+                            + RouterSettings.PREFIX_INDEX
+                            + "=on, or single-flight=off");
         }
     }
 

@@ -53,6 +53,10 @@ final class Selection {
     private boolean hasSession; // one that is followed
     private long binding; // of the session
     private boolean bySession;
+    private boolean hotCounts; // blocks that most hold count less in the cost
+    private boolean onlyWithRoom;
+    private Worker computing; // null for none
+    private int computingBlocks;
 
     /** Forgets the last selection and takes what this one is about. */
     void begin(
@@ -80,6 +84,15 @@ final class Selection {
         hasSession = false;
         binding = SessionAffinity.NONE;
         bySession = false;
+        hotCounts = true;
+        onlyWithRoom = request.isOnlyWithRoom();
+        computing = request.computingOrNull();
+        computingBlocks = request.assumedBlocks();
+    }
+
+    /** Whether it is refused while no candidate has room. */
+    boolean isOnlyWithRoom() {
+        return onlyWithRoom;
     }
 
     /** Takes what the request's session is bound to. */
@@ -150,9 +163,10 @@ final class Selection {
             OverlapScores active,
             LoadBoard board,
             double degradedCredit,
+            double hotDiscount,
             BusyLimits limits) {
         candidates.fill(request, board, overlapWeight / blockSize, degradedCredit, limits);
-        costs.fill(cached, active, reusableBlocks, overlapWeight);
+        costs.fill(cached, active, reusableBlocks, overlapWeight, hotDiscount);
     }
 
     /** Takes the paces of the workers, and the time by the router's clock. */
@@ -202,6 +216,17 @@ final class Selection {
         if (workerCost != null) {
             added.ask(workerCost, candidates, cursor);
         }
+        if (computing != null
+                && workers().at(computing.slot()) == computing
+                && candidates.contains(computing.slot())) {
+            final int slot = computing.slot();
+            final double booked =
+                    (double) Math.max(0, candidates.loads().prefillTokens(slot)) / blockSize;
+            added.less(
+                    slot,
+                    overlapWeight * Math.min(computingBlocks, booked),
+                    workers().slotEnd());
+        }
     }
 
     /** What the request's own cost says of a candidate. */
@@ -219,10 +244,12 @@ final class Selection {
         costs.settleAll();
         cursor.take();
         policy.price(cursor, pricedCosts);
+        hotCounts = policy.hasLinearCost();
         Arrays.fill(modelCosts, 0, end, Double.NaN);
         for (int n = 0; n < cursor.count(); n++) {
             final int slot = cursor.slot(n);
-            pricedCosts[n] = bounded(pricedCosts[n] + added.blocks(slot));
+            pricedCosts[n] =
+                    bounded(pricedCosts[n] + added.blocks(slot) + hotCost(slot));
             modelCosts[slot] = pricedCosts[n];
         }
         priced = true;
@@ -268,8 +295,22 @@ final class Selection {
         }
         return candidates.contains(slot)
                 ? CostModel.linear(overlapWeight, prefillBlocks(slot), decodeBlocks(slot))
-                        + added.blocks(slot)
+                        + addedBlocks(slot)
                 : Double.NaN;
+    }
+
+    /** What a candidate costs beside what its blocks to prefill and in use do. */
+    double addedBlocks(int slot) {
+        return added.blocks(slot) + hotCost(slot);
+    }
+
+    /** What the blocks of a candidate count less that most hold. */
+    private double hotCost(int slot) {
+        if (!hotCounts || !costs.hasHot() || costs.overlap(slot) == 0) {
+            return 0;
+        }
+        final int reused = Math.min(costs.overlap(slot), reusableBlocks);
+        return overlapWeight * costs.credit(slot) * costs.hotDiscount(reused);
     }
 
     /** Tokens of the prompt that a slot need not compute. */

@@ -10,14 +10,16 @@ import io.kvasir.core.radix.OverlapScores;
  */
 final class SharedCosts {
     private final Candidates candidates;
+    private final HotPrefix hot;
     private final DepthSets cached = new DepthSets();
     private final DepthSets active = new DepthSets();
     private int reusableBlocks;
     private double blockWeight;
     private double mostOfSets; // no slot of the sets costs less than its load by more than this
 
-    SharedCosts(Candidates candidates) {
+    SharedCosts(Candidates candidates, HotPrefix hot) {
         this.candidates = candidates;
+        this.hot = hot;
     }
 
     /**
@@ -31,7 +33,8 @@ final class SharedCosts {
         active.fill(activeScores, candidates.groups());
         reusableBlocks = reusable;
         blockWeight = weight;
-        mostOfSets = Math.min(cached.deepest(), reusable) * weight + active.deepest();
+        mostOfSets =
+                hot.credited(Math.min(cached.deepest(), reusable)) * weight + active.deepest();
     }
 
     /** Whether any slot of a group is in a set. */
@@ -101,7 +104,7 @@ final class SharedCosts {
     }
 
     private double creditOf(int cachedSet) {
-        return Math.min(cached.depthOrNone(cachedSet), reusableBlocks) * blockWeight;
+        return hot.credited(Math.min(cached.depthOrNone(cachedSet), reusableBlocks)) * blockWeight;
     }
 
     /** Leading blocks that a slot holds as one of a set. */

@@ -485,6 +485,7 @@ public final class Worker implements CandidateWorker {
         kvBlocks = Math.max(0, blocks);
         batchTokens = Math.max(0, tokens);
         requestSlots = Math.max(0, requests);
+        board.roomMayBe(slot);
     }
 
     /**

@@ -300,6 +300,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
             worker.source(source);
             workers = workers.with(worker);
             named.put(NamedRank.of(spec), worker);
+            parts.board.roomMayBe(slot); // again: when it was opened, no set had it
             return worker;
         } catch (Throwable t) {
             if (source != null) {

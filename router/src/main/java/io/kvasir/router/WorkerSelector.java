@@ -25,6 +25,7 @@ final class WorkerSelector {
     private final LoadSelector byLoad;
     private final HashSelector byHash;
     private final SessionMode sessionMode;
+    private final RoomLimits room;
     private final AtomicLong turn = new AtomicLong();
     private final PrefillPaces pacesOrNull; // null where the policy does not look at each
     private final LongSupplier clock;
@@ -39,6 +40,7 @@ final class WorkerSelector {
         byLoad = new LoadSelector(random);
         byHash = new HashSelector(config.get(RouterSettings.HASH_LOAD_FACTOR));
         sessionMode = config.get(RouterSettings.SESSION_MODE);
+        room = RoomLimits.of(config.settings());
         this.pacesOrNull = pacesOrNull;
         clock = config.clock();
     }
@@ -59,6 +61,9 @@ final class WorkerSelector {
         final int count = candidates.count();
         if (count == 0) {
             throw candidates.none(policy.name());
+        }
+        if (selection.isOnlyWithRoom()) {
+            candidates.checkRoom(room);
         }
         final boolean byCost = selection.mode() == RoutingMode.KV;
         if (!policy.hasLinearCost()

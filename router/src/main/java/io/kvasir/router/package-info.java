@@ -35,6 +35,6 @@
  * {@code RouterConfig} is one router's values), {@code policy} (what embedders may decide, and
  * {@code policy.builtin}), {@code load} (what engines report of theirs), {@code session}, {@code
  * journal}, {@code replica}, {@code spi} and {@code state}, {@code disagg}. Above it: {@code
- * client}.
+ * client}, {@code queue}.
  */
 package io.kvasir.router;

@@ -14,6 +14,8 @@ import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.Eligibility;
 import io.kvasir.router.policy.Picker;
 import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.queue.QueueRank;
+import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
@@ -26,6 +28,7 @@ import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
 import java.util.concurrent.SubmissionPublisher;
 
@@ -250,6 +253,32 @@ class RoutingExamplesTest {
             assertTrue(decision.bySession());
             first.close();
             next.close();
+        }
+    }
+
+    @Test
+    void aRequestWaitsUntilAWorkerHasRoom() throws Exception {
+        try (KvRouter router =
+                KvRouter.builder()
+                        .blockSize(BLOCK_SIZE)
+                        .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                        .build()) {
+            router.addWorker(WorkerSpec.of(1, "one", "http://one"));
+            final Lease first =
+                    router.reserve(
+                            router.newRequest().tokens(prompt, prompt.length), new Decision());
+            // example
+            try (RouterQueue queue = RouterQueue.start(router)) {
+                QueueRank urgent = new QueueRank(5, 0, QueueRank.NO_DEADLINE);
+                CompletableFuture<Lease> booked =
+                        queue.admit(request -> request.tokens(prompt, prompt.length), urgent);
+                first.prefillComplete(); // of the one before it; on any thread
+                booked.thenAccept(lease -> sent.add(lease.worker().url())).get();
+                booked.get().close();
+            }
+            // example ends
+            assertEquals(List.of("http://one"), sent);
+            first.close();
         }
     }
 

@@ -3,6 +3,9 @@ package io.kvasir.core.load;
 import io.kvasir.core.memory.SharedCells;
 import io.kvasir.core.radix.RadixTree;
 
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Objects;
 
 /**
@@ -18,8 +21,11 @@ import java.util.Objects;
  * Every method throws {@link IndexOutOfBoundsException} for a slot out of range.
  */
 public final class LoadBoard implements AutoCloseable {
+    private static final RoomListener[] NO_LISTENERS = {};
+
     private final int slots;
     private final SharedCells memory;
+    private volatile RoomListener[] listeners = NO_LISTENERS; // written under this
 
     /**
      * Allocates zeros; all slots are closed.
@@ -56,6 +62,37 @@ public final class LoadBoard implements AutoCloseable {
         addTo(group, LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, slot, activeBlocks);
         addTo(group, LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, slot, activeRequests);
         changed(group);
+        if (prefillTokens < 0 || activeBlocks < 0 || activeRequests < 0) {
+            roomMayBe(slot);
+        }
+    }
+
+    /**
+     * Has a listener hear from now on of slots that may have room for more: whose load has become
+     * less, that were opened or closed, or of which something else is known. Any thread.
+     *
+     * @param listener called after the change, by the thread that makes it; never under a lock that
+     *     a reader of the board needs
+     */
+    public synchronized void addListener(RoomListener listener) {
+        final RoomListener[] more = Arrays.copyOf(listeners, listeners.length + 1);
+        more[listeners.length] = listener;
+        listeners = more;
+    }
+
+    /** Has a listener hear no more; one that hears of something at this moment ends that. */
+    public synchronized void removeListener(RoomListener listener) {
+        final List<RoomListener> fewer = new ArrayList<>(List.of(listeners));
+        fewer.remove(listener);
+        listeners = fewer.toArray(NO_LISTENERS);
+    }
+
+    /** Says that a slot may have room for a reason that is not on the board. Any thread. */
+    public void roomMayBe(int slot) {
+        final RoomListener[] hear = listeners;
+        for (int i = 0; i < hear.length; i++) { // without an iterator: the callers allocate nothing
+            hear[i].roomMayBe(slot);
+        }
     }
 
     /**
@@ -123,7 +160,12 @@ public final class LoadBoard implements AutoCloseable {
      *
      * @param open false for a slot without a worker, or whose worker is not to be chosen
      */
-    public synchronized void open(int slot, boolean open) {
+    public void open(int slot, boolean open) {
+        mark(slot, open);
+        roomMayBe(slot);
+    }
+
+    private synchronized void mark(int slot, boolean open) {
         final long group = group(slot);
         final long bit = 1L << slot;
         final long before = memory.getLong(group + LoadBoardDescriptor.OPEN_SLOTS_OFFSET);
@@ -222,6 +264,7 @@ public final class LoadBoard implements AutoCloseable {
         memory.putLongRelease(value + LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, 0);
         memory.putLongRelease(value + LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, 0);
         changed(group);
+        roomMayBe(slot);
     }
 
     /** Number of slots. */
@@ -283,6 +326,9 @@ public final class LoadBoard implements AutoCloseable {
         final long group = group(slot);
         final long value = addTo(group, fieldOffset, slot, delta);
         changed(group);
+        if (delta < 0) {
+            roomMayBe(slot);
+        }
         return value;
     }
 

@@ -149,6 +149,28 @@ public final class OverlapScores {
         }
     }
 
+    /**
+     * Records that a slot holds more than was found, as a listed one; less changes nothing.
+     *
+     * @param slot worker slot, recorded or not
+     * @param depth leading blocks that it holds, at least 1
+     * @throws IllegalArgumentException if {@code depth} is not positive
+     */
+    public void raise(int slot, int depth) {
+        final int before = depth(slot);
+        if (before == 0) {
+            add(slot, depth);
+        } else if (before < depth && depths[slot] != 0) {
+            depths[slot] = depth;
+            deepest = Math.max(deepest, depth);
+        } else if (before < depth) {
+            for (int set = 0; set < sets; set++) {
+                bits[set * groups + (slot >> 6)] &= ~(1L << slot);
+            }
+            list(slot, depth);
+        }
+    }
+
     private void list(int slot, int depth) {
         depths[slot] = depth;
         slots[listed++] = slot;

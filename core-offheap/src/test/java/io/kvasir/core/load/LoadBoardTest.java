@@ -9,6 +9,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -50,6 +52,44 @@ class LoadBoardTest {
             board.open(3, false);
             assertFalse(board.isOpen(3));
             assertTrue(board.isOpen(69));
+        }
+    }
+
+    @Test
+    void aListenerHearsOfWhateverMayGiveASlotRoomAfterTheChange() {
+        try (LoadBoard board = new LoadBoard(70)) {
+            final List<String> heard = new ArrayList<>();
+            final RoomListener listener =
+                    slot ->
+                            heard.add(
+                                    slot
+                                            + ": "
+                                            + board.prefillTokens(slot)
+                                            + (board.isOpen(slot) ? " open" : " closed"));
+            board.addListener(listener);
+            board.open(69, true);
+            board.addProvisional(69, 100, 7);
+            board.addPrefillTokens(69, 20);
+            board.addPrefillTokens(69, -30);
+            board.addActiveBlocks(69, -7);
+            board.takeBackProvisional(69, 90, 0);
+            board.open(69, false);
+            board.roomMayBe(3);
+            board.reset(69);
+            assertEquals(
+                    List.of(
+                            "69: 0 open",
+                            "69: 90 open",
+                            "69: 90 open",
+                            "69: 0 open",
+                            "69: 0 closed",
+                            "3: 0 closed",
+                            "69: 0 closed"),
+                    heard);
+            board.removeListener(listener);
+            board.removeListener(listener);
+            board.open(69, true);
+            assertEquals(7, heard.size());
         }
     }
 

@@ -66,6 +66,30 @@ class OverlapScoresTest {
     }
 
     @Test
+    void aSlotThatHoldsMoreThanWasFoundIsListedWithThat() {
+        scores.add(70, 9);
+        scores.addSet(slots(60, 68), 4);
+        scores.raise(61, 12); // of a set
+        scores.raise(62, 4); // no more than before
+        scores.raise(63, 1);
+        scores.raise(70, 10); // listed
+        scores.raise(5, 3); // not recorded before
+        assertEquals(12, scores.deepest());
+        assertEquals(10, scores.matchedSlots());
+        assertEquals(3, scores.listedSlots());
+        assertEquals(
+                "{5=3, 60=4, 61=12, 62=4, 63=4, 64=4, 65=4, 66=4, 67=4, 70=10}", scores + "");
+        final String before = scores.toString();
+        assertEquals(
+                10,
+                IntStream.range(0, scores.matchedSlots()).map(scores::slotAt).distinct().count());
+        assertEquals(before, scores.toString());
+        scores.clear();
+        assertEquals("{}", scores.toString());
+        assertThrows(IllegalArgumentException.class, () -> scores.raise(5, 0));
+    }
+
+    @Test
     void depthsOfAGroupAreCopiedToWhereTheyAre() {
         scores.add(70, 9);
         scores.addSet(slots(60, 68), 4);

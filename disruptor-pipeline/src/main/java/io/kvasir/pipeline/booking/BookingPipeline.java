@@ -252,6 +252,16 @@ public final class BookingPipeline implements AutoCloseable {
     }
 
     /**
+     * Whether a booking counts and its prompt is still work to prefill.
+     *
+     * @param number a booking's number, or {@link #NONE}
+     * @return false from its {@link #prefillComplete} on, or once it has ended
+     */
+    public boolean isPrefilling(long number) {
+        return number != NONE && bookings.isPrefilling(number);
+    }
+
+    /**
      * The request generates: its prompt is no work to prefill any more.
      *
      * @param number a booking's number

@@ -123,6 +123,12 @@ final class BookingTable {
         return isOpen(at((int) number).wordAcquire(), number);
     }
 
+    /** Whether a booking is open and its prompt not computed. */
+    boolean isPrefilling(long number) {
+        final long word = at((int) number).wordAcquire();
+        return isOpen(word, number) && !Booking.is(word, DECODE);
+    }
+
     private static boolean isOpen(long word, long number) {
         return isOf(word, number) && Booking.is(word, OPEN);
     }

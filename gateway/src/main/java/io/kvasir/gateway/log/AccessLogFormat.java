@@ -37,6 +37,9 @@ enum AccessLogFormat {
             field(line, "ttfb_ms", millis(entry.firstByteNs()));
             field(line, "tokens_in", known(request.promptTokens()));
             field(line, "tokens_out", known(request.outputTokens()));
+            if (request.queuedNs() >= 0) {
+                field(line, "queue_ms", millis(request.queuedNs()));
+            }
             out.writeBytes(line.append('\n').toString().getBytes(StandardCharsets.UTF_8));
         }
 
@@ -70,6 +73,10 @@ enum AccessLogFormat {
                 json.writeNumber(millis(entry.firstByteNs()));
                 count(json, "tokens_in", request.promptTokens());
                 count(json, "tokens_out", request.outputTokens());
+                if (request.queuedNs() >= 0) {
+                    json.writeFieldName("queue_ms");
+                    json.writeNumber(millis(request.queuedNs()));
+                }
                 json.writeEndObject();
             } catch (IOException e) {
                 throw new UncheckedIOException("writing to memory", e);

@@ -31,6 +31,7 @@ public final class RequestRecord {
     private volatile int promptTokens = UsageReader.UNKNOWN;
     private volatile int outputTokens = UsageReader.UNKNOWN;
     private volatile long firstByteNs = -1;
+    private volatile long queuedNs = -1;
     private volatile RequestTrace trace = RequestTrace.NONE;
 
     /** Begins the record of a request to an endpoint. */
@@ -112,6 +113,14 @@ public final class RequestRecord {
         promptTokens = tokens > 0 ? tokens : UsageReader.UNKNOWN;
     }
 
+    /** It has waited for a worker, whether it got one or not. */
+    public void queued(long ns) {
+        queuedNs = ns;
+        if (ns > 0) {
+            trace.step("queue", ns);
+        }
+    }
+
     /** The head of its answer is about to be sent. */
     public void firstByte(long sinceStartNs) {
         firstByteNs = sinceStartNs;
@@ -137,6 +146,11 @@ public final class RequestRecord {
 
     String worker() {
         return worker;
+    }
+
+    /** How long it has waited for a worker; -1 where requests do not. */
+    long queuedNs() {
+        return queuedNs;
     }
 
     int promptTokens() {

@@ -22,6 +22,8 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.LegFailure;
 import io.kvasir.router.disagg.SplitEvent;
+import io.kvasir.router.queue.QueueStatus;
+import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.replica.ReplicaStatus;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.state.SnapshotStatus;
@@ -122,6 +124,7 @@ public final class GatewayMetrics {
     private final Histogram tokenize;
     private final Histogram routing;
     private final Histogram dynamoRouting;
+    private final Histogram queueWait;
     private final Histogram hitRate;
     private final ModelMetrics byModel = new ModelMetrics(registry, names, LATENCY, PER_TOKEN);
 
@@ -263,6 +266,13 @@ public final class GatewayMetrics {
                         "dynamo_routing_latency_seconds",
                         "The same as kvasir_routing_duration_seconds, without labels",
                         ROUTING);
+        queueWait =
+                histogram(
+                        "kvasir_queue_wait_seconds",
+                        "Time from a request's admission to its booking, of those that were booked;"
+                                + " 0 where a worker had room at once",
+                        LATENCY,
+                        "pool");
         hitRate =
                 Histogram.builder()
                         .name(named("router_kv_hit_rate"))
@@ -375,13 +385,24 @@ public final class GatewayMetrics {
 
     /** What of a page is read from the routers of one model. */
     private record ModelSnapshot(
-            UpstreamRegistry servers, RouterStatus router, RouterStatus prefillOrNull) {
+            UpstreamRegistry servers,
+            RouterStatus router,
+            RouterStatus prefillOrNull,
+            Map<WorkerPool, QueueStatus> queues) {
         static ModelSnapshot of(UpstreamRegistry servers) {
             final KvRouter prefill = servers.routerOrNull(WorkerPool.PREFILL);
+            final Map<WorkerPool, QueueStatus> queues = new EnumMap<>(WorkerPool.class);
+            for (WorkerPool pool : WorkerPool.values()) {
+                final RouterQueue queue = servers.queueOrNull(pool);
+                if (queue != null) {
+                    queues.put(pool, queue.status());
+                }
+            }
             return new ModelSnapshot(
                     servers,
                     servers.routerOrNull(WorkerPool.MAIN).status(),
-                    prefill == null ? null : prefill.status());
+                    prefill == null ? null : prefill.status(),
+                    queues);
         }
     }
 
@@ -423,6 +444,7 @@ public final class GatewayMetrics {
         watchRouter("kvasir_", "", ModelSnapshot::router);
         watchRouter("kvasir_prefill_pool_", "; prefill workers", ModelSnapshot::prefillOrNull);
         watchWorkers();
+        watchQueues();
         watchPools(servers);
         watchShadows();
         watchSources();
@@ -481,6 +503,106 @@ public final class GatewayMetrics {
                 if (there != null) {
                     points.accept(there, labelsModels ? out.of(model.servers.model()) : out);
                 }
+            }
+        };
+    }
+
+    /** Adds what waits for a worker; no series where nothing can. */
+    private void watchQueues() {
+        queueGauge(
+                "kvasir_queue_requests",
+                "Requests that wait for a worker",
+                QueueStatus::requests);
+        queueGauge(
+                "kvasir_queue_tokens",
+                "Tokens of the prompts of these",
+                QueueStatus::tokens);
+        queueGauge(
+                "kvasir_queue_following",
+                "Those of them that wait for another one's prompt to be computed",
+                QueueStatus::following);
+        queueGauge(
+                "kvasir_queue_oldest_seconds",
+                "How long the one has waited that came first",
+                status -> status.oldestNs() / NANOS);
+        count(
+                "kvasir_queue_admitted_total",
+                "Requests that were booked: at once, or after a wait",
+                ofQueues(
+                        (status, out, pool) -> {
+                            out.call(
+                                    (double) status.admitted() - status.waited(), pool, "no");
+                            out.call((double) status.waited(), pool, "yes");
+                        }),
+                ofModel("pool", "waited"));
+        count(
+                "kvasir_queue_refused_total",
+                "Requests that did not wait, or waited no longer, by cause; cancelled: the client"
+                        + " left",
+                ofQueues(
+                        (status, out, pool) -> {
+                            status.refused()
+                                    .forEach(
+                                            (kind, n) ->
+                                                    out.call((double) n, pool, kind.spelling()));
+                            out.call((double) status.cancelled(), pool, "cancelled");
+                        }),
+                ofModel("pool", "cause"));
+        count(
+                "kvasir_single_flight_total",
+                "Prompts that others could follow (led) or could not, as there were too many"
+                        + " (not_led), and requests that followed one",
+                ofQueues(
+                        (status, out, pool) -> {
+                            out.call((double) status.led(), pool, "led");
+                            out.call((double) status.notLed(), pool, "not_led");
+                            out.call((double) status.followed(), pool, "followed");
+                        }),
+                ofModel("pool", "event"));
+        gauge(
+                "dynamo_frontend_router_queue_pending_requests",
+                "The same as kvasir_queue_requests",
+                ofDynamo(QueueStatus::requests),
+                "model",
+                "worker_type");
+        gauge(
+                "dynamo_frontend_router_queue_pending_isl_tokens",
+                "The same as kvasir_queue_tokens",
+                ofDynamo(QueueStatus::tokens),
+                "model",
+                "worker_type");
+    }
+
+    private void queueGauge(String name, String help, ToDoubleFunction<QueueStatus> value) {
+        gauge(
+                name,
+                help,
+                ofQueues((status, out, pool) -> out.call(value.applyAsDouble(status), pool)),
+                ofModel("pool"));
+    }
+
+    /** Takes the points of the queue of one pool. */
+    private interface QueuePoints {
+        void of(QueueStatus status, Point out, String pool);
+    }
+
+    private Consumer<Point> ofQueues(QueuePoints points) {
+        return each(
+                ModelSnapshot::queues,
+                (queues, out) ->
+                        queues.forEach(
+                                (pool, status) -> points.of(status, out, pool.spelling())));
+    }
+
+    private Consumer<Point> ofDynamo(ToDoubleFunction<QueueStatus> value) {
+        return out -> {
+            for (ModelSnapshot model : snapshot.models) {
+                model.queues.forEach(
+                        (pool, status) ->
+                                out.call(
+                                        value.applyAsDouble(status),
+                                        model.servers.model(),
+                                        pool == WorkerPool.MAIN ? "decode" : "prefill"));
             }
         };
     }
@@ -1188,6 +1310,11 @@ public final class GatewayMetrics {
         if (tokens > 0) {
             hitRate.observe((double) predictedCachedTokens / tokens);
         }
+    }
+
+    /** A request was booked that may have waited for it. */
+    public void queued(WorkerPool pool, long waitedNs) {
+        queueWait.labelValues(pool.spelling()).observe(waitedNs / NANOS);
     }
 
     /** An attempt at a worker has ended. */

@@ -52,6 +52,10 @@ public final class ApiException extends Exception {
     private final String worker;
     private final boolean retryable;
     private transient HttpField header; // what the answer says beside the error; null for nothing
+    private transient Limits limits; // of a request that may not wait; null for none
+
+    /** A limit that a request has met; its name is null where it was the request's own. */
+    private record Limits(String name, long value, long observed, long retryAfterSeconds) {}
 
     private ApiException(
             int status,
@@ -159,6 +163,44 @@ public final class ApiException extends Exception {
                 null,
                 true,
                 what + " (" + setting + "); try again later");
+    }
+
+    /**
+     * A request that waits for a worker no longer, or may not wait.
+     *
+     * @param status 429 or 503
+     * @param kind what ended the wait
+     * @param limit the setting that was the limit; null where it was the request's own
+     * @param limitValue its value
+     * @param observed what was held against it
+     * @param retryAfterSeconds when another try is worth it, 1 or more
+     */
+    public static ApiException notQueued(
+            int status,
+            String kind,
+            String limit,
+            long limitValue,
+            long observed,
+            long retryAfterSeconds,
+            String message) {
+        final ApiException error =
+                new ApiException(
+                        status,
+                        "server_error",
+                        null,
+                        status == 429 ? "overloaded" : "service_unavailable",
+                        Leg.ROUTER,
+                        kind,
+                        null,
+                        true,
+                        message + "; try again in " + retryAfterSeconds + " s");
+        error.limits = new Limits(limit, limitValue, observed, retryAfterSeconds);
+        return error.with(HttpHeader.RETRY_AFTER, Long.toString(retryAfterSeconds));
+    }
+
+    /** Whether it is about a wait for a worker: {@link #notQueued}. */
+    public boolean isOfQueue() {
+        return limits != null;
     }
 
     /** A defect of the gateway; the log has the stack trace. */
@@ -335,6 +377,14 @@ public final class ApiException extends Exception {
         detail.put("worker", worker);
         detail.put("kind", kind);
         detail.put("retryable", retryable);
+        if (limits != null) {
+            if (limits.name != null) {
+                detail.put("limit", limits.name);
+                detail.put("limit_value", limits.value);
+            }
+            detail.put("observed", limits.observed);
+            detail.put("retry_after_seconds", limits.retryAfterSeconds);
+        }
         if (requestId != null) {
             detail.put("request_id", requestId);
         }

@@ -73,6 +73,12 @@ public final class InferenceRequest {
     /** Answers that are generated for each prompt. */
     int samples = 1;
 
+    /** {@code nvext.agent_hints.strict_priority} as it is written; null where it is absent. */
+    public String strictPriority;
+
+    /** {@code nvext.agent_hints.priority}, likewise. */
+    public String headStart;
+
     /** Whether the request asks the engine to shorten prompts. */
     public boolean truncates;
 

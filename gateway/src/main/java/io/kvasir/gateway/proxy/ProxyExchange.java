@@ -23,6 +23,7 @@ import io.kvasir.router.PromptEnd;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.Leg;
 import io.kvasir.router.disagg.LegFailure;
+import io.kvasir.router.queue.QueueTicket;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.server.Request;
@@ -40,6 +41,7 @@ import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 
 /**
  * One inference request on its way: which worker is tried, whether another one follows, and when
@@ -73,6 +75,7 @@ public final class ProxyExchange {
     private boolean ended;
 
     private StalledWrite stalled; // set before anything is written
+    private volatile QueueTicket ticket; // null where it has not waited
     private volatile boolean cut;
     private volatile int decode; // the flow's number of the current one; 0 where there is none
     private volatile ApiException lastError; // of the decode side while the request is split
@@ -116,10 +119,14 @@ public final class ProxyExchange {
         watch.arm();
         guarded(
                 () -> {
-                    if (split == null) {
-                        next(null);
-                    } else {
+                    if (split != null && split.waitsForPrefill()) {
+                        admit(split.prefillPart(), split::startWith, this::noPrefill);
+                    } else if (split != null) {
                         split.flow().start();
+                    } else if (context.reservations().waits(RequestPart.WHOLE)) {
+                        admit(RequestPart.WHOLE, this::sendFirst, this::respond);
+                    } else {
+                        next(null);
                     }
                 });
     }
@@ -162,6 +169,85 @@ public final class ProxyExchange {
                     ApiException.internal(
                             "internal error; the gateway's log has request "
                                     + proxied.requestId()));
+        }
+    }
+
+    /** Where there is no prefill worker at all, the flow finds what else can be done. */
+    private void noPrefill(ApiException why) {
+        if (why.isOfQueue()) {
+            respond(why);
+        } else {
+            split.flow().start();
+        }
+    }
+
+    private void sendFirst(WorkerReservations.Booking booking) {
+        final BookedAttempt tried = begin(booking);
+        if (tried != null) {
+            dispatch(tried);
+        }
+    }
+
+    /** Books the first attempt, at once or when a worker has room; gives it up with the exchange. */
+    private void admit(
+            RequestPart part,
+            Consumer<WorkerReservations.Booking> booked,
+            Consumer<ApiException> refused) {
+        ticket =
+                context.reservations()
+                        .admit(
+                                part,
+                                proxied.prompt(),
+                                proxied.requestId(),
+                                proxied.inference().route.label,
+                                proxied.rank(),
+                                new Admitted(booked, refused));
+        if (hasEnded()) {
+            ticket.cancel();
+        }
+    }
+
+    private synchronized boolean hasEnded() {
+        return ended;
+    }
+
+    /** What follows a wait: never on the queue's own thread, behind which others wait. */
+    private final class Admitted implements WorkerReservations.Waiter {
+        private final Consumer<WorkerReservations.Booking> booked;
+        private final Consumer<ApiException> refused;
+        private final Thread caller = Thread.currentThread();
+        private final long beginNs = System.nanoTime();
+
+        Admitted(
+                Consumer<WorkerReservations.Booking> booked, Consumer<ApiException> refused) {
+            this.booked = booked;
+            this.refused = refused;
+        }
+
+        @Override
+        public void booked(WorkerReservations.Booking booking, long waitedNs) {
+            goOn(
+                    () -> {
+                        proxied.record().queued(waitedNs);
+                        booked.accept(booking);
+                    });
+        }
+
+        @Override
+        public void refused(ApiException why) {
+            goOn(
+                    () -> {
+                        proxied.record().queued(System.nanoTime() - beginNs);
+                        refused.accept(why);
+                    });
+        }
+
+        private void goOn(Runnable next) {
+            if (Thread.currentThread() == caller) {
+                next.run();
+            } else {
+                context.client().getExecutor().execute(() -> guarded(next));
+            }
         }
     }
 
@@ -238,6 +324,19 @@ public final class ProxyExchange {
                     return; // the client gets an answer already
                 }
             }
+            if (!isSplit()
+                    && retries.attempt() == 0
+                    && context.reservations().waits(RequestPart.WHOLE)) {
+                admit(
+                        split.decodePart(),
+                        booking -> {
+                            if (begin(booking) != null) {
+                                split.flow().decodeChosen(number);
+                            }
+                        },
+                        ProxyExchange.this::respond);
+                return;
+            }
             try {
                 if (begin(reserve()) != null) {
                     split.flow().decodeChosen(number);
@@ -302,6 +401,10 @@ public final class ProxyExchange {
             return false;
         }
         ended = true;
+        final QueueTicket waits = ticket;
+        if (waits != null) {
+            waits.cancel();
+        }
         return true;
     }
 

@@ -3,6 +3,7 @@ package io.kvasir.gateway.proxy;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.routing.RoutedPrompt;
+import io.kvasir.router.queue.QueueRank;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -14,6 +15,7 @@ import java.nio.ByteBuffer;
  * @param prompt what the router is asked about
  * @param body what is sent to the worker; its position is not moved
  * @param dropUsage whether {@code body} asks for usage that the client did not ask for
+ * @param rank how it stands among those that wait for a worker
  * @param trusted whether the client may know what was decided
  * @param record what is known of the client's request
  */
@@ -22,6 +24,7 @@ public record ProxyRequest(
         RoutedPrompt prompt,
         ByteBuffer body,
         boolean dropUsage,
+        QueueRank rank,
         boolean trusted,
         RequestRecord record) {
     String requestId() {

@@ -31,6 +31,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * The prefill side of one exchange's request, and the flow that joins it to the decode side, which
@@ -93,6 +94,9 @@ final class SplitExchange implements SplitLegs {
     private volatile ByteBuffer decodeBody;
     private volatile long answeredNs; // of the last prefill; 0 before
     private volatile ApiException refusal; // null as long as no prefill worker refuses
+    private final AtomicReference<WorkerReservations.Booking> admitted =
+            new AtomicReference<>(); // a prefill worker that was waited for and is not used yet
+    private volatile boolean over;
 
     SplitExchange(ProxyContext context, ProxyRequest proxied, Request request, DecodeSide decode) {
         this.context = context;
@@ -105,6 +109,29 @@ final class SplitExchange implements SplitLegs {
 
     SplitFlow flow() {
         return flow;
+    }
+
+    /** Whether the request waits for a prefill worker before the flow begins. */
+    boolean waitsForPrefill() {
+        return context.reservations().waits(RequestPart.PREFILL) && wholeFor() == null;
+    }
+
+    /** Begins with a prefill worker that was waited for. */
+    void startWith(WorkerReservations.Booking booking) {
+        admitted.set(booking);
+        if (over) { // read after it is set: one of the two gives it up
+            giveUpAdmitted();
+        } else {
+            flow.start();
+        }
+    }
+
+    private void giveUpAdmitted() {
+        final WorkerReservations.Booking unused = admitted.getAndSet(null);
+        if (unused != null) {
+            unused.lease().close();
+            unused.decision().end("abandoned", 0, 0);
+        }
     }
 
     /**
@@ -150,7 +177,9 @@ final class SplitExchange implements SplitLegs {
     /** The exchange has ended; means nothing more to a flow that is done. */
     void ended() {
         faults.ended();
+        over = true;
         flow.abandoned();
+        giveUpAdmitted();
     }
 
     /** What the decode side sends: as long as it is split, with what hands the blocks over. */
@@ -190,7 +219,7 @@ final class SplitExchange implements SplitLegs {
                 : RequestPart.WHOLE;
     }
 
-    private RequestPart prefillPart() {
+    RequestPart prefillPart() {
         final SplitPolicy policy = context.split().policy();
         return policy.weighsWorkers()
                 ? RequestPart.prefill(
@@ -227,7 +256,12 @@ final class SplitExchange implements SplitLegs {
 
     @Override
     public void choosePrefill(int attempt) {
+        final WorkerReservations.Booking waitedFor = admitted.getAndSet(null);
         final String whole = wholeFor();
+        if (whole != null && waitedFor != null) {
+            keepWhole(attempt, waitedFor, whole);
+            return;
+        }
         if (whole != null) {
             context.metrics().notSplit(whole);
             flow.notSplit(attempt);
@@ -235,7 +269,7 @@ final class SplitExchange implements SplitLegs {
         }
         final WorkerReservations.Booking booking;
         try {
-            booking = reservePrefill(attempt);
+            booking = waitedFor == null ? reservePrefill(attempt) : waitedFor;
         } catch (ApiException e) {
             flow.prefillFailed(attempt, "no_worker");
             return;

@@ -76,6 +76,7 @@ public final class DecisionRecord {
     private final long settings;
     private final int blockSize;
     private volatile SplitChoice split; // null where it is not asked
+    private volatile long queuedNs = -1; // where requests do not wait
 
     private volatile String outcome = "running";
     private volatile int status;
@@ -210,7 +211,8 @@ public final class DecisionRecord {
                     .put("kvasir.prompt_tokens", tokens)
                     .put("kvasir.overlap_blocks", overlapBlocks)
                     .put("kvasir.predicted_cached_tokens", predictedCachedTokens)
-                    .put("kvasir.active_requests", activeRequests);
+                    .put("kvasir.active_requests", activeRequests)
+                    .put("kvasir.queue_wait_us", Math.max(0, queuedNs) / 1_000);
             DecisionAttributes.put(trace, this);
         }
     }
@@ -279,6 +281,11 @@ public final class DecisionRecord {
         split = choice;
     }
 
+    /** The request has waited for a worker, perhaps for no time. */
+    void queued(long ns) {
+        queuedNs = ns;
+    }
+
     /** What the engine states of the prompt; {@link UsageReader#UNKNOWN} where it does not. */
     public void usage(int promptTokens, int cachedTokens) {
         enginePromptTokens = promptTokens;
@@ -337,6 +344,7 @@ public final class DecisionRecord {
         count(json, "status", status == 0 ? UsageReader.UNKNOWN : status);
         count(json, "engine_cached_tokens", engineCachedTokens);
         count(json, "engine_prompt_tokens", enginePromptTokens);
+        number(json, "queue_wait_ms", queuedNs < 0 ? Double.NaN : queuedNs / 1e6);
         number(json, "ttft_ms", firstTokenNs < 0 ? Double.NaN : firstTokenNs / 1e6);
         json.put("prompt_end", promptEnd.name().toLowerCase(Locale.ROOT));
         number(json, "prompt_end_ms", promptEndNs < 0 ? Double.NaN : promptEndNs / 1e6);

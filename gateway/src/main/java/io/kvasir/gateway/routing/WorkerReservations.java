@@ -16,6 +16,10 @@ import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.Leg;
+import io.kvasir.router.queue.QueueException;
+import io.kvasir.router.queue.QueueRank;
+import io.kvasir.router.queue.QueueTicket;
+import io.kvasir.router.queue.QueuedRequest;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.slf4j.Logger;
@@ -99,49 +103,199 @@ public final class WorkerReservations {
         try {
             fill(scratch.request.reset().id(requestId), part, prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
-            final Upstream upstream = registry.of(lease.worker());
-            if (upstream == null || !fits(upstream, prompt)) {
-                // removed or registered in this moment: a later decision does not choose it
-                lease.close();
+            final Booking booking =
+                    bookingOrNull(part, prompt, requestId, route, attempt, lease, scratch.decision);
+            if (booking == null) {
                 return reserve(part, prompt, excluded, requestId, route, attempt);
             }
-            if (prompt.decodeTokens() > 0) {
-                lease.outputTokens(prompt.decodeTokens());
-            }
-            final DecisionRecord decision =
-                    new DecisionRecord(
-                            requestId,
-                            clock.instant(),
-                            route,
-                            attempt,
-                            part.leg(),
-                            registry.model(),
-                            router.settingsNumber(),
-                            scratch.decision);
-            log.add(decision);
-            metrics.routed(
-                    decision.mode().spelling(),
-                    decision.worker(),
-                    part.prefills() ? decision.tokens() : 0,
-                    decision.predictedCachedTokens(),
-                    System.nanoTime() - begin);
-            if (part.prefills()) {
-                metrics.byModel()
-                        .routed(
-                                registry.model(),
-                                decision.choice(part.pool() == WorkerPool.PREFILL));
-            }
-            return new Booking(lease, decision, upstream);
+            routed(part, booking, System.nanoTime() - begin);
+            return booking;
         } catch (RouteException e) {
-            LOG.atDebug()
-                    .addKeyValue(RequestRecord.LOG_KEY, requestId)
-                    .log("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
-            throw needsText(e, prompt) ? prompt.needsTextOrNull() : refusal(e);
+            throw refusal(requestId, prompt, e);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
             giveBack(part, scratch);
         }
+    }
+
+    /** Records a booking; null where its worker was removed or registered in this moment. */
+    private Booking bookingOrNull(
+            RequestPart part,
+            RoutedPrompt prompt,
+            String requestId,
+            String route,
+            int attempt,
+            Lease lease,
+            Decision made) {
+        final Upstream upstream = registry.of(lease.worker());
+        if (upstream == null || !fits(upstream, prompt)) {
+            lease.close(); // a later decision does not choose it
+            return null;
+        }
+        if (prompt.decodeTokens() > 0) {
+            lease.outputTokens(prompt.decodeTokens());
+        }
+        final DecisionRecord decision =
+                new DecisionRecord(
+                        requestId,
+                        clock.instant(),
+                        route,
+                        attempt,
+                        part.leg(),
+                        registry.model(),
+                        settingsNumber(part),
+                        made);
+        log.add(decision);
+        return new Booking(lease, decision, upstream);
+    }
+
+    private void routed(RequestPart part, Booking booking, long durationNs) {
+        metrics.routed(
+                booking.decision.mode().spelling(),
+                booking.decision.worker(),
+                part.prefills() ? booking.decision.tokens() : 0,
+                booking.decision.predictedCachedTokens(),
+                durationNs);
+        if (part.prefills()) {
+            metrics.byModel()
+                    .routed(
+                            registry.model(),
+                            booking.decision.choice(part.pool() == WorkerPool.PREFILL));
+        }
+    }
+
+    private long settingsNumber(RequestPart part) {
+        final KvRouter router = registry.routerOrNull(part.pool());
+        return router == null ? 0 : router.settingsNumber(); // null once the registry is closed
+    }
+
+    private ApiException refusal(String requestId, RoutedPrompt prompt, RouteException cause) {
+        LOG.atDebug()
+                .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                .log("{}: not routed: {}", requestId, LogText.of(cause.getMessage()));
+        return needsText(cause, prompt) ? prompt.needsTextOrNull() : refusal(cause);
+    }
+
+    /** Whether requests wait for workers of a part, or follow one another. */
+    public boolean waits(RequestPart part) {
+        return registry.queueOrNull(part.pool()) != null;
+    }
+
+    /** Takes a booking that was waited for, or why there is none. */
+    public interface Waiter {
+        /**
+         * It is booked.
+         *
+         * @param waitedNs how long it has waited
+         */
+        void booked(Booking booking, long waitedNs);
+
+        /** It is not, and waits no longer. */
+        void refused(ApiException why);
+    }
+
+    /**
+     * Decides and books the first attempt of a request, at once or when a worker has room.
+     *
+     * @param part one of which requests {@link #waits wait}
+     * @param rank how it stands among those that wait
+     * @param waiter called once, before this returns or later on another thread, unless it is given
+     *     up before
+     * @return by which it is given up
+     */
+    public QueueTicket admit(
+            RequestPart part,
+            RoutedPrompt prompt,
+            String requestId,
+            String route,
+            QueueRank rank,
+            Waiter waiter) {
+        return registry.queueOrNull(part.pool())
+                .admit(new Waiting(part, prompt, requestId, route, waiter), rank);
+    }
+
+    /** One request in a queue. */
+    private final class Waiting implements QueuedRequest {
+        private final RequestPart part;
+        private final RoutedPrompt prompt;
+        private final String requestId;
+        private final String route;
+        private final Waiter waiter;
+        private final long beginNs = System.nanoTime();
+
+        Waiting(
+                RequestPart part,
+                RoutedPrompt prompt,
+                String requestId,
+                String route,
+                Waiter waiter) {
+            this.part = part;
+            this.prompt = prompt;
+            this.requestId = requestId;
+            this.route = route;
+            this.waiter = waiter;
+        }
+
+        @Override
+        public void fill(RouteRequest request) {
+            WorkerReservations.this.fill(request.id(requestId), part, prompt, List.of());
+        }
+
+        @Override
+        public void admitted(Lease lease, Decision decision, long waitedNs) {
+            Booking booking = bookingOrNull(part, prompt, requestId, route, 1, lease, decision);
+            if (booking == null) {
+                try {
+                    booking = reserve(part, prompt, List.of(), requestId, route, 1);
+                } catch (ApiException e) {
+                    waiter.refused(e);
+                    return;
+                }
+            } else {
+                routed(part, booking, Math.max(0, System.nanoTime() - beginNs - waitedNs));
+            }
+            booking.decision.queued(waitedNs);
+            metrics.queued(part.pool(), waitedNs);
+            waiter.booked(booking, waitedNs);
+        }
+
+        @Override
+        public void refused(Exception why) {
+            waiter.refused(
+                    switch (why) {
+                        case QueueException full -> notQueued(full);
+                        case RouteException none -> refusal(requestId, prompt, none);
+                        case ClosedException _ -> ApiException.routerClosed();
+                        default -> {
+                            LOG.atError()
+                                    .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                                    .setCause(LogText.of(why))
+                                    .log("{} failed in the queue", requestId);
+                            yield ApiException.internal(
+                                    "internal error; the gateway's log has request " + requestId);
+                        }
+                    });
+        }
+    }
+
+    private static ApiException notQueued(QueueException why) {
+        return switch (why.kind()) {
+            case CLOSED -> ApiException.draining();
+            case QUEUE_FULL, QUEUE_TOKENS_FULL, DISPLACED -> notQueued(429, why);
+            case WAITED_TOO_LONG, DEADLINE -> notQueued(503, why);
+        };
+    }
+
+    private static ApiException notQueued(int status, QueueException why) {
+        return ApiException.notQueued(
+                status,
+                why.kind().spelling(),
+                why.limitName(),
+                why.limit(),
+                why.observed(),
+                seconds(why.retryAfterNs()),
+                why.getMessage());
     }
 
     private static boolean fits(Upstream upstream, RoutedPrompt prompt) {
@@ -221,6 +375,7 @@ public final class WorkerReservations {
                     case NO_WORKERS,
                             ALL_EXCLUDED,
                             ALL_WORKERS_BUSY,
+                            NO_ROOM,
                             NONE_ELIGIBLE,
                             PINNED_UNAVAILABLE ->
                             503;
@@ -233,7 +388,8 @@ public final class WorkerReservations {
     private static String textForClient(RouteException cause) {
         return switch (cause.kind()) {
             case OVERLOADED -> "too many requests are being served at this moment; try again later";
-            case ALL_WORKERS_BUSY -> "every worker is busy at this moment; try again later";
+            case ALL_WORKERS_BUSY, NO_ROOM ->
+                    "every worker is busy at this moment; try again later";
             case NO_WORKERS -> NO_WORKERS;
             case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
             case NONE_ELIGIBLE -> "no worker may serve this request at this moment";

@@ -10,6 +10,7 @@ import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.LoadPlane;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterConfig;
+import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
@@ -36,7 +37,9 @@ public final class PoolRouters implements AutoCloseable {
     private final GatewayConfig config;
     private final Function<RouterConfig.Builder, KvRouter> maker;
     private final KvRouter main;
+    private final RouterQueue mainQueueOrNull; // null where no request waits
     private volatile KvRouter prefillOrNull; // written under this
+    private volatile RouterQueue prefillQueueOrNull; // likewise, before the router
     private boolean closed; // guarded by this
 
     /**
@@ -56,6 +59,7 @@ public final class PoolRouters implements AutoCloseable {
         this.config = config;
         this.maker = maker;
         main = make(config.settings(), WorkerPool.MAIN);
+        mainQueueOrNull = queueOrNull(main);
     }
 
     /** A store of snapshots that shows other processes what it has; null for the usual one. */
@@ -170,6 +174,15 @@ public final class PoolRouters implements AutoCloseable {
         }
     }
 
+    private static RouterQueue queueOrNull(KvRouter router) {
+        return RouterQueue.isNeeded(router.settings()) ? RouterQueue.start(router) : null;
+    }
+
+    /** Where requests wait for workers of a pool; null where they do not, or it has none. */
+    public RouterQueue queueOrNull(WorkerPool pool) {
+        return pool == WorkerPool.MAIN ? mainQueueOrNull : prefillQueueOrNull;
+    }
+
     /** The router of the main pool. */
     public KvRouter main() {
         return main;
@@ -192,7 +205,9 @@ public final class PoolRouters implements AutoCloseable {
         }
         if (of(pool) == null) {
             try {
-                prefillOrNull = make(prefillSettings(), WorkerPool.PREFILL);
+                final KvRouter made = make(prefillSettings(), WorkerPool.PREFILL);
+                prefillQueueOrNull = queueOrNull(made);
+                prefillOrNull = made;
             } catch (GatewayException e) {
                 throw new GatewayException("the prefill pool: " + e.getMessage(), e);
             }
@@ -224,10 +239,15 @@ public final class PoolRouters implements AutoCloseable {
         return main.activeLeases() + (prefill == null ? 0 : prefill.activeLeases());
     }
 
-    /** Closes the routers, also one that is being made at this moment: waits for it. */
+    /** Refuses what waits for workers; what is booked goes on. */
+    public void closeQueues() {
+        CloseHelper.closeAll(prefillQueueOrNull, mainQueueOrNull);
+    }
+
+    /** Closes the routers and what waits for them, also one that is being made at this moment: waits for it. */
     @Override
     public synchronized void close() {
         closed = true;
-        CloseHelper.closeAll(prefillOrNull, main);
+        CloseHelper.closeAll(prefillQueueOrNull, mainQueueOrNull, prefillOrNull, main);
     }
 }

@@ -10,6 +10,7 @@ import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.policy.CandidateWorker;
@@ -306,6 +307,11 @@ public final class UpstreamRegistry {
     /** The router of a pool; null as long as the pool has never had a worker. */
     public KvRouter routerOrNull(WorkerPool pool) {
         return routers.of(pool);
+    }
+
+    /** Where requests wait for workers of a pool; null where they do not. */
+    public RouterQueue queueOrNull(WorkerPool pool) {
+        return routers.queueOrNull(pool);
     }
 
     /**

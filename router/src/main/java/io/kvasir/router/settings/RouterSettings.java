@@ -28,6 +28,12 @@ public final class RouterSettings {
     /** Value of {@link #INDEX_BYTES} by which the limits of blocks size the index. */
     public static final long BY_LIMITS = 0;
 
+    /** {@link #QUEUE_THRESHOLD} of no limit. */
+    public static final double NO_QUEUE = -1;
+
+    /** {@link #QUEUE_PREFILL_TOKENS} of no limit. */
+    public static final long NO_QUEUE_TOKENS = -1;
+
     /** Least index, in bytes: 64 KiB. */
     public static final long MIN_INDEX_BYTES = 64 << 10;
 
@@ -195,6 +201,20 @@ public final class RouterSettings {
                                     + " engine's own cache hits are persistently other ones than"
                                     + " predicted: both = too high or too low, over = too high"
                                     + " alone, off = never."));
+    /** How much less blocks count that most candidates hold. */
+    public static final Setting<Double> HOT_PREFIX_DISCOUNT =
+            row(
+                    Setting.decimal(
+                            "hot-prefix-discount",
+                            0,
+                            0,
+                            Double.POSITIVE_INFINITY,
+                            "How much less a cached block counts that a share h of the candidates"
+                                    + " holds, with the linear cost: X × (2h − 1), at most all of"
+                                    + " it, where h is above a half; so that a prompt that most"
+                                    + " hold does not keep requests from the others. 0 = nothing;"
+                                    + " with 1 a block counts nothing if all hold it, with 5 if"
+                                    + " three in five do."));
 
     /** Seed of ties, sampling and random mode. */
     public static final Setting<Long> SEED =
@@ -440,6 +460,133 @@ public final class RouterSettings {
                             "A worker is full, for busy-lease-ms, when its engine reports that more"
                                     + " than this part of its KV blocks is in use; 0 = never. Needs"
                                     + " engine-load."));
+    /** Load, as a multiple of the tokens of one step, from which a worker has no room. */
+    public static final Setting<Double> QUEUE_THRESHOLD =
+            row(
+                    Setting.decimal(
+                                    "queue-threshold",
+                                    NO_QUEUE,
+                                    0,
+                                    Double.POSITIVE_INFINITY,
+                                    "Let requests wait while every worker that they could use has"
+                                            + " more tokens booked to be prefilled than this"
+                                            + " multiple of the tokens of one step of its engine"
+                                            + " (max_num_batched_tokens); a worker of which these"
+                                            + " are not known has room. -1 = no such limit.")
+                            .or(NO_QUEUE)
+                            .alias("router-queue-threshold")
+                            .variable("DYN_ROUTER_QUEUE_THRESHOLD"));
+
+    /** The same in tokens. */
+    public static final Setting<Long> QUEUE_PREFILL_TOKENS =
+            row(
+                    Setting.number(
+                                    "queue-prefill-tokens",
+                                    NO_QUEUE_TOKENS,
+                                    0,
+                                    Long.MAX_VALUE,
+                                    "The same in tokens, for engines whose steps are not known; with"
+                                            + " both a worker has room within both. -1 = no such"
+                                            + " limit.")
+                            .or(NO_QUEUE_TOKENS));
+
+    /** Which of the requests that wait is next. */
+    public static final Setting<QueuePolicy> QUEUE_POLICY =
+            row(
+                    Setting.choice(
+                                    "queue-policy",
+                                    QueuePolicy.FCFS,
+                                    "Which request is next, of those with equal priority, deadline"
+                                            + " and window of queue-aging-ms: fcfs = the first that"
+                                            + " came; lcfs = the last; wspt = the one with the"
+                                            + " fewest uncached tokens.")
+                            .alias("router-queue-policy")
+                            .variable("DYN_ROUTER_QUEUE_POLICY"));
+
+    /** Requests that may wait. */
+    public static final Setting<Integer> QUEUE_MAX_REQUESTS =
+            row(
+                    Setting.integer(
+                            "queue-max-requests",
+                            1024,
+                            1,
+                            1 << 24,
+                            "Requests that may wait for a worker at once; beyond it one of lower"
+                                    + " priority gives way, or the new one is refused."));
+
+    /** Tokens of their prompts. */
+    public static final Setting<Long> QUEUE_MAX_TOKENS =
+            row(
+                    Setting.number(
+                            "queue-max-tokens",
+                            16L << 20,
+                            1,
+                            Long.MAX_VALUE,
+                            "Tokens of the prompts of these, likewise; 4 bytes of heap each."));
+
+    /** How long a request may wait. */
+    public static final Setting<Duration> QUEUE_MAX_WAIT =
+            row(
+                    Setting.duration(
+                            "queue-max-wait-ms",
+                            30_000,
+                            1,
+                            "How long a request may wait for a worker; then it is refused."));
+
+    /** After which wait a request counts as one of the next higher priority. */
+    public static final Setting<Duration> QUEUE_AGING =
+            row(
+                    Setting.duration(
+                            "queue-aging-ms",
+                            10_000,
+                            0,
+                            "Window of arrival: a request goes before those of its priority that"
+                                    + " come in a later window, and before those of a priority"
+                                    + " higher by n that come n windows later, so that none waits"
+                                    + " for ever. 0 = never: priority and queue-policy alone."));
+
+    /** What a request does whose uncached prefix another one is computing. */
+    public static final Setting<SingleFlight> SINGLE_FLIGHT =
+            row(
+                    Setting.choice(
+                            "single-flight",
+                            SingleFlight.OFF,
+                            "What requests do that begin with the same uncached blocks as one whose"
+                                    + " prompt is being computed: off = nothing; draw = that worker"
+                                    + " counts as one that holds these blocks; wait = they wait"
+                                    + " until it does, within the limits of the queue."));
+
+    /** Uncached tokens from which on a common prefix counts. */
+    public static final Setting<Integer> SINGLE_FLIGHT_TOKENS =
+            row(
+                    Setting.integer(
+                            "single-flight-tokens",
+                            2_048,
+                            1,
+                            MAX,
+                            "Uncached tokens in common from which on requests do so, in whole"
+                                    + " blocks."));
+
+    /** How long a request waits for another one's prefix. */
+    public static final Setting<Duration> SINGLE_FLIGHT_WAIT =
+            row(
+                    Setting.duration(
+                            "single-flight-wait-ms",
+                            5_000,
+                            1,
+                            "How long a prompt that is being computed counts, and how long a"
+                                    + " request waits for it; then the request is booked anyway."));
+
+    /** Prompts that others can follow. */
+    public static final Setting<Integer> SINGLE_FLIGHT_PROMPTS =
+            row(
+                    Setting.integer(
+                            "single-flight-prompts",
+                            1_024,
+                            1,
+                            1 << 20,
+                            "Prompts being computed that others can follow; further ones are not"
+                                    + " followed."));
 
     /** Whether generated blocks count as active blocks. */
     public static final Setting<Boolean> TRACK_OUTPUT_BLOCKS =

@@ -1,0 +1,55 @@
+package io.kvasir.router.queue;
+
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Lease;
+import io.kvasir.router.PromptEnd;
+import io.kvasir.router.Worker;
+
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * A prompt that a worker is computing, or has just computed, and that others begin with, too. Keeps
+ * the lease alive until it is over: {@code single-flight-wait-ms} at most.
+ */
+final class Flight {
+    /** How far it is. */
+    enum Phase {
+        COMPUTING,
+        /** The worker has the blocks; its events need not say so yet. */
+        COMPUTED,
+        /** Given up before it was computed, or too long ago. */
+        OVER
+    }
+
+    final Worker worker;
+    final long endsNs;
+    final long[] keys; // of its beginnings, each a stride longer
+    private final KvRouter router;
+    private final Lease lease;
+    private final long number;
+    final Set<Entry> followers = new HashSet<>(); // guarded by the waiting room
+
+    Flight(KvRouter router, Lease lease, long[] keys, long endsNs) {
+        this.router = router;
+        this.lease = lease;
+        this.keys = keys;
+        this.endsNs = endsNs;
+        worker = lease.worker();
+        number = lease.requestId();
+    }
+
+    Phase phase(long nowNs) {
+        if (nowNs - endsNs >= 0) {
+            return Phase.OVER;
+        }
+        if (router.isPrefilling(number)) {
+            return Phase.COMPUTING;
+        }
+        // its end is noted after the booking has changed: while it is open it was computed
+        final boolean mine = lease.requestId() == number;
+        return mine && (lease.isOpen() || lease.promptEnd() != PromptEnd.NOT_YET)
+                ? Phase.COMPUTED
+                : Phase.OVER;
+    }
+}

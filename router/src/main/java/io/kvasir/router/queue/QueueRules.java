@@ -1,0 +1,49 @@
+package io.kvasir.router.queue;
+
+import io.kvasir.router.settings.QueuePolicy;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Settings;
+
+/**
+ * What of a queue is set, and what of it orders requests.
+ *
+ * @param startNs time from which arrivals are counted, so that they are small numbers
+ */
+record QueueRules(
+        QueuePolicy policy,
+        int maxRequests,
+        long maxTokens,
+        long maxWaitNs,
+        long agingNs,
+        long startNs) {
+    private static final double SECOND = 1e9;
+
+    static QueueRules of(Settings settings, long startNs) {
+        return new QueueRules(
+                settings.get(RouterSettings.QUEUE_POLICY),
+                settings.get(RouterSettings.QUEUE_MAX_REQUESTS),
+                settings.get(RouterSettings.QUEUE_MAX_TOKENS),
+                settings.get(RouterSettings.QUEUE_MAX_WAIT).toNanos(),
+                settings.get(RouterSettings.QUEUE_AGING).toNanos(),
+                startNs);
+    }
+
+    /**
+     * The window of arrival less the class: a class is worth one window, whatever has been waited
+     * so far, so that the order of two requests never changes.
+     */
+    long tier(QueueRank rank, long arrivedNs) {
+        return agingNs == 0
+                ? -rank.priority()
+                : Math.floorDiv(arrivedNs - startNs, agingNs) - rank.priority();
+    }
+
+    double score(QueueRank rank, long arrivedNs, int uncachedTokens) {
+        final double arrived = (double) (arrivedNs - startNs);
+        return switch (policy) {
+            case FCFS -> arrived - rank.headStartNs();
+            case LCFS -> -arrived - rank.headStartNs();
+            case WSPT -> Math.max(1, uncachedTokens) / (1 + rank.headStartNs() / SECOND);
+        };
+    }
+}

@@ -1,0 +1,541 @@
+package io.kvasir.router.queue;
+
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.router.Decision;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Lease;
+import io.kvasir.router.Reach;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.queue.WaitingRoom.Left;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.QueuePolicy;
+import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.SingleFlight;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Objects;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
+
+/**
+ * Books requests on a router's workers as {@link KvRouter#reserve} does, but lets those wait that
+ * no worker has room for by {@link RouterSettings#QUEUE_THRESHOLD} and {@link
+ * RouterSettings#QUEUE_PREFILL_TOKENS}, in the order of {@link QueueRank} and {@link
+ * RouterSettings#QUEUE_POLICY}, and those whose uncached prefix another one is computing by {@link
+ * RouterSettings#SINGLE_FLIGHT}. Bounded in requests, in tokens and in time.
+ *
+ * <p>All methods may be called by any thread, {@link #close} too, at any time; none waits. A
+ * request is booked on the caller's thread where nobody is before it and a worker has room, else
+ * later on a thread of the queue, which looks whenever a worker's load has become less. While a
+ * queue is limited, its bookings are made one after the other, so that as many do not find the same
+ * room.
+ *
+ * <p>What a router books beside its queue ({@link KvRouter#reserve}) counts as load and does not
+ * wait.
+ */
+public final class RouterQueue implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(RouterQueue.class);
+
+    /** Something of which no signal comes is found after this time. */
+    private static final long RECHECK_NS = 200_000_000;
+
+    private static final int KEPT_SCRATCHES = 64;
+    private static final int SPINS = 200;
+
+    /** What one try to book needs. */
+    private static final class Scratch {
+        private final RouteRequest request;
+        private final Decision decision = new Decision();
+        private final PrefixFlights.Look look = new PrefixFlights.Look();
+        private Lease lease; // of the last one that was booked
+        private Exception failure; // of the last one that was not
+
+        Scratch(RouteRequest request) {
+            this.request = request;
+        }
+    }
+
+    /** What came of one. */
+    private enum Outcome {
+        BOOKED,
+        NO_ROOM,
+        FOLLOWS,
+        FAILED
+    }
+
+    private final KvRouter router;
+    private final LongSupplier clock;
+    private final boolean limited;
+    private final SingleFlight singleFlight;
+    private final boolean sizes;
+    private final int blockSize;
+    private final WaitingRoom room;
+    private final PrefixFlights flightsOrNull; // null where none are followed
+    private final ReentrantLock tries = new ReentrantLock();
+    private final ReentrantLock steps = new ReentrantLock();
+    private final RoomSignals signals;
+    private final QueueThread threadOrNull; // null where the embedder steps
+    private final ArrayBlockingQueue<Scratch> scratches = new ArrayBlockingQueue<>(KEPT_SCRATCHES);
+    private final LongAdder admitted = new LongAdder();
+    private final LongAdder waited = new LongAdder();
+    private final LongAdder followed = new LongAdder();
+    private final long recheckNs;
+    private long recheckedNs; // by the thread that steps
+    private volatile boolean closed;
+
+    private RouterQueue(
+            KvRouter router, LongSupplier clock, boolean stepsItself, long recheckNs) {
+        this.recheckNs = recheckNs;
+        this.router = Objects.requireNonNull(router, "router");
+        this.clock = Objects.requireNonNull(clock, "clock");
+        final Settings settings = router.settings();
+        limited = isLimited(settings);
+        singleFlight = settings.get(RouterSettings.SINGLE_FLIGHT);
+        sizes = settings.get(RouterSettings.QUEUE_POLICY) == QueuePolicy.WSPT;
+        blockSize = settings.get(RouterSettings.BLOCK_SIZE);
+        recheckedNs = clock.getAsLong();
+        room = new WaitingRoom(QueueRules.of(settings, recheckedNs));
+        flightsOrNull =
+                singleFlight == SingleFlight.OFF ? null : new PrefixFlights(router, settings);
+        threadOrNull = stepsItself ? new QueueThread(this::stepOnce) : null;
+        signals =
+                new RoomSignals(
+                        settings.get(RouterSettings.MAX_WORKERS),
+                        () -> room.count() > 0,
+                        this::wake);
+    }
+
+    /**
+     * Whether a queue would do anything that {@link KvRouter#reserve} does not.
+     *
+     * @param settings of the router
+     * @return true where requests may wait, or follow another one
+     */
+    public static boolean isNeeded(Settings settings) {
+        return isLimited(settings)
+                || settings.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF;
+    }
+
+    private static boolean isLimited(Settings settings) {
+        return settings.get(RouterSettings.QUEUE_THRESHOLD) >= 0
+                || settings.get(RouterSettings.QUEUE_PREFILL_TOKENS) >= 0;
+    }
+
+    /**
+     * Starts a queue with a thread of its own, and {@link System#nanoTime} as its clock.
+     *
+     * @param router whose workers are booked, by whose settings; close it after the queue
+     * @return the queue
+     */
+    public static RouterQueue start(KvRouter router) {
+        return start(router, RECHECK_NS);
+    }
+
+    /**
+     * @param recheckNs after which it looks although there was no signal
+     */
+    static RouterQueue start(KvRouter router, long recheckNs) {
+        final RouterQueue queue = new RouterQueue(router, System::nanoTime, true, recheckNs);
+        router.addRoomListener(queue.signals);
+        queue.threadOrNull.start();
+        return queue;
+    }
+
+    /**
+     * Makes a queue that the embedder {@link #step steps}, as a router with {@code tickedBy}.
+     *
+     * @param router whose workers are booked, by whose settings; close it after the queue
+     * @param nanoClock the time of arrivals and deadlines
+     * @return the queue
+     */
+    public static RouterQueue steppedBy(KvRouter router, LongSupplier nanoClock) {
+        final RouterQueue queue = new RouterQueue(router, nanoClock, false, RECHECK_NS);
+        router.addRoomListener(queue.signals);
+        return queue;
+    }
+
+    /**
+     * Books a request, at once or later, or refuses it.
+     *
+     * @param request what is to be booked, and takes the outcome
+     * @param rank how it stands among those that wait
+     * @return the caller's hold on it, by which it is given up
+     */
+    public QueueTicket admit(QueuedRequest request, QueueRank rank) {
+        final Scratch scratch = takeScratch();
+        try {
+            return admit(request, rank, scratch);
+        } finally {
+            giveBack(scratch);
+        }
+    }
+
+    /**
+     * Books a request, at once or later. A future that is cancelled, or completed by anybody else,
+     * gives the request up; a lease that it cannot take any more is closed.
+     *
+     * @param fill sets the prompt and its overrides; called for each try
+     * @param rank how it stands among those that wait
+     * @return completed with the booking, or with a {@link QueueException}, a {@link
+     *     RouteException} or what {@code fill} threw; on the thread that books
+     */
+    public CompletableFuture<Lease> admit(Consumer<RouteRequest> fill, QueueRank rank) {
+        final CompletableFuture<Lease> lease = new CompletableFuture<>();
+        final QueueTicket ticket = admit(new FutureLease(fill, lease), rank);
+        lease.whenComplete((_, _) -> ticket.cancel());
+        return lease;
+    }
+
+    private record FutureLease(Consumer<RouteRequest> fill, CompletableFuture<Lease> outcome)
+            implements QueuedRequest {
+        @Override
+        public void fill(RouteRequest request) {
+            fill.accept(request);
+        }
+
+        @Override
+        public void admitted(Lease lease, Decision decision, long waitedNs) {
+            if (!outcome.complete(lease)) {
+                lease.close();
+            }
+        }
+
+        @Override
+        public void refused(Exception why) {
+            outcome.completeExceptionally(why);
+        }
+    }
+
+    private QueueTicket admit(QueuedRequest request, QueueRank rank, Scratch scratch) {
+        final long nowNs = clock.getAsLong();
+        final RouteRequest route = scratch.request.reset();
+        RuntimeException failure = null;
+        try {
+            request.fill(route);
+        } catch (RuntimeException e) {
+            failure = e;
+        }
+        final Entry entry =
+                new Entry(
+                        room,
+                        request,
+                        rank,
+                        route.reach(),
+                        route.tokenCount(),
+                        nowNs,
+                        room.nextNumber());
+        if (failure != null) {
+            refuse(entry, failure);
+        } else if (rank.hasDeadline() && rank.deadlineNs() - nowNs <= 0) {
+            refuse(entry, room.expiry(entry, nowNs));
+        } else if (!closed && room.isFree(entry.reach) && mayTry()) {
+            conclude(entry, scratch, tried(entry, scratch));
+        } else {
+            measure(entry, scratch);
+            enter(entry);
+        }
+        return entry;
+    }
+
+    /** Whether this thread may try to book by itself; then it has the lock, or none is needed. */
+    private boolean mayTry() {
+        if (limited || singleFlight == SingleFlight.WAIT) {
+            return tries.tryLock(); // else the queue's thread does it, so that no caller waits
+        }
+        for (int i = 0; i < SPINS && !tries.tryLock(); i++) {
+            Thread.onSpinWait(); // two prompts at once are at worst computed twice
+        }
+        return true;
+    }
+
+    private Outcome tried(Entry entry, Scratch scratch) {
+        try {
+            final Outcome outcome = tryToBook(entry, scratch);
+            if (outcome == Outcome.NO_ROOM) {
+                entry.measured(uncached(scratch.request));
+            }
+            return outcome;
+        } finally {
+            if (tries.isHeldByCurrentThread()) {
+                tries.unlock();
+            }
+        }
+    }
+
+    /** Finds out how much there is to compute, where that decides who is next. */
+    private void measure(Entry entry, Scratch scratch) {
+        if (sizes) {
+            try {
+                router.select(scratch.request, scratch.decision);
+            } catch (RouteException | ClosedException e) {
+                // it was matched, or will be refused
+            }
+            entry.measured(uncached(scratch.request));
+        }
+    }
+
+    private int uncached(RouteRequest route) {
+        return Math.max(0, route.tokenCount() - route.deepestOverlap() * blockSize);
+    }
+
+    /** Tries to book an entry, by the one thread that may. */
+    private Outcome tryToBook(Entry entry, Scratch scratch) {
+        final long nowNs = clock.getAsLong();
+        final RouteRequest route = scratch.request.reset();
+        scratch.failure = null;
+        try {
+            entry.request.fill(route);
+            if (flightsOrNull != null && follows(entry, scratch, nowNs)) {
+                return Outcome.FOLLOWS;
+            }
+            scratch.lease = new Lease();
+            router.reserve(route.onlyWithRoom(limited), scratch.decision, scratch.lease);
+            if (flightsOrNull != null && scratch.look.isLong()) {
+                flightsOrNull.lead(route, scratch.lease, scratch.look, nowNs);
+                wake(); // that the flight is forgotten in time
+            }
+            return Outcome.BOOKED;
+        } catch (RouteException e) {
+            scratch.failure = e;
+            return limited && mayPass(e.kind()) ? Outcome.NO_ROOM : Outcome.FAILED;
+        } catch (RuntimeException e) {
+            scratch.failure = e;
+            return Outcome.FAILED;
+        }
+    }
+
+    /** Whether an entry has to wait for another one's prompt; if not, it may be drawn to it. */
+    private boolean follows(Entry entry, Scratch scratch, long nowNs) {
+        final PrefixFlights.Look look = scratch.look;
+        flightsOrNull.look(scratch.request, scratch.decision, nowNs, look);
+        if (look.ahead == null) {
+            return false;
+        }
+        final boolean computing = look.ahead.phase(nowNs) == Flight.Phase.COMPUTING;
+        if (singleFlight == SingleFlight.WAIT
+                && computing
+                && (entry.followsUntilNs == 0 || nowNs - entry.followsUntilNs < 0)) {
+            return true;
+        }
+        if (computing) {
+            scratch.request.assumeComputing(look.ahead.worker, look.depth);
+        } else {
+            scratch.request.assumeHeld(look.ahead.worker, look.depth);
+        }
+        if (entry.followsUntilNs == 0) {
+            followed.increment();
+        }
+        return false;
+    }
+
+    private static boolean mayPass(RouteException.Kind kind) {
+        return switch (kind) {
+            case NO_ROOM, ALL_WORKERS_BUSY, OVERLOADED -> true;
+            case NO_WORKERS, ALL_EXCLUDED, NONE_ELIGIBLE, PINNED_UNAVAILABLE, INVALID -> false;
+        };
+    }
+
+    private void conclude(Entry entry, Scratch scratch, Outcome outcome) {
+        switch (outcome) {
+            case BOOKED -> book(entry, scratch);
+            case FAILED -> refuse(entry, scratch.failure);
+            case FOLLOWS -> follow(entry, scratch.look.ahead);
+            case NO_ROOM -> {
+                if (!entry.entered) {
+                    enter(entry);
+                } else {
+                    room.noRoom(entry);
+                }
+            }
+        }
+    }
+
+    private void book(Entry entry, Scratch scratch) {
+        final Lease lease = scratch.lease;
+        scratch.lease = null;
+        if (!entry.settle()) {
+            lease.close(); // given up in this moment
+            return;
+        }
+        final long nowNs = clock.getAsLong();
+        admitted.increment();
+        if (entry.entered) {
+            waited.increment();
+            room.departed(entry, nowNs);
+        }
+        try {
+            entry.request.admitted(lease, scratch.decision, nowNs - entry.arrivedNs);
+        } catch (RuntimeException e) {
+            LOG.error("a request that was admitted failed", e);
+            lease.close();
+        }
+    }
+
+    private void refuse(Entry entry, Exception why) {
+        if (entry.settle()) {
+            room.failed(entry);
+            refused(entry, why);
+        }
+    }
+
+    private static void refused(Entry entry, Exception why) {
+        try {
+            entry.request.refused(why);
+        } catch (RuntimeException e) {
+            LOG.error("a request that was refused failed", e);
+        }
+    }
+
+    private static void refuseAll(List<Left> left) {
+        left.forEach(one -> refused(one.entry(), one.why()));
+    }
+
+    private void enter(Entry entry) {
+        final List<Left> gaveWay = new ArrayList<>(0);
+        final QueueException full = room.enter(entry, gaveWay);
+        entered(entry, full, gaveWay);
+    }
+
+    private void follow(Entry entry, Flight flight) {
+        if (entry.followsUntilNs == 0) {
+            followed.increment();
+        }
+        final List<Left> gaveWay = new ArrayList<>(0);
+        final QueueException full =
+                room.follow(entry, flight, clock.getAsLong(), flightsOrNull.waitNs(), gaveWay);
+        signals.set(flight.worker.slot()); // it may have ended before this one followed
+        entered(entry, full, gaveWay);
+    }
+
+    private void entered(Entry entry, QueueException full, List<Left> gaveWay) {
+        refuseAll(gaveWay);
+        if (full == null) {
+            wake(); // room that came before it waited is found then
+        } else {
+            refuse(entry, full);
+        }
+    }
+
+    private void wake() {
+        if (threadOrNull != null) {
+            threadOrNull.wake();
+        }
+    }
+
+    /**
+     * Books those that have room now and refuses those that have waited too long; for embedders
+     * that step the queue: after load has become less, and some times a second. Does nothing while
+     * another thread does it, or once it is closed.
+     */
+    public void step() {
+        stepOnce();
+    }
+
+    /** Answers how long nothing is to be done, if no signal comes. */
+    private long stepOnce() {
+        if (closed || !steps.tryLock()) {
+            return recheckNs;
+        }
+        try {
+            return stepAlone();
+        } finally {
+            steps.unlock();
+        }
+    }
+
+    private long stepAlone() {
+        final long beginNs = clock.getAsLong();
+        signals.take(
+                slot -> {
+                    room.roomAt(slot);
+                    room.landAt(slot, beginNs); // after the load: they are not to see the old one
+                });
+        if (beginNs - recheckedNs >= recheckNs) {
+            recheckedNs = beginNs;
+            room.roomAnywhere(beginNs);
+            if (flightsOrNull != null) {
+                flightsOrNull.tidy(beginNs);
+            }
+        }
+        room.land(beginNs);
+        refuseAll(room.expired(beginNs));
+        for (Entry next = room.nextOrNull(); next != null && !closed; next = room.nextOrNull()) {
+            tryNext(next);
+            refuseAll(room.expired(clock.getAsLong()));
+        }
+        if (room.count() == 0) {
+            return flightsOrNull != null && flightsOrNull.count() > 0
+                    ? recheckNs
+                    : Long.MAX_VALUE;
+        }
+        return Math.min(recheckNs, room.nextDueNs() - clock.getAsLong());
+    }
+
+    private void tryNext(Entry next) {
+        final Scratch scratch = takeScratch();
+        try {
+            final Outcome outcome;
+            tries.lock();
+            try {
+                if (!next.isWaiting()) {
+                    room.failed(next); // given up in this moment, by a thread that may be slow
+                    return;
+                }
+                outcome = tryToBook(next, scratch);
+            } finally {
+                tries.unlock();
+            }
+            conclude(next, scratch, outcome);
+        } finally {
+            giveBack(scratch);
+        }
+    }
+
+    private Scratch takeScratch() {
+        final Scratch kept = scratches.poll();
+        return kept == null ? new Scratch(router.newRequest()) : kept;
+    }
+
+    private void giveBack(Scratch scratch) {
+        scratch.request.reset();
+        scratches.offer(scratch);
+    }
+
+    /**
+     * What waits and what became of what did.
+     *
+     * @return as of now
+     */
+    public QueueStatus status() {
+        return room.status(
+                clock.getAsLong(),
+                admitted.sum(),
+                waited.sum(),
+                flightsOrNull == null ? 0 : flightsOrNull.led(),
+                followed.sum(),
+                flightsOrNull == null ? 0 : flightsOrNull.notLed());
+    }
+
+    /**
+     * Refuses what waits and what comes from now on with {@link QueueException.Kind#CLOSED}. The
+     * router stays open. A second call does nothing.
+     */
+    @Override
+    public void close() {
+        closed = true;
+        router.removeRoomListener(signals);
+        if (threadOrNull != null) {
+            threadOrNull.close();
+        }
+        refuseAll(room.close());
+    }
+}

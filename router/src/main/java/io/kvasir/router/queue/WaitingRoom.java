@@ -1,0 +1,401 @@
+package io.kvasir.router.queue;
+
+import io.kvasir.router.Reach;
+import io.kvasir.router.queue.QueueException.Kind;
+
+import java.util.ArrayList;
+import java.util.EnumMap;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * What waits, in order, and within its bounds. Any thread; a method holds the lock of this object
+ * for a step in trees of all that waits, and calls nothing of the caller's meanwhile.
+ */
+final class WaitingRoom {
+    /** An entry that has left, with its outcome. */
+    record Left(Entry entry, QueueException why) {}
+
+    private static final int ANY_SLOT = -1;
+
+    private final QueueRules rules;
+    private final Map<Reach, Lane> lanes = new HashMap<>(); // those that have entries
+    private final Map<Integer, Set<Lane>> bySlot = new HashMap<>(); // the same by pinned worker
+    private final TreeSet<Lane> ready = new TreeSet<>(Lane::order);
+    private final TreeSet<Entry> byOrder = new TreeSet<>(Entry::order); // of all lanes
+    private final TreeSet<Entry> byExpiry = new TreeSet<>(Entry::expiry);
+    private final TreeSet<Entry> following = new TreeSet<>(WaitingRoom::release);
+    private final List<Flight> followed = new ArrayList<>(); // those that have followers
+    private final Map<Kind, Long> refused = new EnumMap<>(Kind.class);
+    private final DeparturePace pace = new DeparturePace();
+    private volatile int count; // written under the lock
+    private long tokens;
+    private long numbers;
+    private long cancelled;
+    private boolean closed;
+
+    WaitingRoom(QueueRules rules) {
+        this.rules = rules;
+        for (Kind kind : Kind.values()) {
+            refused.put(kind, 0L);
+        }
+    }
+
+    private static int release(Entry a, Entry b) {
+        final int order = Long.compare(a.followsUntilNs, b.followsUntilNs);
+        return order == 0 ? Long.compare(a.number, b.number) : order;
+    }
+
+    QueueRules rules() {
+        return rules;
+    }
+
+    /** Number of the next entry. */
+    synchronized long nextNumber() {
+        return numbers++;
+    }
+
+    /** How many wait, by whatever. */
+    int count() {
+        return count;
+    }
+
+    /** Whether a request of a reach would be the first to wait. */
+    boolean isFree(Reach reach) {
+        return count == 0 || !isTaken(reach);
+    }
+
+    private synchronized boolean isTaken(Reach reach) {
+        return lanes.containsKey(reach);
+    }
+
+    /**
+     * Lets an entry wait for a worker.
+     *
+     * @param gaveWay takes those that give way to it
+     * @return why it may not; null where it waits
+     */
+    synchronized QueueException enter(Entry entry, List<Left> gaveWay) {
+        final QueueException full = admit(entry, gaveWay);
+        if (full == null) {
+            line(entry);
+        }
+        return full;
+    }
+
+    /**
+     * Lets an entry wait for a prompt that is being computed.
+     *
+     * @param waitNs how long it may, all in all
+     * @return as {@link #enter}
+     */
+    synchronized QueueException follow(
+            Entry entry, Flight flight, long nowNs, long waitNs, List<Left> gaveWay) {
+        if (!entry.entered) {
+            final QueueException full = admit(entry, gaveWay);
+            if (full != null) {
+                return full;
+            }
+        } else if (byExpiry.contains(entry)) {
+            unline(entry);
+        } else {
+            return null; // it has left meanwhile
+        }
+        entry.followsUntilNs =
+                entry.followsUntilNs == 0 ? nowNs + waitNs : entry.followsUntilNs;
+        entry.following = flight;
+        if (flight.followers.isEmpty()) {
+            followed.add(flight);
+        }
+        flight.followers.add(entry);
+        following.add(entry);
+        return null;
+    }
+
+    private QueueException admit(Entry entry, List<Left> gaveWay) {
+        if (closed) {
+            return refuse(Kind.CLOSED, count, 0, 1);
+        }
+        final List<Entry> victims = victimsOrNull(entry);
+        if (victims == null) {
+            return tokens + entry.tokens > rules.maxTokens()
+                    ? refuse(Kind.QUEUE_TOKENS_FULL, tokens + entry.tokens, rules.maxTokens(), 1)
+                    : refuse(Kind.QUEUE_FULL, count, rules.maxRequests(), 1);
+        }
+        for (Entry victim : victims) {
+            if (victim.settle()) {
+                gaveWay.add(
+                        new Left(
+                                victim,
+                                refuse(Kind.DISPLACED, count, rules.maxRequests(), count)));
+            }
+            remove(victim);
+        }
+        entry.entered = true;
+        tokens += entry.tokens;
+        byExpiry.add(entry);
+        count++;
+        return null;
+    }
+
+    /** The last ones, of lower classes, that make the room that an entry needs; null for none. */
+    private List<Entry> victimsOrNull(Entry entry) {
+        long excessTokens = tokens + entry.tokens - rules.maxTokens();
+        int excess = count + 1 - rules.maxRequests();
+        final List<Entry> victims = new ArrayList<>();
+        for (Entry last : byOrder.descendingSet()) {
+            if (excess <= 0 && excessTokens <= 0) {
+                break;
+            }
+            if (last.rank.priority() >= entry.rank.priority()) {
+                return null;
+            }
+            victims.add(last);
+            excess--;
+            excessTokens -= last.tokens;
+        }
+        return excess <= 0 && excessTokens <= 0 ? victims : null;
+    }
+
+    private void line(Entry entry) {
+        final Lane lane = lanes.computeIfAbsent(entry.reach, this::open);
+        entry.lane = lane;
+        if (lane.ready) {
+            ready.remove(lane); // its first one may be another now
+        }
+        lane.entries.add(entry);
+        lane.ready = true; // room that came before it was in line is found now
+        ready.add(lane);
+        byOrder.add(entry);
+    }
+
+    private Lane open(Reach reach) {
+        final Lane lane = new Lane(reach);
+        bySlot.computeIfAbsent(slot(reach), _ -> new HashSet<>()).add(lane);
+        return lane;
+    }
+
+    private void close(Lane lane) {
+        lanes.remove(lane.reach);
+        final Set<Lane> same = bySlot.get(slot(lane.reach));
+        same.remove(lane);
+        if (same.isEmpty()) {
+            bySlot.remove(slot(lane.reach));
+        }
+    }
+
+    private static int slot(Reach reach) {
+        return reach.pinnedOrNull() == null ? ANY_SLOT : reach.pinnedOrNull().slot();
+    }
+
+    private void unline(Entry entry) {
+        final Lane lane = entry.lane;
+        if (lane == null || !lane.entries.contains(entry)) {
+            return;
+        }
+        if (lane.ready) {
+            ready.remove(lane);
+        }
+        lane.entries.remove(entry);
+        byOrder.remove(entry);
+        if (lane.entries.isEmpty()) {
+            close(lane);
+        } else if (lane.ready) {
+            ready.add(lane);
+        }
+    }
+
+    private void unfollow(Entry entry) {
+        final Flight flight = entry.following;
+        if (flight != null) {
+            following.remove(entry);
+            flight.followers.remove(entry);
+            if (flight.followers.isEmpty()) {
+                followed.remove(flight);
+            }
+            entry.following = null;
+        }
+    }
+
+    private void remove(Entry entry) {
+        if (byExpiry.remove(entry)) {
+            unfollow(entry);
+            unline(entry);
+            tokens -= entry.tokens;
+            count--;
+        }
+    }
+
+    /** The next one that may find room; it stays. Null for none. */
+    synchronized Entry nextOrNull() {
+        return ready.isEmpty() ? null : ready.first().first();
+    }
+
+    /** An entry has found no room, and so would the others of its lane. */
+    synchronized void noRoom(Entry entry) {
+        final Lane lane = entry.lane;
+        if (lane != null && lane.ready && !lane.entries.isEmpty()) {
+            ready.remove(lane);
+            lane.ready = false;
+        }
+    }
+
+    /** An entry that is settled leaves for a worker. */
+    synchronized void departed(Entry entry, long nowNs) {
+        remove(entry);
+        pace.left(nowNs);
+    }
+
+    /** An entry with an outcome leaves, without a booking. */
+    synchronized void failed(Entry entry) {
+        remove(entry);
+    }
+
+    synchronized void cancelled(Entry entry) {
+        remove(entry);
+        cancelled++;
+    }
+
+    /** A worker may have room: lanes that may use it are looked at again. */
+    synchronized void roomAt(int slot) {
+        bySlot.getOrDefault(ANY_SLOT, Set.of()).forEach(this::wake);
+        bySlot.getOrDefault(slot, Set.of()).forEach(this::wake);
+    }
+
+    /** Whatever has changed, all are looked at again. */
+    synchronized void roomAnywhere(long nowNs) {
+        lanes.values().forEach(this::wake);
+        for (Flight flight : List.copyOf(followed)) {
+            landAt(flight.worker.slot(), nowNs);
+        }
+    }
+
+    private void wake(Lane lane) {
+        if (!lane.ready) {
+            lane.ready = true;
+            ready.add(lane);
+        }
+    }
+
+    /** Lets those wait for a worker that have followed as long as they may. */
+    synchronized void land(long nowNs) {
+        while (!following.isEmpty() && nowNs - following.first().followsUntilNs >= 0) {
+            land(following.first());
+        }
+        for (Flight flight : List.copyOf(followed)) {
+            if (nowNs - flight.endsNs >= 0) {
+                landAll(flight);
+            }
+        }
+    }
+
+    /** Lets those wait for a worker whose flight on a slot is not computed any more. */
+    synchronized void landAt(int slot, long nowNs) {
+        for (Flight flight : List.copyOf(followed)) {
+            if (flight.worker.slot() == slot
+                    && flight.phase(nowNs) != Flight.Phase.COMPUTING) {
+                landAll(flight);
+            }
+        }
+    }
+
+    private void landAll(Flight flight) {
+        List.copyOf(flight.followers).forEach(this::land);
+    }
+
+    private void land(Entry entry) {
+        unfollow(entry);
+        line(entry);
+    }
+
+    /** Takes out what has waited too long. */
+    synchronized List<Left> expired(long nowNs) {
+        if (byExpiry.isEmpty() || byExpiry.first().expiresNs - nowNs > 0) {
+            return List.of();
+        }
+        final List<Left> left = new ArrayList<>();
+        while (!byExpiry.isEmpty() && byExpiry.first().expiresNs - nowNs <= 0) {
+            final Entry entry = byExpiry.first();
+            if (entry.settle()) {
+                left.add(new Left(entry, expiry(entry, nowNs)));
+            }
+            remove(entry);
+        }
+        return left;
+    }
+
+    /** Why an entry that may not wait longer is refused. */
+    synchronized QueueException expiry(Entry entry, long nowNs) {
+        return entry.expiresNs == entry.rank.deadlineNs()
+                ? refuse(Kind.DEADLINE, millis(nowNs - entry.expiresNs), 0, count)
+                : refuse(
+                        Kind.WAITED_TOO_LONG,
+                        millis(nowNs - entry.arrivedNs),
+                        millis(rules.maxWaitNs()),
+                        count);
+    }
+
+    private static long millis(long ns) {
+        return TimeUnit.NANOSECONDS.toMillis(ns);
+    }
+
+    private QueueException refuse(Kind kind, long observed, long limit, int ahead) {
+        refused.merge(kind, 1L, Long::sum);
+        return new QueueException(kind, observed, limit, pace.timeFor(ahead, rules.maxWaitNs()));
+    }
+
+    /** Lets nothing in from now on, and takes all out. */
+    synchronized List<Left> close() {
+        closed = true;
+        final List<Left> left = new ArrayList<>();
+        while (!byExpiry.isEmpty()) {
+            final Entry entry = byExpiry.first();
+            if (entry.settle()) {
+                left.add(new Left(entry, refuse(Kind.CLOSED, count, 0, 1)));
+            }
+            remove(entry);
+        }
+        return left;
+    }
+
+    /** When something is due; {@link Long#MAX_VALUE} where nothing waits. */
+    synchronized long nextDueNs() {
+        if (byExpiry.isEmpty()) {
+            return Long.MAX_VALUE;
+        }
+        long due = byExpiry.first().expiresNs;
+        if (!following.isEmpty()) {
+            due = Math.min(due, following.first().followsUntilNs);
+        }
+        for (Flight flight : followed) {
+            due = Math.min(due, flight.endsNs);
+        }
+        return due;
+    }
+
+    /** What there is, and what became of it. */
+    synchronized QueueStatus status(
+            long nowNs, long admitted, long waited, long led, long followedSoFar, long notLed) {
+        long oldest = nowNs;
+        for (Entry entry : byExpiry) {
+            oldest = Math.min(oldest, entry.arrivedNs);
+        }
+        return new QueueStatus(
+                count,
+                tokens,
+                following.size(),
+                nowNs - oldest,
+                admitted,
+                waited,
+                cancelled,
+                refused,
+                led,
+                followedSoFar,
+                notLed);
+    }
+}

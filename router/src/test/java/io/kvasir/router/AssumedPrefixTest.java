@@ -1,0 +1,142 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Allocations;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import java.util.Arrays;
+import java.util.Random;
+import java.util.Set;
+
+/** What a request says of itself for those that let requests wait: beginnings, room, what is assumed. */
+class AssumedPrefixTest {
+    private final int[] tokens = new Random(7).ints(640, 0, 50_000).toArray();
+    private final Decision decision = new Decision();
+    private KvRouter router;
+    private Worker one;
+    private Worker two;
+
+    @BeforeEach
+    void start() {
+        router =
+                KvRouter.builder()
+                        .tickedBy(() -> 0)
+                        .maxWorkers(4)
+                        .degradedCredit(1) // of workers without events
+                        .set(RouterSettings.QUEUE_PREFILL_TOKENS, 100L)
+                        .build();
+        one = router.addWorker(WorkerSpec.of(1, "one", "http://one"));
+        two = router.addWorker(WorkerSpec.of(2, "two", "http://two"));
+    }
+
+    @AfterEach
+    void close() {
+        router.close();
+    }
+
+    private RouteRequest request(int count) {
+        return router.newRequest().tokens(tokens, count);
+    }
+
+    @Test
+    void whatIsAssumedCountsAsFoundForThatWorker() throws RouteException {
+        router.select(request(640).assumeHeld(two, 30), decision);
+        assertSame(two, decision.worker());
+        assertEquals(30, decision.overlapBlocks());
+        assertEquals(480, decision.predictedCachedTokens());
+        router.select(request(160).assumeHeld(one, 30), decision);
+        assertEquals(10, decision.overlapBlocks(), "no more than the prompt has");
+        final RouteRequest reused = request(640).assumeHeld(two, 30).reset();
+        router.select(reused.tokens(tokens, 640), decision);
+        assertEquals(0, reused.deepestOverlap());
+        assertThrows(IllegalArgumentException.class, () -> request(1).assumeHeld(one, 0));
+    }
+
+    @Test
+    void ofARemovedWorkerNothingIsAssumed() throws RouteException {
+        router.removeWorker(two);
+        router.select(request(640).assumeHeld(two, 30), decision);
+        assertSame(one, decision.worker());
+        assertEquals(0, decision.overlapBlocks());
+    }
+
+    @Test
+    void whatIsBeingComputedIsNoWorkToWaitForMoreThanElsewhere() throws RouteException {
+        try (Lease first = router.reserve(request(640).pin(two), decision)) {
+            router.select(request(640).assumeHeld(two, 40), decision);
+            assertSame(one, decision.worker(), "the work before it counts");
+            router.select(request(640).assumeComputing(two, 40), decision);
+            assertSame(two, decision.worker());
+            assertEquals(-40, decision.addedBlocks(1));
+            assertTrue(router.isPrefilling(first.requestId()));
+            first.prefillComplete();
+            assertFalse(router.isPrefilling(first.requestId()));
+            EngineMessages.await(() -> two.prefillTokens() == 0, "it is computed");
+            router.select(request(640).assumeComputing(two, 40), decision);
+            assertEquals(0, decision.addedBlocks(1), "no more than is booked");
+        }
+        assertFalse(router.isPrefilling(0));
+    }
+
+    @Test
+    void beginningsAreEqualWhereAllOfThemIs() {
+        final long[] keys = new long[8];
+        assertEquals(3, request(640).prefixKeys(12, keys));
+        final long[] again = new long[2];
+        assertEquals(2, request(600).prefixKeys(12, again));
+        assertArrayEquals(Arrays.copyOf(keys, 2), again, "as many as there is room for");
+        final long[] salted = new long[8];
+        request(640).salt("s").prefixKeys(12, salted);
+        assertNotEquals(keys[0], salted[0]);
+        final int[] other = tokens.clone();
+        other[12 * 16]++;
+        final long[] differing = new long[8];
+        router.newRequest().tokens(other, 640).prefixKeys(12, differing);
+        assertEquals(keys[0], differing[0]);
+        assertNotEquals(keys[1], differing[1]);
+        assertNotEquals(keys[2], differing[2]);
+        assertEquals(0, request(15).prefixKeys(1, keys));
+        final RouteRequest request = router.newRequest();
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        1_000, () -> request.reset().tokens(tokens, 640).prefixKeys(12, keys)));
+    }
+
+    @Test
+    void theReachIsThatOfPinTaintsAndExclusions() {
+        assertEquals(request(1).reach(), request(640).reach());
+        assertEquals(new Reach(one, 3, Set.of(two)), request(1).pin(one).excludeTainted(3).exclude(two).reach());
+    }
+
+    @Test
+    void onlyWithRoomIsRefusedWhereNoWorkerHasItAndNamesTheThreshold() throws RouteException {
+        final Lease first = router.reserve(request(101).pin(one), decision);
+        router.select(request(640).onlyWithRoom(true), decision);
+        final Lease second = router.reserve(request(101).pin(two), decision);
+        final RouteException none =
+                assertThrows(
+                        RouteException.class,
+                        () -> router.select(request(640).onlyWithRoom(true), decision));
+        assertEquals(RouteException.Kind.NO_ROOM, none.kind());
+        assertTrue(none.kind().retryable());
+        assertEquals(
+                "none of 2 workers has room for a further prompt: queue-prefill-tokens=100; add"
+                        + " workers, or raise the threshold",
+                none.getMessage());
+        router.select(request(640), decision);
+        first.close();
+        second.close();
+    }
+}

@@ -1,0 +1,177 @@
+package io.kvasir.router.queue;
+
+import io.kvasir.router.Decision;
+import io.kvasir.router.KvRouter;
+import io.kvasir.router.Lease;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.Worker;
+import io.kvasir.router.WorkerSpec;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.RouterConfig;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
+
+/** A router of blocks of 16 tokens and its queue, on a clock that stands still. */
+final class QueueWorld implements AutoCloseable {
+    static final int BLOCK_SIZE = 16;
+    private static final long PATIENCE_NS = 60_000_000_000L;
+
+    /** A request that notes what became of it. */
+    final class Waiter implements QueuedRequest {
+        final int[] tokens;
+        final Worker pin;
+        final AtomicInteger outcomes = new AtomicInteger();
+        volatile Lease lease;
+        volatile Worker worker;
+        volatile int overlapBlocks;
+        volatile long waitedNs;
+        volatile Exception refusal;
+        volatile Thread by;
+        volatile QueueTicket ticket;
+        QueueRank rank = QueueRank.USUAL;
+
+        Waiter(int[] tokens, Worker pin) {
+            this.tokens = tokens;
+            this.pin = pin;
+        }
+
+        @Override
+        public void fill(RouteRequest request) {
+            request.tokens(tokens, tokens.length).pin(pin);
+        }
+
+        @Override
+        public void admitted(Lease booked, Decision decision, long ns) {
+            lease = booked;
+            worker = booked.worker();
+            overlapBlocks = decision.overlapBlocks();
+            waitedNs = ns;
+            by = Thread.currentThread();
+            admitted.add(this);
+            outcomes.incrementAndGet();
+        }
+
+        @Override
+        public void refused(Exception why) {
+            refusal = why;
+            outcomes.incrementAndGet();
+        }
+
+        boolean isWaiting() {
+            return outcomes.get() == 0 && ticket.isWaiting();
+        }
+
+        QueueException.Kind kind() {
+            return ((QueueException) refusal).kind();
+        }
+    }
+
+    final KvRouter router;
+    final RouterQueue queue;
+    final List<Waiter> admitted = new ArrayList<>(); // of tests with one thread
+    volatile long nowNs = 1_000;
+    private int prompts;
+
+    private QueueWorld(RouterConfig.Builder config) {
+        router = config.tickedBy(() -> nowNs).build();
+        queue = RouterQueue.steppedBy(router, () -> nowNs);
+    }
+
+    /** One whose workers have room while at most so many tokens are booked there. */
+    static QueueWorld ofTokens(long tokens) {
+        return of(RouterSettings.QUEUE_PREFILL_TOKENS, tokens);
+    }
+
+    static <T> QueueWorld of(Setting<T> setting, T value) {
+        return new QueueWorld(config().set(setting, value));
+    }
+
+    static QueueWorld of(RouterConfig.Builder config) {
+        return new QueueWorld(config);
+    }
+
+    static RouterConfig.Builder config() {
+        return KvRouter.builder()
+                .blockSize(BLOCK_SIZE)
+                .maxWorkers(16)
+                .maxBlocks(16_384, 32_768)
+                .maxActiveRequests(256);
+    }
+
+    Worker worker(int id) {
+        return router.addWorker(WorkerSpec.of(id, "w" + id, "http://w" + id));
+    }
+
+    /** A prompt that begins like no other one. */
+    int[] prompt(int count) {
+        final int[] tokens = new int[count];
+        tokens[0] = ++prompts;
+        return tokens;
+    }
+
+    Waiter admit(int count) {
+        return admit(count, QueueRank.USUAL);
+    }
+
+    Waiter admit(int count, QueueRank rank) {
+        return admit(new Waiter(prompt(count), null), rank);
+    }
+
+    Waiter admit(Waiter waiter, QueueRank rank) {
+        waiter.rank = rank;
+        waiter.ticket = queue.admit(waiter, rank);
+        return waiter;
+    }
+
+    /** Has what a lease is about be computed, and the queue find out. */
+    void computed(Waiter waiter) {
+        final long left = waiter.worker.prefillTokens() - computes(waiter);
+        waiter.lease.prefillComplete();
+        await(() -> isSettled() && waiter.worker.prefillTokens() == left, "a computed prompt");
+        queue.step();
+    }
+
+    /** Whether the booking writer has done all, and said so. */
+    boolean isSettled() {
+        return router.bookingPipeline().backlog() == 0;
+    }
+
+    private static int computes(Waiter waiter) {
+        return waiter.tokens.length; // of what nothing is cached
+    }
+
+    /** Ends a booking whose prompt was not computed, and has the queue find out. */
+    void ended(Waiter waiter) {
+        final long left = waiter.worker.prefillTokens() - computes(waiter);
+        waiter.lease.close();
+        await(() -> isSettled() && waiter.worker.prefillTokens() == left, "an ended booking");
+        queue.step();
+    }
+
+    /** Lets time pass, and the queue find out. */
+    void pass(long ns) {
+        nowNs += ns;
+        queue.step();
+    }
+
+    static void await(BooleanSupplier condition, String what) {
+        final long deadline = System.nanoTime() + PATIENCE_NS;
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - deadline > 0) {
+                throw new AssertionError("still waiting for " + what);
+            }
+            LockSupport.parkNanos(50_000);
+        }
+    }
+
+    @Override
+    public void close() {
+        queue.close();
+        router.close();
+    }
+}

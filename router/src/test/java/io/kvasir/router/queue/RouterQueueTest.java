@@ -1,0 +1,571 @@
+package io.kvasir.router.queue;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.router.Decision;
+import io.kvasir.router.Lease;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
+import io.kvasir.router.Worker;
+import io.kvasir.router.queue.QueueException.Kind;
+import io.kvasir.router.queue.QueueWorld.Waiter;
+import io.kvasir.router.settings.QueuePolicy;
+import io.kvasir.router.settings.RouterSettings;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.TimeUnit;
+
+/** What waits for a worker, and what ends its wait; on a clock that stands still. */
+class RouterQueueTest {
+    private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
+
+    private QueueWorld world = QueueWorld.ofTokens(0);
+
+    private void world(QueueWorld other) {
+        world.close();
+        world = other;
+    }
+
+    @AfterEach
+    void close() {
+        world.close();
+    }
+
+    private static QueueRank priority(int priority) {
+        return new QueueRank(priority, 0, QueueRank.NO_DEADLINE);
+    }
+
+    private static QueueRank headStart(long ns) {
+        return new QueueRank(0, ns, QueueRank.NO_DEADLINE);
+    }
+
+    private static QueueRank deadline(long atNs) {
+        return new QueueRank(0, 0, atNs);
+    }
+
+    /** Lets one after the other go; the order in which they were booked, the first one left out. */
+    private List<Waiter> order() {
+        for (int i = 0; i < world.admitted.size(); i++) {
+            world.computed(world.admitted.get(i));
+        }
+        return world.admitted.subList(1, world.admitted.size());
+    }
+
+    @Test
+    void aRequestThatFindsRoomIsBookedAtOnceOnItsOwnThread() {
+        final Worker worker = world.worker(1);
+        final Waiter one = world.admit(100);
+        assertSame(worker, one.worker);
+        assertSame(Thread.currentThread(), one.by);
+        assertEquals(0, one.waitedNs);
+        assertFalse(one.ticket.isWaiting());
+        assertFalse(one.ticket.cancel());
+        assertEquals(0, world.queue.status().waited());
+    }
+
+    @Test
+    void oneThatFindsNoneWaitsUntilThePromptBeforeItIsComputed() {
+        world.worker(1);
+        final Waiter one = world.admit(100);
+        final Waiter two = world.admit(100);
+        world.pass(SECOND);
+        assertTrue(two.isWaiting());
+        assertEquals(1, world.queue.status().requests());
+        assertEquals(100, world.queue.status().tokens());
+        assertEquals(SECOND, world.queue.status().oldestNs());
+        world.computed(one);
+        assertNotNull(two.lease);
+        assertEquals(SECOND, two.waitedNs);
+        assertEquals(0, world.queue.status().requests());
+        assertEquals(0, world.queue.status().tokens());
+        assertEquals(1, world.queue.status().waited());
+    }
+
+    @Test
+    void oneWaitsUntilTheBookingBeforeItEnds() {
+        world.worker(1);
+        final Waiter one = world.admit(100);
+        final Waiter two = world.admit(100);
+        world.ended(one);
+        assertNotNull(two.lease);
+    }
+
+    @Test
+    void aNewWorkerHasRoom() {
+        world.worker(1);
+        world.admit(100);
+        final Waiter two = world.admit(100);
+        final Worker second = world.worker(2);
+        assertTrue(two.isWaiting(), "the embedder steps");
+        world.queue.step();
+        assertSame(second, two.worker);
+    }
+
+    @Test
+    void aWorkerThatIsAvailableAgainHasRoom() {
+        world.worker(1);
+        final Worker second = world.worker(2);
+        second.available(false);
+        world.admit(100);
+        final Waiter two = world.admit(100);
+        world.queue.step();
+        assertTrue(two.isWaiting());
+        second.available(true);
+        world.queue.step();
+        assertSame(second, two.worker);
+    }
+
+    @Test
+    void theThresholdIsAPartOfAStepOfWhichMoreMayBecomeKnown() {
+        world(QueueWorld.of(RouterSettings.QUEUE_THRESHOLD, 0.5));
+        final Worker worker = world.worker(1);
+        worker.capacity(0, 200);
+        world.admit(100);
+        final Waiter within = world.admit(1);
+        assertNotNull(within.lease, "100 tokens are no more than half of 200");
+        final Waiter beyond = world.admit(1);
+        assertTrue(beyond.isWaiting());
+        worker.capacity(0, 202);
+        world.queue.step();
+        assertNotNull(beyond.lease);
+        worker.capacity(0, 0);
+        assertNotNull(world.admit(1_000).lease, "what is not known is no limit");
+    }
+
+    @Test
+    void oneWithRoomOpensAllWorkersToTheChoice() {
+        world(QueueWorld.ofTokens(100));
+        final Worker loaded = world.worker(1);
+        final Worker idle = world.worker(2);
+        admitTo(loaded, 200, QueueRank.USUAL);
+        final Waiter pinned = admitTo(loaded, 10, priority(9));
+        assertTrue(pinned.isWaiting(), "its only worker has none");
+        assertSame(idle, world.admit(10).worker);
+    }
+
+    private Waiter admitTo(Worker pin, int count, QueueRank rank) {
+        return world.admit(world.new Waiter(world.prompt(count), pin), rank);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"FCFS, 0 1 2 3", "LCFS, 3 2 1 0", "WSPT, 2 0 3 1"})
+    void thePolicySaysWhichIsNext(QueuePolicy policy, String expected) {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.QUEUE_POLICY, policy)));
+        world.worker(1);
+        world.admit(100);
+        final List<Waiter> waiters = new ArrayList<>();
+        for (int tokens : new int[] {200, 400, 100, 300}) {
+            world.nowNs += 1_000;
+            waiters.add(world.admit(tokens));
+        }
+        final List<String> order =
+                order().stream().map(w -> Integer.toString(waiters.indexOf(w))).toList();
+        assertEquals(expected, String.join(" ", order));
+    }
+
+    @Test
+    void ofPromptsTheUncachedPartCountsForWspt() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.QUEUE_POLICY, QueuePolicy.WSPT)
+                                .set(RouterSettings.APPROXIMATE, true)));
+        world.worker(1);
+        final Waiter known = world.admit(1600);
+        QueueWorld.await(
+                () -> world.router.routedPrefixes().blocks() >= 100, "what was routed is known");
+        final Waiter small = world.admit(800);
+        final Waiter large = world.admit(world.new Waiter(known.tokens, null), QueueRank.USUAL);
+        world.computed(known);
+        assertNotNull(large.lease, "16 tokens at most are left of it");
+        assertTrue(small.isWaiting());
+    }
+
+    @Test
+    void aHigherPriorityGoesFirstWithinAWindow() {
+        world.worker(1);
+        world.admit(100);
+        final Waiter low = world.admit(1, priority(-1));
+        final Waiter usual = world.admit(1);
+        final Waiter high = world.admit(1, priority(3));
+        assertEquals(List.of(high, usual, low), order());
+    }
+
+    @Test
+    void aHeadStartCountsAsIfItHadComeEarlier() {
+        world.worker(1);
+        world.admit(100);
+        final Waiter first = world.admit(1);
+        world.nowNs += SECOND;
+        final Waiter late = world.admit(1);
+        final Waiter started = world.admit(1, headStart(SECOND / 2));
+        assertEquals(List.of(first, started, late), order());
+    }
+
+    @Test
+    void theEarlierDeadlineGoesFirstAndBeforeThoseWithout() {
+        world.worker(1);
+        world.admit(100);
+        final Waiter none = world.admit(1);
+        final Waiter late = world.admit(1, deadline(world.nowNs + 5 * SECOND));
+        final Waiter soon = world.admit(1, deadline(world.nowNs + 2 * SECOND));
+        assertEquals(List.of(soon, late, none), order());
+    }
+
+    @Test
+    void nobodyWaitsForEverBehindHigherPriorities() {
+        world.worker(1);
+        world.admit(1);
+        final Waiter low = world.admit(1, priority(-2));
+        int overtaken = 0;
+        while (low.isWaiting()) { // one of higher priority comes whenever one goes
+            assertTrue(overtaken++ < 100, "overtaken " + overtaken + " times");
+            world.admit(1, priority(0));
+            world.nowNs += SECOND;
+            world.computed(world.admitted.getLast());
+        }
+        // two windows of ten seconds, one request a second
+        assertTrue(overtaken > 10 && overtaken <= 31, "overtaken " + overtaken + " times");
+    }
+
+    @Test
+    void withoutAgingPriorityAloneCounts() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.QUEUE_MAX_WAIT, Duration.ofHours(1))
+                                .set(RouterSettings.QUEUE_AGING, Duration.ZERO)));
+        world.worker(1);
+        world.admit(1);
+        final Waiter low = world.admit(1, priority(-1));
+        for (int i = 0; i < 100; i++) {
+            world.admit(1);
+            world.nowNs += 10 * SECOND;
+            world.computed(world.admitted.getLast());
+        }
+        assertTrue(low.isWaiting());
+    }
+
+    @Test
+    void aDeadlineInThePastIsRefusedAtOnceAlsoWithRoom() {
+        world.worker(1);
+        final Waiter late = world.admit(1, deadline(world.nowNs));
+        assertEquals(Kind.DEADLINE, late.kind());
+        assertEquals(0, world.queue.status().requests());
+    }
+
+    @Test
+    void whatHasWaitedToItsDeadlineLeavesAtOnce() {
+        world.worker(1);
+        final Waiter one = world.admit(1);
+        final Waiter two = world.admit(1, deadline(world.nowNs + SECOND));
+        final Waiter three = world.admit(1);
+        world.pass(SECOND - 1);
+        assertTrue(two.isWaiting());
+        world.pass(3_000_001);
+        assertEquals(Kind.DEADLINE, two.kind());
+        assertEquals(3, ((QueueException) two.refusal).observed(), "ms beyond it");
+        assertNull(((QueueException) two.refusal).limitName());
+        assertEquals(1, world.queue.status().requests());
+        world.computed(one);
+        assertNotNull(three.lease);
+        assertEquals(1, two.outcomes.get());
+    }
+
+    @Test
+    void nobodyWaitsLongerThanTheLimitWhichTheRefusalNames() {
+        world.worker(1);
+        world.admit(1);
+        final Waiter two = world.admit(1);
+        world.pass(TimeUnit.MILLISECONDS.toNanos(30_000));
+        final QueueException refusal = assertInstanceOf(QueueException.class, two.refusal);
+        assertEquals(Kind.WAITED_TOO_LONG, refusal.kind());
+        assertEquals("queue-max-wait-ms", refusal.limitName());
+        assertEquals(30_000, refusal.limit());
+        assertEquals(30_000, refusal.observed());
+        assertTrue(refusal.retryAfterNs() > 0);
+        assertEquals(
+                "no worker had room for the request in time: ms waited=30000,"
+                        + " queue-max-wait-ms=30000",
+                refusal.getMessage());
+    }
+
+    @Test
+    void aFullQueueRefusesAndNamesItsLimit() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.QUEUE_MAX_REQUESTS, 2)));
+        world.worker(1);
+        final Waiter one = world.admit(1);
+        final Waiter two = world.admit(1);
+        final Waiter three = world.admit(1);
+        final Waiter four = world.admit(1);
+        assertEquals(Kind.QUEUE_FULL, four.kind());
+        assertEquals(2, ((QueueException) four.refusal).observed());
+        assertEquals("queue-max-requests", ((QueueException) four.refusal).limitName());
+        assertTrue(three.ticket.cancel());
+        final Waiter five = world.admit(1);
+        assertTrue(five.isWaiting(), "it has the room of one that has left");
+        world.computed(one);
+        assertNotNull(two.lease);
+        assertTrue(world.admit(1).isWaiting());
+        assertEquals(1L, world.queue.status().refused().get(Kind.QUEUE_FULL));
+    }
+
+    @Test
+    void tokensAreBoundedToo() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.QUEUE_MAX_TOKENS, 100L)));
+        world.worker(1);
+        world.admit(1);
+        world.admit(60);
+        final Waiter large = world.admit(41);
+        assertEquals(Kind.QUEUE_TOKENS_FULL, large.kind());
+        assertEquals(101, ((QueueException) large.refusal).observed());
+        assertTrue(world.admit(40).isWaiting());
+    }
+
+    @Test
+    void oneOfHigherPriorityTakesTheRoomOfTheLastOnesOfLower() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.QUEUE_MAX_TOKENS, 100L)
+                                .set(RouterSettings.QUEUE_MAX_REQUESTS, 3)));
+        world.worker(1);
+        world.admit(1);
+        final Waiter first = world.admit(30);
+        final Waiter second = world.admit(30);
+        final Waiter third = world.admit(30);
+        final Waiter high = world.admit(60, priority(1));
+        assertTrue(high.isWaiting());
+        assertTrue(first.isWaiting());
+        assertEquals(Kind.DISPLACED, second.kind());
+        assertEquals(Kind.DISPLACED, third.kind());
+        final Waiter larger = world.admit(90, priority(1));
+        assertEquals(Kind.QUEUE_TOKENS_FULL, larger.kind(), "nobody gives way to it in vain");
+        assertTrue(first.isWaiting());
+    }
+
+    @Test
+    void aRequestThatIsGivenUpLeavesNothing() {
+        world.worker(1);
+        final Waiter one = world.admit(1);
+        final Waiter two = world.admit(10);
+        final Waiter three = world.admit(10);
+        assertTrue(two.ticket.cancel());
+        assertFalse(two.ticket.cancel());
+        assertFalse(two.ticket.isWaiting());
+        assertEquals(10, world.queue.status().tokens());
+        world.computed(one);
+        assertNull(two.lease);
+        assertNotNull(three.lease);
+        assertEquals(0, two.outcomes.get());
+        assertEquals(1, world.queue.status().cancelled());
+    }
+
+    @Test
+    void requestsForOtherWorkersDoNotWaitBehindOneAnother() {
+        final Worker one = world.worker(1);
+        final Worker two = world.worker(2);
+        admitTo(one, 10, QueueRank.USUAL);
+        final Waiter atTwo = admitTo(two, 10, QueueRank.USUAL);
+        final Waiter forOne = admitTo(one, 10, priority(9));
+        final Waiter forAny = world.admit(10);
+        assertTrue(forOne.isWaiting() && forAny.isWaiting());
+        world.computed(atTwo);
+        assertSame(two, forAny.worker);
+        assertTrue(forOne.isWaiting());
+    }
+
+    @Test
+    void whatCanNotBeHadAtAnyTimeIsNotWaitedFor() {
+        final Waiter none = world.admit(1);
+        assertEquals(
+                RouteException.Kind.NO_WORKERS,
+                assertInstanceOf(RouteException.class, none.refusal).kind());
+        final Worker one = world.worker(1);
+        final Worker two = world.worker(2);
+        admitTo(one, 1, QueueRank.USUAL);
+        final Waiter forOne = admitTo(one, 1, QueueRank.USUAL);
+        assertTrue(forOne.isWaiting());
+        world.router.removeWorker(one);
+        world.queue.step();
+        assertEquals(
+                RouteException.Kind.PINNED_UNAVAILABLE,
+                assertInstanceOf(RouteException.class, forOne.refusal).kind());
+        assertSame(two, world.admit(1).worker);
+    }
+
+    @Test
+    void asManyBookingsAsMayBeAreWaitedForToo() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .maxActiveRequests(1)
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 1_000L)));
+        world.worker(1);
+        final Waiter one = world.admit(1);
+        final Waiter two = world.admit(1);
+        assertTrue(two.isWaiting());
+        one.lease.close();
+        QueueWorld.await(
+                () -> {
+                    world.pass(SECOND / 10);
+                    return two.lease != null;
+                },
+                "its entry is free again");
+    }
+
+    @Test
+    void aPromptThatCanNotBeReadIsRefusedWithWhatWasThrown() {
+        world.worker(1);
+        final IllegalStateException thrown = new IllegalStateException("no tokens");
+        final CompletableFuture<Lease> lease =
+                world.queue.admit(
+                        _ -> {
+                            throw thrown;
+                        },
+                        QueueRank.USUAL);
+        assertSame(
+                thrown, assertThrows(CompletionException.class, lease::join).getCause());
+    }
+
+    @Test
+    void aFutureTakesTheLeaseAndGivesTheRequestUp() {
+        final Worker worker = world.worker(1);
+        final int[] tokens = world.prompt(10);
+        final CompletableFuture<Lease> one =
+                world.queue.admit(request -> request.tokens(tokens, 10), QueueRank.USUAL);
+        final CompletableFuture<Lease> two =
+                world.queue.admit(request -> request.tokens(tokens, 10), QueueRank.USUAL);
+        assertSame(worker, one.join().worker());
+        assertEquals(1, world.queue.status().requests());
+        assertTrue(two.cancel(false));
+        assertEquals(0, world.queue.status().requests());
+        one.join().close();
+        QueueWorld.await(() -> worker.activeRequests() == 0, "the booking has ended");
+    }
+
+    @Test
+    void aClosedQueueRefusesWhatWaitsAndWhatComes() {
+        world.worker(1);
+        world.admit(1);
+        final Waiter two = world.admit(1);
+        world.queue.close();
+        assertEquals(Kind.CLOSED, two.kind());
+        assertEquals(Kind.CLOSED, world.admit(1).kind());
+        world.queue.close();
+        world.queue.step();
+        assertEquals(1, two.outcomes.get());
+        assertEquals(0, world.queue.status().requests());
+    }
+
+    @Test
+    void aRouterThatIsClosedUnderItsQueueRefusesAll() {
+        world.worker(1);
+        world.admit(1);
+        final Waiter two = world.admit(1);
+        world.router.close();
+        world.pass(SECOND);
+        assertInstanceOf(ClosedException.class, two.refusal);
+        assertInstanceOf(ClosedException.class, world.admit(1).refusal);
+    }
+
+    @Test
+    void anErrorOfOneRequestIsNotTheNextOnes() {
+        world.worker(1);
+        final Waiter one = world.admit(1);
+        final QueuedRequest broken =
+                new QueuedRequest() {
+                    @Override
+                    public void fill(RouteRequest request) {
+                        request.tokens(one.tokens, 1);
+                    }
+
+                    @Override
+                    public void admitted(Lease lease, Decision decision, long waitedNs) {
+                        throw new IllegalStateException("a defect of the caller");
+                    }
+
+                    @Override
+                    public void refused(Exception why) {
+                        throw new AssertionError(why);
+                    }
+                };
+        world.queue.admit(broken, QueueRank.USUAL);
+        final Waiter three = world.admit(1);
+        world.computed(one);
+        QueueWorld.await(
+                () -> {
+                    world.pass(SECOND / 100);
+                    return three.lease != null;
+                },
+                "the booking of the broken one is given back");
+    }
+
+    @Test
+    void whatIsOutOfRangeIsRefusedWithItsRange() {
+        final IllegalArgumentException tooHigh =
+                assertThrows(IllegalArgumentException.class, () -> priority(1_001));
+        assertTrue(tooHigh.getMessage().contains("-1000..1000"), tooHigh.getMessage());
+        assertThrows(IllegalArgumentException.class, () -> headStart(-1));
+        assertThrows(
+                IllegalArgumentException.class, () -> headStart(TimeUnit.HOURS.toNanos(2)));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "queue-threshold, 1, track-prefill-tokens, false",
+        "queue-prefill-tokens, 0, track-prefill-tokens, false",
+        "single-flight, wait, prefix-index, off",
+        "single-flight, draw, overlap-weight, 0"
+    })
+    void whatCouldNotWorkIsRefusedByName(String one, String value, String two, String other) {
+        final IllegalArgumentException refused =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> QueueWorld.config().set(one, value).set(two, other).build());
+        assertTrue(refused.getMessage().contains(one), refused.getMessage());
+        assertTrue(refused.getMessage().contains(two), refused.getMessage());
+    }
+
+    @Test
+    void withoutALimitNothingNeedsAQueue() {
+        assertFalse(RouterQueue.isNeeded(QueueWorld.config().settings()));
+        assertTrue(
+                RouterQueue.isNeeded(
+                        QueueWorld.config()
+                                .set("router-queue-threshold", "0")
+                                .settings()));
+    }
+}
