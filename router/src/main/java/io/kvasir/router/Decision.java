@@ -150,6 +150,14 @@ public final class Decision {
         return selection.isBySession();
     }
 
+    /**
+     * Version of the router's settings that it was made by: {@link KvRouter#settingsVersion}; 0
+     * before the first selection.
+     */
+    public long settingsVersion() {
+        return selection.settingsVersion();
+    }
+
     /** Name of the {@link SelectionPolicy} that decided. */
     public String policy() {
         return selection.policy();

@@ -2,7 +2,6 @@ package io.kvasir.router;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
-import io.kvasir.router.settings.RouterSettings;
 
 import java.util.function.Supplier;
 
@@ -20,14 +19,10 @@ final class PromptMatcher {
     static final int MAX_TRIES = 4;
 
     private final RouterParts parts;
-    private final double degradedCredit;
-    private final BusyLimits busyLimits;
     private final Supplier<WorkerSet> workers;
 
-    PromptMatcher(RouterConfig config, RouterParts parts, Supplier<WorkerSet> workers) {
+    PromptMatcher(RouterParts parts, Supplier<WorkerSet> workers) {
         this.parts = parts;
-        degradedCredit = config.get(RouterSettings.DEGRADED_CREDIT);
-        busyLimits = BusyLimits.of(config.settings());
         this.workers = workers;
     }
 
@@ -45,13 +40,7 @@ final class PromptMatcher {
                 final WorkerSet seen = workers.get();
                 out.begin(seen, parts.index);
                 matchInside(request, seen);
-                out.fill(
-                        request,
-                        request.cached,
-                        request.active,
-                        parts.board,
-                        degradedCredit,
-                        busyLimits);
+                out.fill(request, request.cached, request.active, parts.board);
                 stable = seen == workers.get(); // else a slot may be open for its next tenant
             }
             if (!stable) {
@@ -76,7 +65,7 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
-            out.fill(request, cached, active, parts.board, degradedCredit, busyLimits);
+            out.fill(request, cached, active, parts.board);
             stable = seen == workers.get();
         }
         if (!stable) {
