@@ -48,7 +48,6 @@ import java.time.Clock;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
@@ -91,7 +90,7 @@ public final class GatewayMetrics {
     private final Map<InferenceRequest.Route, Map<Upstream, WorkerSeries>> series =
             new EnumMap<>(InferenceRequest.Route.class);
     private Runnable take = () -> {};
-    private final Map<String, ShadowPolicy> shadows = new HashMap<>(); // by model
+    private final Map<String, ShadowPolicy> shadows = new ConcurrentHashMap<>(); // by model
     private volatile Snapshot snapshot;
     private boolean labelsModels; // before the first page
     private volatile GatewayActivity activity;
@@ -395,17 +394,12 @@ public final class GatewayMetrics {
      */
     public void watch(Fleet servers) {
         final List<UpstreamRegistry> models = servers.registries();
-        for (UpstreamRegistry model : models) {
-            final KvRouter router = model.routerOrNull(WorkerPool.MAIN);
-            final double weight = model.shadowOverlapWeight();
-            if (weight >= 0 && router.journal() != null) {
-                shadows.put(model.model(), new ShadowPolicy(router.journal(), weight));
-            }
-        }
+        models.forEach(this::followShadow);
         labelsModels = models.size() > 1;
         take =
                 () -> {
                     snapshot = Snapshot.of(servers);
+                    models.forEach(this::followShadow);
                     shadows.values().forEach(ShadowPolicy::update);
                     forgetAllBut(servers.upstreams());
                 };
@@ -443,6 +437,18 @@ public final class GatewayMetrics {
         }
     }
 
+    /** Another weight is another policy, which begins now. */
+    private void followShadow(UpstreamRegistry model) {
+        final KvRouter router = model.routerOrNull(WorkerPool.MAIN);
+        final double weight = model.shadowOverlapWeight();
+        final ShadowPolicy now = shadows.get(model.model());
+        if (weight < 0 || router.journal() == null) {
+            shadows.remove(model.model());
+        } else if (now == null || now.weight() != weight) {
+            shadows.put(model.model(), new ShadowPolicy(router.journal(), weight));
+        }
+    }
+
     /** The labels of a series of a router. */
     private String[] ofModel(String... labels) {
         if (!labelsModels) {
@@ -467,9 +473,6 @@ public final class GatewayMetrics {
     }
 
     private void watchShadows() {
-        if (shadows.isEmpty()) {
-            return;
-        }
         countOfShadows(
                 "kvasir_shadow_decisions_total",
                 "Decisions that the shadow policy was judged by",
@@ -656,6 +659,25 @@ public final class GatewayMetrics {
     }
 
     /** Adds what becomes of sections of prompts that are looked up in shared memory. */
+    public void watch(SettingsCounts settings) {
+        gauge(
+                "kvasir_settings_version",
+                "Version of the settings that hold now, counted from 1 by changes",
+                out -> out.call((double) settings.version()));
+        count(
+                "kvasir_settings_changes_total",
+                "Changes of settings while the gateway runs, by an operator or by the file",
+                out -> {
+                    for (SettingsCounts.By by : SettingsCounts.By.values()) {
+                        out.call((double) settings.count(by, false), by.spelling(), "applied");
+                        out.call((double) settings.count(by, true), by.spelling(), "refused");
+                    }
+                },
+                "by",
+                "outcome");
+    }
+
+    /** Adds what is read from the memory of prompts that gateways share. */
     public void watchMemo(Supplier<PromptMemoCounts> counts) {
         count(
                 "kvasir_prompt_memo_total",

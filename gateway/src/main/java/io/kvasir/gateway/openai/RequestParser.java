@@ -137,6 +137,9 @@ public final class RequestParser {
                 embedsSeen = json.currentToken() != JsonToken.VALUE_NULL;
                 json.skipChildren();
             }
+            case InferenceRequest.ROUTER_OVERRIDE ->
+                    request.routerOverride = json.<JsonNode>readValueAsTree();
+            case InferenceRequest.NVEXT -> request.nvext = json.<JsonNode>readValueAsTree();
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
             default -> {

@@ -51,6 +51,7 @@ public final class DecisionRecord {
     private final RoutingMode mode;
     private final double overlapWeight;
     private final double temperature;
+    private final long settingsVersion;
     private final int tokens;
     private final int blocks;
     private final String worker;
@@ -95,6 +96,7 @@ public final class DecisionRecord {
         this.mode = decision.mode();
         this.overlapWeight = decision.overlapWeight();
         this.temperature = decision.temperature();
+        this.settingsVersion = decision.settingsVersion();
         this.tokens = decision.requestTokens();
         this.blocks = decision.requestBlocks();
         this.worker = decision.worker().name();
@@ -259,6 +261,7 @@ public final class DecisionRecord {
         json.put("mode", mode.spelling());
         json.put("overlap_weight", overlapWeight);
         json.put("temperature", temperature);
+        json.put("settings_version", settingsVersion);
         json.put("tokens", tokens);
         json.put("blocks", blocks);
         json.put("worker", worker);
