@@ -13,6 +13,7 @@ import io.kvasir.cli.commands.RelayCommand;
 import io.kvasir.cli.commands.ReplayCommand;
 import io.kvasir.cli.commands.SelectCommand;
 import io.kvasir.cli.commands.ServeCommand;
+import io.kvasir.cli.commands.SettingsCommand;
 import io.kvasir.cli.commands.SharedCommand;
 import io.kvasir.cli.commands.SimCommand;
 import io.kvasir.cli.commands.SimulateCommand;
@@ -61,6 +62,7 @@ import java.nio.file.NoSuchFileException;
             ExplainCommand.class,
             StatusCommand.class,
             TopCommand.class,
+            SettingsCommand.class,
             SelectCommand.class,
             StatCommand.class,
             SharedCommand.class,

@@ -60,6 +60,7 @@ class SettingDocumentsTest {
             out.append(s.label() == null ? "" : " " + s.label()).append("` | ");
             out.append(s.printUsual()).append(" | ").append(s.range()).append(" | ");
             out.append(s.doc().replace("|", "\\|"));
+            out.append(s.isLive() ? " *Live.*" : "");
             s.aliases().forEach(alias -> out.append(" Also `--").append(alias).append("`."));
             s.variables().stream()
                     .skip(1)

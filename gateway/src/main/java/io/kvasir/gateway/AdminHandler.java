@@ -29,9 +29,9 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * What operators ask for: metrics, debug pages and the administration of workers. For callers that
- * present the admin token where one is set; where none is, for programs on this machine. Browsers
- * are refused then: a page of any site could use them to reach this port.
+ * What operators ask for: metrics, debug pages, the administration of workers, and settings. For
+ * callers that present the admin token where one is set; where none is, for programs on this
+ * machine. Browsers are refused then: a page of any site could use them to reach this port.
  */
 final class AdminHandler extends Handler.Abstract {
     private static final Logger LOG = LoggerFactory.getLogger(AdminHandler.class);
@@ -49,6 +49,7 @@ final class AdminHandler extends Handler.Abstract {
     private final Readiness readiness;
     private final StatusEndpoints endpoints;
     private final WorkersApi workers;
+    private final SettingsApi settings;
 
     AdminHandler(
             BearerTokens tokens,
@@ -56,13 +57,15 @@ final class AdminHandler extends Handler.Abstract {
             DecisionLog decisions,
             Readiness readiness,
             StatusEndpoints endpoints,
-            WorkersApi workers) {
+            WorkersApi workers,
+            SettingsApi settings) {
         this.tokens = tokens;
         this.metrics = metrics;
         this.decisions = decisions;
         this.readiness = readiness;
         this.endpoints = endpoints;
         this.workers = workers;
+        this.settings = settings;
     }
 
     @Override
@@ -72,6 +75,10 @@ final class AdminHandler extends Handler.Abstract {
             checkCaller(request, response);
             if (WorkersApi.has(path)) {
                 workers.answer(URIUtil.decodePath(path), request, response, callback);
+                return true;
+            }
+            if (path.equals(SettingsApi.PATH)) {
+                settings.answer(request, response, callback);
                 return true;
             }
             if (Paths.options(PATHS, path, request, response, callback)) {

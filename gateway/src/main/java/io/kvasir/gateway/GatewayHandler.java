@@ -58,7 +58,6 @@ final class GatewayHandler extends Handler.Abstract {
     private final AdmissionGate gate;
     private final PromptExecutor executor;
     private final BodyReader bodies;
-    private final int maxBodyBytes;
     private final boolean trustsTemplates;
     private final StatusEndpoints endpoints;
     private final Tracing tracing;
@@ -75,7 +74,6 @@ final class GatewayHandler extends Handler.Abstract {
         this.gate = gate;
         this.executor = executor;
         this.bodies = new BodyReader(context.config());
-        this.maxBodyBytes = context.config().get(GatewaySettings.MAX_BODY_BYTES);
         this.trustsTemplates = context.config().get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE);
         this.endpoints = endpoints;
         this.tracing = tracing;
@@ -146,7 +144,11 @@ final class GatewayHandler extends Handler.Abstract {
         }
         Request.addCompletionListener(request, failure -> admission.end());
         try {
-            final byte[] body = bodies.read(request, maxBodyBytes, admission);
+            final byte[] body =
+                    bodies.read(
+                            request,
+                            context.config().get(GatewaySettings.MAX_BODY_BYTES),
+                            admission);
             new PromptTask(
                             executor,
                             failures,
@@ -183,7 +185,8 @@ final class GatewayHandler extends Handler.Abstract {
         final boolean trusted = context.trusted().trusts(request);
         final RoutingHeaders overrides =
                 (trusted
-                                ? RoutingHeaders.parse(request.getHeaders(), model.registry())
+                                ? RoutingHeaders.parse(
+                                        request.getHeaders(), inference, model.registry())
                                 : RoutingHeaders.NONE)
                         .ofSession(
                                 request.getHeaders()
@@ -206,7 +209,9 @@ final class GatewayHandler extends Handler.Abstract {
                 inference.stream
                         && !inference.includeUsage
                         && context.config().get(GatewaySettings.INCLUDE_USAGE);
-        final byte[] body = askUsage ? inference.bodyWithUsage() : given;
+        final byte[] asked = askUsage ? inference.bodyWithUsage() : given;
+        final byte[] body =
+                inference.routerOverride == null ? asked : InferenceRequest.withoutOverride(asked);
         final ProxyRequest proxied =
                 new ProxyRequest(
                         inference,

@@ -6,14 +6,14 @@ import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.discovery.Discoveries;
-import io.kvasir.gateway.log.AccessLog;
+import io.kvasir.gateway.log.AccessLogs;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.metrics.GatewayActivity;
 import io.kvasir.gateway.metrics.GatewayMetrics;
+import io.kvasir.gateway.metrics.SettingsCounts;
 import io.kvasir.gateway.proxy.PredictionFeedback;
 import io.kvasir.gateway.proxy.ProxyContext;
 import io.kvasir.gateway.proxy.ProxyExchange;
-import io.kvasir.gateway.proxy.RetryPolicy;
 import io.kvasir.gateway.proxy.SplitContext;
 import io.kvasir.gateway.routing.DecisionLog;
 import io.kvasir.gateway.routing.PromptExecutor;
@@ -69,8 +69,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
+import java.util.function.Consumer;
 
 /**
  * A running gateway: a serving port, an admin port, the models of its configuration with a router
@@ -113,6 +115,7 @@ public final class GatewayServer implements AutoCloseable {
     private final BlockRelease release;
     private final Encoders encoders;
     private final PromptExecutor executor;
+    private final ClientConnector connections = new ClientConnector();
     private final HttpClient client;
     private final Server server;
     private final ClosableConnector connector;
@@ -123,7 +126,8 @@ public final class GatewayServer implements AutoCloseable {
     private final BearerTokens adminTokens;
     private final TrustedCallers trusted;
     private final WorkerKey workerKey;
-    private final AccessLog accessLog; // null for none
+    private final AccessLogs accessLogs;
+    private final LiveSettings settings;
     private final Tracing tracing;
     private final Set<ProxyExchange> running = ConcurrentHashMap.newKeySet();
     private final AdminServer admin;
@@ -131,8 +135,8 @@ public final class GatewayServer implements AutoCloseable {
     private final Readiness readiness;
     private final StatusEndpoints endpoints;
 
-    private GatewayServer(GatewayConfig config, Encoders encoders, BlockRelease release) {
-        this.config = config;
+    private GatewayServer(GatewayConfig given, Encoders encoders, BlockRelease release) {
+        config = given.running();
         this.encoders = encoders;
         this.release = release;
         // what may be wrong in files comes first: nothing has to be given back then
@@ -142,7 +146,7 @@ public final class GatewayServer implements AutoCloseable {
                 BearerTokens.of(
                         config.get(GatewaySettings.ADMIN_TOKEN),
                         config.get(GatewaySettings.ADMIN_TOKEN_FILE));
-        accessLog = AccessLog.of(config);
+        accessLogs = new AccessLogs(config);
         tracing = new Tracing(config);
         final List<Discovery> outside = Discoveries.of(config);
         this.executor = newExecutor();
@@ -173,6 +177,10 @@ public final class GatewayServer implements AutoCloseable {
         discoveries.add(byAdmin);
         metrics.watch(release);
         metrics.watch(tracing.counts());
+        final SettingsCounts changes = new SettingsCounts();
+        metrics.watch(changes);
+        settings = new LiveSettings(config, changes);
+        takers().forEach(settings::add);
         if (encoders.memoCountsOrNull() != null) {
             metrics.watchMemo(encoders::memoCountsOrNull);
         }
@@ -182,7 +190,7 @@ public final class GatewayServer implements AutoCloseable {
         endpoints = new StatusEndpoints(models, fleet, Clock.systemUTC().instant());
         server.setErrorHandler(GatewayHandler::serverError);
         cap = newCap();
-        server.setRequestLog(new CompletedRequests(metrics, accessLog));
+        server.setRequestLog(new CompletedRequests(metrics, accessLogs));
         server.setHandler(
                 CrossOrigin.around(
                         new StatusHandler(
@@ -203,7 +211,31 @@ public final class GatewayServer implements AutoCloseable {
                                 decisions,
                                 readiness,
                                 endpoints,
-                                new WorkersApi(config, fleet, byAdmin, endpoints)));
+                                new WorkersApi(config, fleet, byAdmin, endpoints),
+                                new SettingsApi(settings, models)));
+    }
+
+    /** What does not read its settings whenever it needs them; what may fail to open comes last. */
+    private List<SettingsTaker> takers() {
+        final List<SettingsTaker> all = new ArrayList<>();
+        for (int i = 0; i < models.all().size(); i++) {
+            all.add(models.all().get(i).taker(i));
+        }
+        all.add(_ -> connections.setConnectTimeout(config.get(GatewaySettings.CONNECT_TIMEOUT)));
+        all.add(_ -> tracing.settingsChanged());
+        all.add(
+                new SettingsTaker() {
+                    @Override
+                    public void check(GatewayConfig wanted) {
+                        accessLogs.check(wanted);
+                    }
+
+                    @Override
+                    public void take(long version) {
+                        accessLogs.settingsChanged();
+                    }
+                });
+        return all;
     }
 
     /** Makes the routers of every model, or of none, and what goes with them. */
@@ -240,7 +272,6 @@ public final class GatewayServer implements AutoCloseable {
                                     registry,
                                     metrics,
                                     feedback,
-                                    RetryPolicy.Rules.of(model),
                                     trusted,
                                     workerKey,
                                     coding,
@@ -278,7 +309,6 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private HttpClient newClient(QueuedThreadPool threads) {
-        final ClientConnector connections = new ClientConnector();
         connections.setSelectors(1);
         connections.setExecutor(threads);
         connections.setSslContextFactory(TrustStore.client(config));
@@ -383,11 +413,15 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private AdmissionGate newGate() {
-        final Long bytes = config.get(GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT);
         return new AdmissionGate(
                 config.get(RouterSettings.MAX_ACTIVE_REQUESTS),
-                bytes == null ? heapShare() : bytes,
+                this::maxBodyBytesInFlight,
                 models::activeLeases);
+    }
+
+    private long maxBodyBytesInFlight() {
+        final Long bytes = config.get(GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT);
+        return bytes == null ? heapShare() : bytes;
     }
 
     private void discover() {
@@ -397,9 +431,7 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private void listen() throws Exception {
-        if (accessLog != null) {
-            accessLog.start();
-        }
+        accessLogs.start();
         tracing.start();
         admin.start();
         server.start();
@@ -531,9 +563,29 @@ public final class GatewayServer implements AutoCloseable {
             }
         }
         discoveries.forEach(Discovery::reload);
-        if (accessLog != null) {
-            accessLog.reopen();
-        }
+        accessLogs.reopen();
+    }
+
+    /**
+     * The same, and the settings: what is live of them holds from now on, unless an operator has
+     * set it over the admin port; what is not is named in the log and at {@code GET /settings}. Of
+     * settings that cannot be read, or do not go together, none is taken.
+     *
+     * @param source reads flags, variables and file again, as at the start
+     */
+    public void reload(Callable<GatewayConfig> source) {
+        settings.read(source);
+        reload();
+    }
+
+    /**
+     * Has something take changes of settings that the gateway does not use itself, such as {@link
+     * GatewaySettings#LOG_LEVEL}.
+     *
+     * @param taker called after each change, with what holds from now on
+     */
+    public void onSettings(Consumer<GatewayConfig> taker) {
+        settings.add(_ -> taker.accept(config));
     }
 
     /**
@@ -543,7 +595,7 @@ public final class GatewayServer implements AutoCloseable {
      * @param mode the mode from now on
      */
     public void mode(RoutingMode mode) {
-        models.all().forEach(model -> model.routers().main().mode(mode));
+        settings.mode(mode.spelling());
     }
 
     /**
@@ -649,9 +701,7 @@ public final class GatewayServer implements AutoCloseable {
             LOG.warn("requests were cut off: {}", e.toString());
         }
         executor.close();
-        if (accessLog != null) {
-            accessLog.close();
-        }
+        accessLogs.close();
         awaitLeases();
         try {
             admin.stop();
@@ -672,6 +722,6 @@ public final class GatewayServer implements AutoCloseable {
                 running.size(),
                 (int) running.stream().filter(ProxyExchange::isStream).count(),
                 connector.getConnectedEndPoints().size(),
-                accessLog == null ? 0 : accessLog.dropped());
+                accessLogs.dropped());
     }
 }

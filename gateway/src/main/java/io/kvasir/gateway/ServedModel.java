@@ -29,6 +29,27 @@ record ServedModel(
         HealthProbe probe,
         LoadPoll loads,
         ProxyContext context) {
+    /**
+     * Takes changes of settings.
+     *
+     * @param index of the model in {@link GatewayConfig#models}
+     */
+    SettingsTaker taker(int index) {
+        return new SettingsTaker() {
+            @Override
+            public void check(GatewayConfig wanted) {
+                routers.checkChange(wanted.models().get(index));
+            }
+
+            @Override
+            public void take(long version) {
+                routers.settingsChanged(version);
+                registry.settingsChanged();
+                context.split().settingsChanged();
+            }
+        };
+    }
+
     /** Its name, unique among those of the gateway. */
     String name() {
         return config.get(GatewaySettings.MODEL);

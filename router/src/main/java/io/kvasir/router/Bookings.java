@@ -17,25 +17,16 @@ final class Bookings {
     private final ForgottenLeases forgotten = new ForgottenLeases();
     private final LongSupplier clock;
     private final int blockSize;
-    private final long timeoutNs; // 0 = none
-    private final boolean trackOutputBlocks;
-    private final boolean trackPrefillTokens;
     private final PromptWatch watch;
-    private final PrefillPaces pacesOrNull;
+    private final CurrentRules rules;
 
-    /**
-     * @param pacesOrNull learn from what is booked; null where nothing asks them
-     */
-    Bookings(RouterConfig config, RouterParts parts, PrefillPaces pacesOrNull) {
-        this.pacesOrNull = pacesOrNull;
+    Bookings(RouterConfig config, RouterParts parts, CurrentRules rules) {
+        this.rules = rules;
         this.parts = parts;
         pipeline = parts.bookingPipeline;
         clock = config.clock();
         watch = new PromptWatch(pipeline, parts.index, parts.board.slots(), clock);
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
-        timeoutNs = config.get(RouterSettings.BOOKING_TIMEOUT).toNanos();
-        trackOutputBlocks = config.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
-        trackPrefillTokens = config.get(RouterSettings.TRACK_PREFILL_TOKENS);
     }
 
     int blockSize() {
@@ -58,6 +49,8 @@ final class Bookings {
      */
     void book(RouteRequest request, Decision decision, Lease lease) throws RouteException {
         final Worker worker = decision.worker();
+        final RouterRules decided = decision.selection().rules();
+        final PrefillPaces pacesOrNull = decided.pacesOrNull();
         final boolean finds = pacesOrNull != null && worker.prefillTokens() > 0;
         final long number =
                 pipeline.book(
@@ -65,9 +58,11 @@ final class Bookings {
                         worker.slotGeneration(),
                         request.localHashes,
                         request.blockCount,
-                        trackPrefillTokens ? decision.prefillTokens() : 0,
+                        decided.tracksPrefill() ? decision.prefillTokens() : 0,
                         request.blockCount - decision.activePrefixBlocks(),
-                        request.hasUsualDeadline() ? usualDeadlineNs() : request.deadlineNs(),
+                        request.hasUsualDeadline()
+                                ? usualDeadlineNs(decided.bookingTimeoutNs())
+                                : request.deadlineNs(),
                         worker.state() == IndexState.PREDICTED,
                         request.reuses());
         if (number == BookingPipeline.NONE) {
@@ -120,6 +115,7 @@ final class Bookings {
         if (watch.isNeeded()) {
             watch.learn(worker, tokens, nowNs - bookedNs);
         }
+        final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
         if (pacesOrNull != null) {
             pacesOrNull.of(worker).completed(ownTokens, bookedNs, nowNs);
         }
@@ -135,7 +131,7 @@ final class Bookings {
         return watch;
     }
 
-    private long usualDeadlineNs() {
+    private long usualDeadlineNs(long timeoutNs) {
         return timeoutNs == 0
                 ? ActiveRequests.NO_DEADLINE
                 : deadline(clock.getAsLong() + timeoutNs);
@@ -182,9 +178,7 @@ final class Bookings {
     }
 
     void outputBlocks(long number, int blocks) {
-        if (trackOutputBlocks) {
-            pipeline.outputBlocks(number, blocks);
-        }
+        pipeline.outputBlocks(number, blocks);
     }
 
     void release(long number) {

@@ -182,6 +182,22 @@ public final class Decision {
         return selection.isBySession();
     }
 
+    /**
+     * Version of the router's settings that it was made by: {@link KvRouter#settingsVersion}; 0
+     * before the first selection.
+     */
+    public long settingsVersion() {
+        return selection.settingsVersion();
+    }
+
+    /**
+     * A number for the values of the router's settings that it was made by: {@link
+     * KvRouter#settingsNumber}; 0 before the first selection.
+     */
+    public long settingsNumber() {
+        return selection.settingsNumber();
+    }
+
     /** Name of the {@link SelectionPolicy} that decided. */
     public String policy() {
         return selection.policy();

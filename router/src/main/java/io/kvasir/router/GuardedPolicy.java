@@ -24,15 +24,38 @@ final class GuardedPolicy {
     private final SelectionPolicy policy;
     private final RandomSource random;
     private final ErrorHandler errors;
-    private final LongAdder judging = new LongAdder();
-    private final LongAdder pricing = new LongAdder();
-    private final LongAdder unknownCosts = new LongAdder();
-    private final LongAdder picking = new LongAdder();
+    private final LongAdder judging;
+    private final LongAdder pricing;
+    private final LongAdder unknownCosts;
+    private final LongAdder picking;
 
     GuardedPolicy(SelectionPolicy policy, RandomSource random, ErrorHandler errors) {
         this.policy = policy;
         this.random = random;
         this.errors = errors;
+        judging = new LongAdder();
+        pricing = new LongAdder();
+        unknownCosts = new LongAdder();
+        picking = new LongAdder();
+    }
+
+    private GuardedPolicy(SelectionPolicy policy, GuardedPolicy before) {
+        this.policy = policy;
+        random = before.random;
+        errors = before.errors;
+        judging = before.judging;
+        pricing = before.pricing;
+        unknownCosts = before.unknownCosts;
+        picking = before.picking;
+    }
+
+    /** Another policy, whose failures count on from those of this one. */
+    GuardedPolicy of(SelectionPolicy other) {
+        return other.equals(policy) ? this : new GuardedPolicy(other, this);
+    }
+
+    SelectionPolicy policy() {
+        return policy;
     }
 
     String name() {

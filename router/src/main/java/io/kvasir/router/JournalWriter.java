@@ -14,19 +14,16 @@ import java.util.function.LongSupplier;
  */
 final class JournalWriter {
     private final DecisionJournal journal;
-    private final long configVersion;
     private final Map<RoutingMode, long[]> modes = new EnumMap<>(RoutingMode.class);
     private final Map<RouteException.Kind, long[]> refusals =
             new EnumMap<>(RouteException.Kind.class);
     private final LongSupplier epochMs;
 
     /**
-     * @param configVersion what the router is made by
      * @param epochMs milliseconds since the epoch
      */
-    JournalWriter(DecisionJournal journal, long configVersion, LongSupplier epochMs) {
+    JournalWriter(DecisionJournal journal, LongSupplier epochMs) {
         this.journal = journal;
-        this.configVersion = configVersion;
         this.epochMs = epochMs;
         for (RoutingMode mode : RoutingMode.values()) {
             modes.put(mode, JournalRecord.shortText(mode.spelling()));
@@ -75,7 +72,7 @@ final class JournalWriter {
         final JournalRecord record = decision.selection().record(journal);
         record.begin(
                 epochMs.getAsLong(),
-                configVersion,
+                decision.selection().rules().digest(),
                 modes.get(decision.mode()),
                 decision.overlapWeight(),
                 decision.temperature());

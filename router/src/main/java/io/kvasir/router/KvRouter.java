@@ -53,30 +53,20 @@ import java.util.concurrent.locks.LockSupport;
 public final class KvRouter implements AutoCloseable {
     private static final long DRAIN_PAUSE_NS = 1_000_000;
 
-    /** Weights beyond it choose the same: costs stay far from the largest number. */
-    private static final double MAX_WEIGHT = 1e100;
-
     private final RouterConfig config;
     private final RouterParts parts;
+    private final CurrentRules rules;
     private final WorkerRegistry registry;
     private final Bookings bookings;
     private final WorkerSelector selector;
-    private final SessionAffinity sessionsOrNull; // null where they are not followed
     private final PromptMatcher matcher;
     private final NamedLeases named;
     private final EventDump dump;
-    private final long settingsNumber;
     private final JournalWriter journalOrNull; // null where no decisions are kept
-    private final PrefillPaces pacesOrNull; // null where the policy does not look at each
     private volatile RouterCounters countersOrNull; // null where none are kept
     private final FillWatch fillWatch = new FillWatch(this::status);
     private final int blockSize;
     private final boolean tracksBlocks;
-    private final boolean tracksPrefill;
-    private final boolean assumesReuse;
-    private final double overlapWeight;
-    private final double temperature;
-    private volatile RoutingMode mode;
     private volatile boolean closed;
     private volatile AutoCloseable tickerOrNull; // null where the embedder ticks
     private volatile AutoCloseable watchOrNull; // likewise
@@ -96,38 +86,19 @@ public final class KvRouter implements AutoCloseable {
         this.savedOrNull = savedOrNull;
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
         tracksBlocks = config.get(RouterSettings.TRACK_ACTIVE_BLOCKS);
-        tracksPrefill = config.get(RouterSettings.TRACK_PREFILL_TOKENS);
-        assumesReuse = config.get(RouterSettings.ASSUME_KV_REUSE);
-        overlapWeight = config.get(RouterSettings.OVERLAP_WEIGHT);
-        temperature = config.get(RouterSettings.TEMPERATURE);
-        mode = config.get(RouterSettings.MODE);
         parts = new RouterParts(config, maker, memoryOrNull);
         planeOrNull = config.eventPlaneOrNull() == null ? null : plane();
         registry = new WorkerRegistry(config, parts, savedOrNull, planeOrNull);
-        pacesOrNull = config.policy().looksAtEach() ? new PrefillPaces(parts.board.slots()) : null;
-        bookings = new Bookings(config, parts, pacesOrNull);
-        selector = new WorkerSelector(config, parts.errors, pacesOrNull);
-        sessionsOrNull = sessionsOrNull(config);
-        matcher = new PromptMatcher(config, parts, registry::current);
+        rules = new CurrentRules(config, parts, registry::current);
+        bookings = new Bookings(config, parts, rules);
+        selector = new WorkerSelector(config);
+        matcher = new PromptMatcher(parts, config.clock(), registry::current);
         named = new NamedLeases(bookings::open);
         dump = new EventDump(parts.indexPipeline, registry::current);
-        settingsNumber = config.version();
         journalOrNull =
                 parts.journalOrNull == null
                         ? null
-                        : new JournalWriter(
-                                parts.journalOrNull, settingsNumber, Clock.systemUTC()::millis);
-    }
-
-    private static SessionAffinity sessionsOrNull(RouterConfig config) {
-        final long ttlNs = config.get(RouterSettings.SESSION_TTL).toNanos();
-        return ttlNs == 0
-                ? null
-                : new SessionAffinity(
-                        config.get(RouterSettings.MAX_SESSIONS),
-                        config.random().nextLong(),
-                        ttlNs,
-                        config.clock());
+                        : new JournalWriter(parts.journalOrNull, Clock.systemUTC()::millis);
     }
 
     /**
@@ -238,10 +209,71 @@ public final class KvRouter implements AutoCloseable {
     /**
      * The sizes and defaults of this router; see {@link RouterSettings}.
      *
-     * @return as built; the mode may have been changed since by {@link #mode(RoutingMode)}
+     * @return as of now
      */
     public Settings settings() {
-        return config.settings();
+        return rules.get().settings();
+    }
+
+    /**
+     * How often the settings have changed; {@link Decision#settingsVersion} says by which of them a
+     * decision was made.
+     *
+     * @return 1 as long as they are those of the start
+     */
+    public long settingsVersion() {
+        return rules.get().version();
+    }
+
+    /**
+     * The settings as one number, as it is in the records of the {@link #journal}: the same for
+     * equal ones in any process, hardly for others.
+     */
+    public long settingsDigest() {
+        return rules.get().digest();
+    }
+
+    /**
+     * Changes settings for all decisions that begin from now on, those of the rows that say {@link
+     * io.kvasir.router.settings.Setting#isLive}; all of them or none. Decisions under way end by
+     * those that they began with. Any thread; decisions do not wait for it.
+     *
+     * <pre>{@code
+     * router.change(router.settings().with(RouterSettings.TEMPERATURE, 0.5));
+     * }</pre>
+     *
+     * <p>An index stays until the router ends, also where nothing of it counts any more. Sessions
+     * are forgotten when their time is set to 0.
+     *
+     * @param wanted all values
+     * @return the version from now on; the one before where no value is another one
+     * @throws IllegalArgumentException if a value that is another one cannot be changed while the
+     *     router runs, or needs what it was started without: then nothing is changed
+     */
+    public long change(Settings wanted) {
+        return rules.change(wanted);
+    }
+
+    /**
+     * The same with a number of the caller's own, by which the decisions of several routers name
+     * what they have in common; also where no value is another one.
+     *
+     * @param wanted all values
+     * @param version {@link #settingsVersion} from now on
+     * @throws IllegalArgumentException as of {@link #change(Settings)}
+     */
+    public void change(Settings wanted, long version) {
+        rules.change(wanted, version);
+    }
+
+    /**
+     * Checks that {@link #change} would take these values.
+     *
+     * @param wanted all values
+     * @throws IllegalArgumentException if not
+     */
+    public void checkChange(Settings wanted) {
+        rules.check(wanted);
     }
 
     /**
@@ -250,7 +282,7 @@ public final class KvRouter implements AutoCloseable {
      * @return the same for equal values, hardly for others
      */
     public long settingsNumber() {
-        return settingsNumber;
+        return rules.get().digest();
     }
 
     /**
@@ -259,7 +291,7 @@ public final class KvRouter implements AutoCloseable {
      * @return the current mode
      */
     public RoutingMode mode() {
-        return mode;
+        return rules.get().mode();
     }
 
     /**
@@ -268,7 +300,10 @@ public final class KvRouter implements AutoCloseable {
      * @param changed the mode from now on
      */
     public void mode(RoutingMode changed) {
-        mode = Objects.requireNonNull(changed, "mode");
+        Objects.requireNonNull(changed, "mode");
+        synchronized (rules) { // no change of another setting comes between
+            change(settings().with(RouterSettings.MODE, changed));
+        }
     }
 
     /**
@@ -286,8 +321,9 @@ public final class KvRouter implements AutoCloseable {
      */
     public Worker addWorker(WorkerSpec spec) {
         final Worker worker = registry.add(spec);
-        if (pacesOrNull != null) {
-            pacesOrNull.of(worker); // so that no decision makes it
+        final PrefillPaces paces = rules.get().pacesOrNull();
+        if (paces != null) {
+            paces.of(worker); // so that no decision makes it
         }
         return worker;
     }
@@ -396,8 +432,7 @@ public final class KvRouter implements AutoCloseable {
                 config.hashSeed(),
                 config.get(RouterSettings.MAX_BLOCKS_PER_REQUEST),
                 parts.board.slots(),
-                parts.predictedOrNull != null,
-                assumesReuse);
+                parts.predictedOrNull != null);
     }
 
     /**
@@ -449,18 +484,10 @@ public final class KvRouter implements AutoCloseable {
     private void begin(RouteRequest request, Decision out) {
         request.checkMadeFor(this);
         request.hash();
-        out.selection()
-                .begin(
-                        request,
-                        blockSize,
-                        tracksBlocks,
-                        request.mode() == null ? mode : request.mode(),
-                        tracksPrefill
-                                ? Math.min(MAX_WEIGHT, request.overlapWeightOr(overlapWeight))
-                                : 0,
-                        request.temperatureOr(temperature));
-        if (sessionsOrNull != null && request.hasSession()) {
-            out.selection().session(sessionsOrNull.find(request.session()));
+        final RouterRules now = rules.get();
+        out.selection().begin(request, blockSize, tracksBlocks, now);
+        if (now.sessionsOrNull() != null && request.hasSession()) {
+            out.selection().session(now.sessionsOrNull().find(request.session()));
         }
     }
 
@@ -506,8 +533,13 @@ public final class KvRouter implements AutoCloseable {
             lease.probes(parts.marks, mark);
         }
         if (out.selection().hasSession()) {
-            sessionsOrNull.booked(
-                    request.session(), out.selection().binding(), Selection.binding(out.worker()));
+            out.selection()
+                    .rules()
+                    .sessionsOrNull()
+                    .booked(
+                            request.session(),
+                            out.selection().binding(),
+                            Selection.binding(out.worker()));
         }
         if (journalOrNull != null) {
             lease.journaled(
@@ -763,7 +795,7 @@ public final class KvRouter implements AutoCloseable {
                 bookings.forgottenLeases(),
                 replica == null ? null : replica.status(),
                 planeOrNull == null ? null : planeOrNull.status(),
-                selector.failures(),
+                rules.get().policy().failures(),
                 new RouterStatus.Snapshots(
                         savedOrNull == null ? null : savedOrNull.status(),
                         config.planeStateOrNull() == null
@@ -804,7 +836,8 @@ public final class KvRouter implements AutoCloseable {
      * @return 0 where the router does not follow sessions ({@link RouterSettings#SESSION_TTL})
      */
     public int sessions() {
-        return sessionsOrNull == null ? 0 : sessionsOrNull.count();
+        final SessionAffinity sessions = rules.get().sessionsOrNull();
+        return sessions == null ? 0 : sessions.count();
     }
 
     /**

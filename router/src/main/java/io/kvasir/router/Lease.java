@@ -21,6 +21,7 @@ public final class Lease implements AutoCloseable {
     private int tailTokens;
     private int outputBlocks;
     private boolean computesBlocks;
+    private boolean tracksOutput;
     private double tokensToCompute;
     private int ownTokens;
     private long bookedNs; // 0 where nothing is learned from it
@@ -65,6 +66,7 @@ public final class Lease implements AutoCloseable {
             worker = bookedOn;
             tailTokens = request.tokenCount() % bookings.blockSize();
             outputBlocks = 0;
+            tracksOutput = request.tracksOutput();
             computesBlocks = newBlocks > 0;
             tokensToCompute = toCompute;
             ownTokens = own;
@@ -208,7 +210,7 @@ public final class Lease implements AutoCloseable {
 
     /**
      * Reports generated tokens; each block that they fill becomes an active block where the router
-     * tracks output blocks. One thread at a time.
+     * tracked output blocks when the request was booked. One thread at a time.
      *
      * @param total tokens generated so far, not since the last call
      * @throws IllegalArgumentException if it is negative
@@ -218,7 +220,7 @@ public final class Lease implements AutoCloseable {
             throw new IllegalArgumentException("output tokens=" + total + " are negative");
         }
         final Bookings bookings = held.bookings;
-        if (bookings == null) {
+        if (bookings == null || !tracksOutput) {
             return;
         }
         final int filled = (tailTokens + total) / bookings.blockSize();

@@ -2,7 +2,6 @@ package io.kvasir.router;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
-import io.kvasir.router.settings.RouterSettings;
 
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -21,18 +20,12 @@ final class PromptMatcher {
     static final int MAX_TRIES = 4;
 
     private final RouterParts parts;
-    private final double degradedCredit;
-    private final double hotDiscount;
-    private final BusyLimits busyLimits;
     private final LongSupplier clock;
     private final Supplier<WorkerSet> workers;
 
-    PromptMatcher(RouterConfig config, RouterParts parts, Supplier<WorkerSet> workers) {
+    PromptMatcher(RouterParts parts, LongSupplier clock, Supplier<WorkerSet> workers) {
         this.parts = parts;
-        degradedCredit = config.get(RouterSettings.DEGRADED_CREDIT);
-        hotDiscount = config.get(RouterSettings.HOT_PREFIX_DISCOUNT);
-        busyLimits = BusyLimits.of(config.settings());
-        clock = config.clock();
+        this.clock = clock;
         this.workers = workers;
     }
 
@@ -50,14 +43,7 @@ final class PromptMatcher {
                 final WorkerSet seen = workers.get();
                 out.begin(seen, parts.index);
                 matchInside(request, seen);
-                out.fill(
-                        request,
-                        request.cached,
-                        request.active,
-                        parts.board,
-                        degradedCredit,
-                        hotDiscount,
-                        busyLimits);
+                out.fill(request, request.cached, request.active, parts.board);
                 takeOutFull(out);
                 stable = seen == workers.get(); // else a slot may be open for its next tenant
             }
@@ -83,14 +69,7 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
-            out.fill(
-                    request,
-                    cached,
-                    active,
-                    parts.board,
-                    degradedCredit,
-                    hotDiscount,
-                    busyLimits);
+            out.fill(request, cached, active, parts.board);
             takeOutFull(out);
             stable = seen == workers.get();
         }

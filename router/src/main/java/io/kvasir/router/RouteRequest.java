@@ -25,6 +25,21 @@ public final class RouteRequest {
     private static final long[] NO_HASHES = {};
     private static final long NO_SESSION = 0;
 
+    /** What a request says of a switch of the router. */
+    private enum Switch {
+        NONE,
+        ON,
+        OFF;
+
+        static Switch of(boolean on) {
+            return on ? ON : OFF;
+        }
+
+        boolean or(boolean usual) {
+            return this == NONE ? usual : this == ON;
+        }
+    }
+
     private final KvRouter maker;
     private final int blockSize;
     private final long hashSeed;
@@ -45,8 +60,10 @@ public final class RouteRequest {
     private long session = NO_SESSION;
     private long excludedTaints;
     private boolean prefills = true;
-    private final boolean usuallyReuses;
+    private Switch reuse = Switch.NONE;
+    private Switch outputTracking = Switch.NONE;
     private boolean reuses;
+    private boolean tracksOutput;
     private boolean watched;
     private boolean severalPrompts;
     private boolean onlyWithRoom;
@@ -77,11 +94,8 @@ public final class RouteRequest {
             long hashSeed,
             int maxBlocks,
             int maxSlots,
-            boolean predicts,
-            boolean assumesReuse) {
+            boolean predicts) {
         this.maker = maker;
-        usuallyReuses = assumesReuse;
-        reuses = assumesReuse;
         this.blockSize = blockSize;
         this.hashSeed = hashSeed;
         this.maxBlocks = maxBlocks;
@@ -121,7 +135,8 @@ public final class RouteRequest {
         excluded.clear();
         excludedTaints = 0;
         prefills = true;
-        reuses = usuallyReuses;
+        reuse = Switch.NONE;
+        outputTracking = Switch.NONE;
         watched = false;
         severalPrompts = false;
         onlyWithRoom = false;
@@ -334,12 +349,30 @@ public final class RouteRequest {
      * {@link RouterSettings#ASSUME_KV_REUSE}. If not, all of its blocks count as its own, for the
      * choice and while it runs.
      *
-     * @param reuse false if the engine does not share them
+     * @param shares false if the engine does not share them
      * @return this
      */
-    public RouteRequest assumeKvReuse(boolean reuse) {
-        reuses = reuse;
+    public RouteRequest assumeKvReuse(boolean shares) {
+        reuse = Switch.of(shares);
         return this;
+    }
+
+    /**
+     * Overrides whether blocks that this request generates count as load: {@link
+     * RouterSettings#TRACK_OUTPUT_BLOCKS}.
+     *
+     * @param track false if they do not
+     * @return this
+     */
+    public RouteRequest trackOutputBlocks(boolean track) {
+        outputTracking = Switch.of(track);
+        return this;
+    }
+
+    /** Takes what holds where the request says nothing. */
+    void usual(RouterRules rules) {
+        reuses = reuse.or(rules.assumesReuse());
+        tracksOutput = outputTracking.or(rules.tracksOutput());
     }
 
     /**
@@ -601,6 +634,11 @@ public final class RouteRequest {
     /** Whether the request shares blocks that others use. */
     boolean reuses() {
         return reuses;
+    }
+
+    /** Whether blocks that it generates count. */
+    boolean tracksOutput() {
+        return tracksOutput;
     }
 
     /** Whether the worker computes the prompt. */

@@ -44,6 +44,8 @@ public final class RouterConfig {
     private final Settings settings;
     private final PredictedPrefixesConfig predictedOrNull;
     private final SelectionPolicy policy;
+    private final Function<Settings, SelectionPolicy> policies;
+    private final boolean policyGiven;
     private final RandomSource random;
     private final LongSupplier clockOrNull;
     private final ReplicaLink replicaLinkOrNull;
@@ -56,7 +58,9 @@ public final class RouterConfig {
 
     private RouterConfig(Builder builder) {
         settings = builder.settings.build();
-        policy = builder.policy();
+        policies = builder.policies();
+        policyGiven = builder.policyOrNull != null;
+        policy = policies.apply(settings);
         indexed = keepsIndex(settings, policy);
         predictedOrNull =
                 builder.predictedOrNull == null || !indexed
@@ -112,7 +116,7 @@ public final class RouterConfig {
                 + RouterSettings.OVERLAP_WEIGHT.print(s.get(RouterSettings.OVERLAP_WEIGHT));
     }
 
-    private static boolean keepsIndex(Settings s, SelectionPolicy policy) {
+    static boolean keepsIndex(Settings s, SelectionPolicy policy) {
         return switch (s.get(RouterSettings.PREFIX_INDEX)) {
             case ON -> true;
             case OFF -> false;
@@ -217,6 +221,8 @@ public final class RouterConfig {
         settings = other.settings;
         predictedOrNull = other.predictedOrNull;
         policy = other.policy;
+        policies = other.policies;
+        policyGiven = other.policyGiven;
         indexed = other.indexed;
         random = other.random;
         clockOrNull = other.clockOrNull;
@@ -244,10 +250,10 @@ public final class RouterConfig {
     }
 
     /** A number for the values of all settings: the same for equal ones, hardly for others. */
-    long version() {
+    static long digest(Settings values) {
         final StringBuilder text = new StringBuilder();
         for (Setting<?> row : RouterSettings.TABLE.rows()) {
-            text.append(row.name()).append('=').append(settings.texts(row)).append('\n');
+            text.append(row.name()).append('=').append(values.texts(row)).append('\n');
         }
         return JournalRecord.hash(text.toString());
     }
@@ -260,6 +266,16 @@ public final class RouterConfig {
     /** What decides among workers. */
     SelectionPolicy policy() {
         return policy;
+    }
+
+    /** What decides among workers where the settings are these. */
+    SelectionPolicy policyOf(Settings values) {
+        return policies.apply(values);
+    }
+
+    /** Whether the embedder has given the policy, so that no setting names it. */
+    boolean isPolicyGiven() {
+        return policyGiven;
     }
 
     RandomSource random() {
@@ -630,19 +646,26 @@ public final class RouterConfig {
             return this;
         }
 
-        private SelectionPolicy policy() {
-            final SelectionPolicy made =
-                    policyOrNull == null
-                            ? SelectionPolicies.named(
-                                    settings.build().get(RouterSettings.SELECTION_POLICY))
-                            : policyOrNull;
-            return eligibilityOrNull == null && costModelOrNull == null && pickerOrNull == null
-                    ? made
-                    : new SelectionPolicy(
-                            CUSTOM,
-                            eligibilityOrNull == null ? made.eligibility() : eligibilityOrNull,
-                            costModelOrNull == null ? made.costModel() : costModelOrNull,
-                            pickerOrNull == null ? made.picker() : pickerOrNull);
+        /** What decides among workers, by the settings and by what is given here. */
+        private Function<Settings, SelectionPolicy> policies() {
+            final SelectionPolicy policy = policyOrNull;
+            final Eligibility eligibility = eligibilityOrNull;
+            final CostModel costModel = costModelOrNull;
+            final Picker picker = pickerOrNull;
+            return values -> {
+                final SelectionPolicy made =
+                        policy == null
+                                ? SelectionPolicies.named(
+                                        values.get(RouterSettings.SELECTION_POLICY))
+                                : policy;
+                return eligibility == null && costModel == null && picker == null
+                        ? made
+                        : new SelectionPolicy(
+                                CUSTOM,
+                                eligibility == null ? made.eligibility() : eligibility,
+                                costModel == null ? made.costModel() : costModel,
+                                picker == null ? made.picker() : picker);
+            };
         }
 
         /**

@@ -22,6 +22,9 @@ import java.util.Arrays;
 final class Selection {
     private static final double MAX_COST = Double.MAX_VALUE / 4;
 
+    /** Weights beyond it choose the same: costs stay far from the largest number. */
+    private static final double MAX_WEIGHT = 1e100;
+
     private final Candidates candidates = new Candidates();
     private final CandidateCosts costs = new CandidateCosts(candidates);
     private long[] eventSequences = new long[8]; // by slot
@@ -38,6 +41,7 @@ final class Selection {
     private RunnersUp runnersUp; // likewise
     private double chosenCredit;
 
+    private RouterRules rules; // null before the first use
     private int blockSize;
     private int requestTokens;
     private int requestBlocks;
@@ -58,14 +62,10 @@ final class Selection {
     private Worker computing; // null for none
     private int computingBlocks;
 
-    /** Forgets the last selection and takes what this one is about. */
-    void begin(
-            RouteRequest request,
-            int size,
-            boolean countsBlocks,
-            RoutingMode routingMode,
-            double weight,
-            double samplingTemperature) {
+    /** Forgets the last selection and takes what this one is about, and what it goes by. */
+    void begin(RouteRequest request, int size, boolean countsBlocks, RouterRules current) {
+        rules = current;
+        request.usual(rules);
         candidates.begin(WorkerSet.EMPTY);
         chosen = -1;
         priced = false;
@@ -77,10 +77,13 @@ final class Selection {
         prefillTokens = request.prefills() ? requestTokens : 0;
         reusableBlocks = reusableBlocks(prefillTokens, size);
         countedBlocks = countsBlocks ? requestBlocks : 0;
-        mode = routingMode;
-        overlapWeight = weight;
-        temperature = samplingTemperature;
-        affinityKey = routingMode == RoutingMode.CONSISTENT_HASH ? request.affinityKey() : 0;
+        mode = request.mode() == null ? rules.mode() : request.mode();
+        overlapWeight =
+                rules.tracksPrefill()
+                        ? Math.min(MAX_WEIGHT, request.overlapWeightOr(rules.overlapWeight()))
+                        : 0;
+        temperature = request.temperatureOr(rules.temperature());
+        affinityKey = mode == RoutingMode.CONSISTENT_HASH ? request.affinityKey() : 0;
         hasSession = false;
         binding = SessionAffinity.NONE;
         bySession = false;
@@ -93,6 +96,21 @@ final class Selection {
     /** Whether it is refused while no candidate has room. */
     boolean isOnlyWithRoom() {
         return onlyWithRoom;
+    }
+
+    /** What the decision goes by. */
+    RouterRules rules() {
+        return rules;
+    }
+
+    /** Version of that; 0 before the first selection. */
+    long settingsVersion() {
+        return rules == null ? 0 : rules.version();
+    }
+
+    /** A number for the values of that; 0 before the first selection. */
+    long settingsNumber() {
+        return rules == null ? 0 : rules.digest();
     }
 
     /** Takes what the request's session is bound to. */
@@ -157,16 +175,14 @@ final class Selection {
     }
 
     /** Takes loads and matches; from here on the numbers stand still. */
-    void fill(
-            RouteRequest request,
-            OverlapScores cached,
-            OverlapScores active,
-            LoadBoard board,
-            double degradedCredit,
-            double hotDiscount,
-            BusyLimits limits) {
-        candidates.fill(request, board, overlapWeight / blockSize, degradedCredit, limits);
-        costs.fill(cached, active, reusableBlocks, overlapWeight, hotDiscount);
+    void fill(RouteRequest request, OverlapScores cached, OverlapScores active, LoadBoard board) {
+        candidates.fill(
+                request,
+                board,
+                overlapWeight / blockSize,
+                rules.degradedCredit(),
+                rules.busyLimits());
+        costs.fill(cached, active, reusableBlocks, overlapWeight, rules.hotDiscount());
     }
 
     /** Takes the paces of the workers, and the time by the router's clock. */

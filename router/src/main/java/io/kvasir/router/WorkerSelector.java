@@ -1,12 +1,8 @@
 package io.kvasir.router;
 
-import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
-import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SessionMode;
-
-import org.agrona.ErrorHandler;
 
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
@@ -20,28 +16,14 @@ import java.util.function.LongSupplier;
  * policy, a temperature or a cost of the request's own computes all.
  */
 final class WorkerSelector {
-    private final GuardedPolicy policy;
     private final RandomSource random;
     private final LoadSelector byLoad;
-    private final HashSelector byHash;
-    private final SessionMode sessionMode;
-    private final RoomLimits room;
     private final AtomicLong turn = new AtomicLong();
-    private final PrefillPaces pacesOrNull; // null where the policy does not look at each
     private final LongSupplier clock;
 
-    /**
-     * @param errors is passed what goes wrong in the policy
-     * @param pacesOrNull of the workers; null where they are not learned
-     */
-    WorkerSelector(RouterConfig config, ErrorHandler errors, PrefillPaces pacesOrNull) {
-        policy = new GuardedPolicy(config.policy(), config.random(), errors);
+    WorkerSelector(RouterConfig config) {
         random = config.random();
         byLoad = new LoadSelector(random);
-        byHash = new HashSelector(config.get(RouterSettings.HASH_LOAD_FACTOR));
-        sessionMode = config.get(RouterSettings.SESSION_MODE);
-        room = RoomLimits.of(config.settings());
-        this.pacesOrNull = pacesOrNull;
         clock = config.clock();
     }
 
@@ -51,8 +33,10 @@ final class WorkerSelector {
      * @throws RouteException if no worker can be chosen
      */
     void choose(Selection selection) throws RouteException {
+        final RouterRules rules = selection.rules();
+        final GuardedPolicy policy = rules.policy();
         selection.decidedBy(policy.name());
-        selection.paces(pacesOrNull, pacesOrNull == null ? 0 : clock.getAsLong());
+        selection.paces(rules.pacesOrNull(), rules.pacesOrNull() == null ? 0 : clock.getAsLong());
         if (policy.judges()) {
             selection.judge(policy);
         }
@@ -63,7 +47,7 @@ final class WorkerSelector {
             throw candidates.none(policy.name());
         }
         if (selection.isOnlyWithRoom()) {
-            candidates.checkRoom(room);
+            candidates.checkRoom(rules.room());
         }
         final boolean byCost = selection.mode() == RoutingMode.KV;
         if (!policy.hasLinearCost()
@@ -75,7 +59,7 @@ final class WorkerSelector {
             selection.price(policy);
         }
         final int bound = selection.sessionSlot();
-        if (bound >= 0 && staysWith(selection, bound)) {
+        if (bound >= 0 && staysWith(selection, bound, rules.sessionMode())) {
             selection.chooseBySession(bound);
             return;
         }
@@ -89,14 +73,14 @@ final class WorkerSelector {
                     case POWER_OF_TWO -> byLoad.fewerOfTwo(selection);
                     case LEAST_LOADED -> byLoad.leastLoaded(selection);
                     case LEAST_CONNECTIONS -> byLoad.fewestRequests(selection);
-                    case CONSISTENT_HASH -> byHash.slot(selection, selection.affinityKey());
+                    case CONSISTENT_HASH -> rules.byHash().slot(selection, selection.affinityKey());
                     case DIRECT -> candidates.pinnedSlot();
                 });
     }
 
-    private boolean staysWith(Selection selection, int slot) {
+    private static boolean staysWith(Selection selection, int slot, SessionMode mode) {
         return selection.mode() != RoutingMode.DIRECT
-                && (sessionMode == SessionMode.HARD
+                && (mode == SessionMode.HARD
                         || LoadSelector.isWithin(selection, slot, selection.requestBlocks()));
     }
 
@@ -109,11 +93,6 @@ final class WorkerSelector {
         final CandidateCosts costs = selection.costs();
         final int slot = drawWith(costs, costs.lowestBound());
         return costs.isExact(slot) ? slot : drawWith(costs, costs.lowest());
-    }
-
-    /** How often the policy has failed. */
-    PolicyFailures failures() {
-        return policy.failures();
     }
 
     private int drawWith(CandidateCosts costs, double cost) {

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.kvasir.core.radix.OverlapScores;
-import io.kvasir.router.policy.RoutingMode;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -40,7 +39,6 @@ class ChangingWorkersTest {
     private void match(boolean given, Worker... workers) {
         final PromptMatcher matcher =
                 new PromptMatcher(
-                        config,
                         parts,
                         () -> {
                             reads++;
@@ -50,9 +48,10 @@ class ChangingWorkersTest {
                             }
                             return set;
                         });
-        final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false, true);
+        final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false);
         request.tokens(new int[40], 40).hash();
-        selection.begin(request, 16, true, RoutingMode.KV, 1, 0);
+        selection.begin(
+                request, 16, true, new CurrentRules(config, parts, registry::current).get());
         if (given) {
             final OverlapScores none = new OverlapScores(SLOTS);
             matcher.take(request, none, none, selection);
@@ -82,9 +81,7 @@ class ChangingWorkersTest {
         assertEquals(2, selection.candidates().count());
         assertFalse(selection.candidates().contains(removed.slot()));
         match(given, removed);
-        assertThrows(
-                RouteException.class,
-                () -> new WorkerSelector(config, error -> {}, null).choose(selection));
+        assertThrows(RouteException.class, () -> new WorkerSelector(config).choose(selection));
     }
 
     @Test

@@ -59,9 +59,25 @@ public final class AdminPort implements AutoCloseable {
      * @throws CommandFailure if there is none; the message says what to change
      */
     HttpResponse<byte[]> page(String path, Integer... others) throws InterruptedException {
+        return answer(path, () -> client.get(path), others);
+    }
+
+    /** The same of a change. */
+    HttpResponse<byte[]> patch(String path, byte[] json, Integer... others)
+            throws InterruptedException {
+        return answer(path, () -> client.patch(path, json), others);
+    }
+
+    /** One exchange. */
+    private interface Exchange {
+        HttpResponse<byte[]> run() throws IOException, InterruptedException;
+    }
+
+    private HttpResponse<byte[]> answer(String path, Exchange exchange, Integer... others)
+            throws InterruptedException {
         final HttpResponse<byte[]> answer;
         try {
-            answer = client.get(path);
+            answer = exchange.run();
         } catch (IOException e) {
             throw new CommandFailure(
                     "cannot reach the admin port: "

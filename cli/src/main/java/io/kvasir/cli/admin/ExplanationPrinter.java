@@ -75,6 +75,9 @@ public final class ExplanationPrinter {
                         + name(d.path("mode").asText("?"))
                         + ", temperature "
                         + figure(Explanation.number(d, "temperature"))
+                        + (d.path("settings_version").isNumber()
+                                ? ", settings version " + d.path("settings_version").asLong()
+                                : "")
                         + "; cost = "
                         + figure(Explanation.number(d, "overlap_weight"))
                         + " x prefill + in use + added, in blocks");

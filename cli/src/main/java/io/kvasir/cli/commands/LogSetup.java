@@ -40,10 +40,8 @@ final class LogSetup {
         if (!(LoggerFactory.getILoggerFactory() instanceof LoggerContext context)) {
             return;
         }
-        if (config.settings().source(GatewaySettings.LOG_LEVEL) != Settings.Source.DEFAULT
-                && !debug) {
-            context.getLogger(OWN)
-                    .setLevel(Level.toLevel(config.get(GatewaySettings.LOG_LEVEL).name()));
+        if (config.settings().source(GatewaySettings.LOG_LEVEL) != Settings.Source.DEFAULT) {
+            level(config, debug);
         }
         if (config.get(GatewaySettings.LOG_FORMAT) == LogFormat.JSON
                 && context.getLogger(Logger.ROOT_LOGGER_NAME).getAppender(APPENDER)
@@ -53,6 +51,18 @@ final class LogSetup {
             console.stop();
             console.setEncoder(encoder);
             console.start();
+        }
+    }
+
+    /**
+     * Has the log be of the level that is set.
+     *
+     * @param debug whether the command line asks for the debug log, which wins
+     */
+    static void level(GatewayConfig config, boolean debug) {
+        if (!debug && LoggerFactory.getILoggerFactory() instanceof LoggerContext context) {
+            context.getLogger(OWN)
+                    .setLevel(Level.toLevel(config.get(GatewaySettings.LOG_LEVEL).name()));
         }
     }
 }

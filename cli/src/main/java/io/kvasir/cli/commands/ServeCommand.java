@@ -2,6 +2,7 @@ package io.kvasir.cli.commands;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.Shutdown;
@@ -13,6 +14,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.WrongSettingsException;
 
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -23,7 +25,9 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CountDownLatch;
@@ -74,7 +78,9 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Option(
             names = "--check-config",
-            description = "Check flags, variables and files, say what is wrong, and end.")
+            description =
+                    "Check flags, variables and files, say all of what is wrong, warn of what has"
+                            + " no effect, and end.")
     private boolean checkConfig;
 
     @Option(
@@ -90,16 +96,22 @@ public final class ServeCommand implements Callable<Integer> {
     public Integer call() throws IOException, InterruptedException {
         final GatewayConfig effective = effectiveConfig();
         if (dumpConfig || checkConfig) {
+            if (!dumpConfig) {
+                effective.warnings().forEach(text -> common.out().println("warning: " + text));
+            }
             common.out().print(dumpConfig ? ConfigDump.yaml(effective) : "ok\n");
             common.out().flush();
             return ExitCode.OK;
         }
-        LogSetup.apply(effective, CommonOptions.isDebug(parsed()));
+        final boolean debug = CommonOptions.isDebug(parsed());
+        LogSetup.apply(effective, debug);
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
         final GatewayServer gateway = GatewayServer.start(effective);
         running.set(gateway);
         final CountDownLatch endOrNull = endSignal();
-        var _ = ProcessSignals.on("HUP", gateway::reload); // where refused, it ends the process
+        gateway.onSettings(now -> LogSetup.level(now, debug));
+        // where refused, it ends the process
+        var _ = ProcessSignals.on("HUP", () -> gateway.reload(this::effectiveConfig));
         print(effective, gateway);
         printReached(firstLook(gateway, endOrNull), effective);
         if (endOrNull == null) {
@@ -137,16 +149,31 @@ public final class ServeCommand implements Callable<Integer> {
 
     private GatewayConfig effectiveConfig() throws IOException {
         final GatewayConfig.Builder builder = GatewayConfig.builder();
+        final List<String> problems = new ArrayList<>();
         try {
             SettingOptions.apply(common.command.commandLine().getParseResult(), builder);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong(e.getMessage());
+        } catch (WrongSettingsException e) {
+            problems.add(e.getMessage());
         }
-        builder.environment(System.getenv());
+        final boolean isWrongCommand = !problems.isEmpty();
+        collect(problems, () -> builder.environment(System.getenv()));
         if (config != null) {
-            builder.file(config);
+            collect(problems, () -> builder.file(config));
         }
-        GatewayConfig effective = builder.build();
+        if (isWrongCommand) {
+            throw common.wrong(String.join("\n", problems));
+        }
+        GatewayConfig effective = null;
+        if (problems.isEmpty()) { // else what follows from wrong values would be said, too
+            try {
+                effective = builder.build();
+            } catch (WrongSettingsException e) {
+                problems.add(e.getMessage());
+            }
+        }
+        if (!problems.isEmpty()) {
+            throw new CommandFailure(String.join("\n", problems));
+        }
         if (effective.settings().source(GatewaySettings.WARM_UP) == Settings.Source.DEFAULT) {
             builder.set(GatewaySettings.WARM_UP, GatewaySettings.SERVE_WARM_UP);
             effective = builder.build();
@@ -157,6 +184,20 @@ public final class ServeCommand implements Callable<Integer> {
                             + " list may be empty), or a source of --discovery-…");
         }
         return effective;
+    }
+
+    /** A step of reading settings. */
+    private interface Step {
+        void run() throws IOException;
+    }
+
+    /** Goes on where settings are wrong, so that all of them are named at once. */
+    private static void collect(List<String> problems, Step step) throws IOException {
+        try {
+            step.run();
+        } catch (WrongSettingsException e) {
+            problems.add(e.getMessage());
+        }
     }
 
     private void closeRunning() {

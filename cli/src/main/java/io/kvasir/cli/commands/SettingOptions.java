@@ -3,12 +3,14 @@ package io.kvasir.cli.commands;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.WrongSettingsException;
 
 import picocli.CommandLine.IModelTransformer;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParseResult;
 
+import java.util.ArrayList;
 import java.util.List;
 
 /** Options of a command made of {@link GatewaySettings}; former names are hidden in its help. */
@@ -48,16 +50,25 @@ final class SettingOptions implements IModelTransformer {
 
     /** Sets what the command line says. */
     static void apply(ParseResult parsed, GatewayConfig.Builder config) {
+        final List<String> problems = new ArrayList<>();
         for (OptionSpec option : parsed.matchedOptions()) {
             final String name = option.longestName().substring("--".length());
             if (GatewaySettings.TABLE.has(name)) {
-                final Object value = option.getValue();
-                config.flag(
-                        GatewaySettings.TABLE.named(name),
-                        value instanceof List<?> all
-                                ? all.stream().map(String::valueOf).toList()
-                                : List.of(value.toString()));
+                try {
+                    apply(GatewaySettings.TABLE.named(name), option.getValue(), config);
+                } catch (IllegalArgumentException e) {
+                    problems.add(e.getMessage());
+                }
             }
         }
+        WrongSettingsException.throwIfAny(problems);
+    }
+
+    private static void apply(Setting<?> setting, Object value, GatewayConfig.Builder config) {
+        config.flag(
+                setting,
+                value instanceof List<?> all
+                        ? all.stream().map(String::valueOf).toList()
+                        : List.of(value.toString()));
     }
 }

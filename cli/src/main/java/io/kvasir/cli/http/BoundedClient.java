@@ -79,6 +79,23 @@ public final class BoundedClient implements AutoCloseable {
         return send(request.build());
     }
 
+    /**
+     * Changes something by JSON.
+     *
+     * @param path after the base
+     * @param json the body; not copied
+     * @return the answer, of any status
+     * @throws IOException if there is none within the limits; the message says why in one line
+     */
+    public HttpResponse<byte[]> patch(String path, byte[] json)
+            throws IOException, InterruptedException {
+        return send(
+                request(path)
+                        .header("content-type", "application/json")
+                        .method("PATCH", HttpRequest.BodyPublishers.ofByteArray(json))
+                        .build());
+    }
+
     private HttpRequest.Builder request(String path) {
         final HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(base + path));
         return authorizationOrNull == null

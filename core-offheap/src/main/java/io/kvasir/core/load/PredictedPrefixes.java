@@ -37,6 +37,7 @@ public final class PredictedPrefixes implements AutoCloseable {
     private final WriterCounter refused = new WriterCounter();
     private final WriterCounter remembered = new WriterCounter();
     private int oldest;
+    private volatile PredictedPrefixesConfig limits; // no larger than the memory is for
 
     /**
      * Allocates an empty index with a gate of its own.
@@ -55,6 +56,7 @@ public final class PredictedPrefixes implements AutoCloseable {
      */
     public PredictedPrefixes(PredictedPrefixesConfig config, MemoryGate gate) {
         this.config = config;
+        this.limits = config;
         this.gate = gate;
         this.writer = new WriterLane(gate);
         try {
@@ -89,10 +91,11 @@ public final class PredictedPrefixes implements AutoCloseable {
             Objects.checkIndex(slot, config.maxWorkerSlots());
             Objects.checkFromIndexSize(0, count, localHashes.length);
             expire(nowNs);
+            final PredictedPrefixesConfig most = limits;
             if (count == 0) {
                 return true;
             }
-            if (count > config.maxBlocks() || !enter(slot, localHashes, count)) {
+            if (count > most.maxBlocks() || !enter(slot, localHashes, count)) {
                 refused.add(1);
                 return false;
             }
@@ -106,8 +109,8 @@ public final class PredictedPrefixes implements AutoCloseable {
             visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, paths.endArray());
             visits.putInt(at + VisitDescriptor.END_OFFSET, paths.endOffset());
             remembered.add(1);
-            if (paths.used() > config.maxBlocks()) {
-                prune((long) (config.pruneTargetRatio() * config.maxBlocks()));
+            if (paths.used() > most.maxBlocks()) {
+                prune((long) (most.pruneTargetRatio() * most.maxBlocks()));
             }
             return true;
         } finally {
@@ -140,7 +143,8 @@ public final class PredictedPrefixes implements AutoCloseable {
         final int lane = writer.enter();
         try {
             int dropped = 0;
-            while (remembered.get() > 0 && nowNs - oldestTime() > config.ttlNs()) {
+            final long ttlNs = limits.ttlNs();
+            while (remembered.get() > 0 && nowNs - oldestTime() > ttlNs) {
                 dropOldest();
                 dropped++;
             }
@@ -149,6 +153,26 @@ public final class PredictedPrefixes implements AutoCloseable {
         } finally {
             writer.exit(lane);
         }
+    }
+
+    /**
+     * Changes blocks, ratio and age from the writer's next visit or expiry on. What is too much or
+     * too old then is dropped there. Any thread.
+     *
+     * @throws IllegalArgumentException if the blocks are more than the memory is for
+     */
+    public void limits(long maxBlocks, double pruneTargetRatio, long ttlNs) {
+        if (maxBlocks > config.maxBlocks()) {
+            throw new IllegalArgumentException(
+                    "maxBlocks=" + maxBlocks + " exceeds those at start: " + config.maxBlocks());
+        }
+        limits =
+                new PredictedPrefixesConfig(
+                        config.maxWorkerSlots(),
+                        maxBlocks,
+                        pruneTargetRatio,
+                        config.maxVisits(),
+                        ttlNs);
     }
 
     private long oldestTime() {

@@ -53,6 +53,13 @@ public final class ConfigDump {
                 : setting.name() + ": " + quoted(texts.getFirst()) + origin + "\n";
     }
 
+    /** A value as texts, without tokens and passwords. */
+    public static List<String> shown(Settings settings, Setting<?> setting) {
+        return isSecret(settings.get(setting))
+                ? List.of("***")
+                : settings.texts(setting).stream().map(Setting::withoutPasswords).toList();
+    }
+
     private static boolean isSecret(Object value) {
         return value instanceof List<?> all
                 ? all.stream().anyMatch(ConfigDump::isSecret)

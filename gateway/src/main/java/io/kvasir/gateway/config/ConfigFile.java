@@ -4,6 +4,7 @@ import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;
+import io.kvasir.router.settings.WrongSettingsException;
 
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.api.lowlevel.Compose;
@@ -131,29 +132,39 @@ public final class ConfigFile {
             throw error(root, "a mapping of keys is needed");
         }
         final Set<Setting<?>> seen = new HashSet<>();
+        final List<String> complaints = new ArrayList<>();
         for (NodeTuple tuple : mapping.getValue()) {
-            final Node key = tuple.getKeyNode();
-            final Setting<?> setting = at(key, () -> GatewaySettings.TABLE.named(text(key)));
-            if (!seen.add(setting)) {
-                throw error(key, "'" + text(key) + "' is given twice");
+            try {
+                read(tuple, seen);
+            } catch (IllegalArgumentException e) {
+                complaints.add(e.getMessage());
             }
-            if (setting == GatewaySettings.WORKERS) {
-                final List<WorkerConfig> workers = new ArrayList<>();
-                final List<String> written = new ArrayList<>();
-                for (Node item : elements(tuple.getValueNode())) {
-                    workers.add(at(item, () -> worker(item)));
-                    written.add(written(item));
-                }
-                settings.set(GatewaySettings.WORKERS, workers, Source.FILE, origin(key), written);
-            } else if (setting == GatewaySettings.MODELS) {
-                final List<ModelConfig> models = new ArrayList<>();
-                for (Node item : elements(tuple.getValueNode())) {
-                    models.add(model(item));
-                }
-                settings.set(GatewaySettings.MODELS, models, Source.FILE, origin(key));
-            } else {
-                at(tuple.getValueNode(), () -> parse(setting, tuple.getValueNode()));
+        }
+        WrongSettingsException.throwIfAny(complaints);
+    }
+
+    private void read(NodeTuple tuple, Set<Setting<?>> seen) {
+        final Node key = tuple.getKeyNode();
+        final Setting<?> setting = at(key, () -> GatewaySettings.TABLE.named(text(key)));
+        if (!seen.add(setting)) {
+            throw error(key, "'" + text(key) + "' is given twice");
+        }
+        if (setting == GatewaySettings.WORKERS) {
+            final List<WorkerConfig> workers = new ArrayList<>();
+            final List<String> written = new ArrayList<>();
+            for (Node item : elements(tuple.getValueNode())) {
+                workers.add(at(item, () -> worker(item)));
+                written.add(written(item));
             }
+            settings.set(GatewaySettings.WORKERS, workers, Source.FILE, origin(key), written);
+        } else if (setting == GatewaySettings.MODELS) {
+            final List<ModelConfig> models = new ArrayList<>();
+            for (Node item : elements(tuple.getValueNode())) {
+                models.add(model(item));
+            }
+            settings.set(GatewaySettings.MODELS, models, Source.FILE, origin(key));
+        } else {
+            at(tuple.getValueNode(), () -> parse(setting, tuple.getValueNode()));
         }
     }
 

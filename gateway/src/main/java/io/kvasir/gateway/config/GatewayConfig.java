@@ -5,6 +5,7 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;
+import io.kvasir.router.settings.WrongSettingsException;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -23,7 +24,7 @@ import java.util.stream.Collectors;
 /**
  * Values of {@link GatewaySettings} that go together: what a gateway is started with. Where it
  * serves several models these are the first one's, and {@link #models} has those of each.
- * Immutable.
+ * Immutable, but for the one that {@link #running} has made, which a gateway changes while it runs.
  */
 public final class GatewayConfig {
     private static final int ADMIN_OFFSET = 1000;
@@ -33,7 +34,8 @@ public final class GatewayConfig {
     private static final String PREFILL_SUFFIX = "-prefill";
     private static final String MODEL_SUFFIX = "-model-";
 
-    private final Settings settings;
+    private volatile Settings given; // null of a model that is not the first
+    private volatile Settings settings;
     private final String replicaSuffix;
     private final List<GatewayConfig> further;
 
@@ -62,7 +64,15 @@ public final class GatewayConfig {
                         .build();
     }
 
+    private GatewayConfig(GatewayConfig other) {
+        given = other.given;
+        settings = other.settings;
+        replicaSuffix = other.replicaSuffix;
+        further = other.further.stream().map(GatewayConfig::new).toList();
+    }
+
     private GatewayConfig(Settings given) {
+        this.given = given;
         settings = effective(given);
         replicaSuffix = "";
         further =
@@ -73,6 +83,34 @@ public final class GatewayConfig {
             throw new IllegalArgumentException(
                     "model is not set; name the model that the workers serve");
         }
+        checkAll();
+    }
+
+    /** Has every check made, and says all of what is wrong at once. */
+    private void checkAll() {
+        final List<Runnable> checks =
+                List.of(
+                        this::checkAdmin,
+                        this::checkOrigins,
+                        this::checkEvents,
+                        this::checkNamesOfWorkers,
+                        this::checkServedNames,
+                        this::checkModelsOfWorkers,
+                        this::checkRooms,
+                        this::checkReplicaComponents);
+        final List<String> problems = new ArrayList<>();
+        for (Runnable check : checks) {
+            try {
+                check.run();
+            } catch (IllegalArgumentException e) {
+                problems.add(e.getMessage());
+            }
+        }
+        problems.addAll(Contradictions.errors(this));
+        WrongSettingsException.throwIfAny(problems);
+    }
+
+    private void checkAdmin() {
         if (get(GatewaySettings.ADMIN_TOKEN) == null
                 && get(GatewaySettings.ADMIN_TOKEN_FILE) == null
                 && !isLoopback(get(GatewaySettings.ADMIN_HOST))) {
@@ -82,15 +120,24 @@ public final class GatewayConfig {
                             + " is no loopback address; set admin-token-file or admin-token too, or"
                             + " admin-host=127.0.0.1");
         }
+    }
+
+    private void checkOrigins() {
         if (get(GatewaySettings.CORS_CREDENTIALS)
                 && get(GatewaySettings.CORS_ORIGINS).contains(CorsOrigin.ANY)) {
             throw new IllegalArgumentException(
                     "cors-credentials with cors-origin=* would let every page use its visitors'"
                             + " cookies; name the origins");
         }
-        final boolean onPlane = get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.OFF;
+    }
+
+    private boolean isOnPlane() {
+        return get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.OFF;
+    }
+
+    private void checkEvents() {
         final Long seed = get(RouterSettings.HASH_SEED);
-        if (onPlane && seed != null && seed != BlockHasher.BASE_SEED) {
+        if (isOnPlane() && seed != null && seed != BlockHasher.BASE_SEED) {
             throw new IllegalArgumentException(
                     "events of an event-plane carry public hashes, and hash-seed is another one;"
                             + " set hash-seed="
@@ -117,9 +164,12 @@ public final class GatewayConfig {
                     "reset-states without event-plane=jetstream and a snapshot-threshold: there is"
                             + " nothing to be reset");
         }
+    }
+
+    private void checkNamesOfWorkers() {
         final Set<String> names = new HashSet<>();
         for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {
-            if (worker.planeOrNull() != null && !onPlane && get(GatewaySettings.KV_EVENTS)) {
+            if (worker.planeOrNull() != null && !isOnPlane() && get(GatewaySettings.KV_EVENTS)) {
                 throw new IllegalArgumentException(
                         "worker '"
                                 + worker.name()
@@ -133,13 +183,13 @@ public final class GatewayConfig {
                                 + "'; tell them apart with name=");
             }
         }
-        checkServedNames();
-        checkModelsOfWorkers();
+    }
+
+    private void checkRooms() {
         for (GatewayConfig model : models()) {
             checkRoom(model, true);
             checkRoom(model, false);
         }
-        checkReplicaComponents();
     }
 
     /** Checks that a name that a request may have is one model's. */
@@ -316,6 +366,42 @@ public final class GatewayConfig {
     /** All values with their sources. */
     public Settings settings() {
         return settings;
+    }
+
+    /** The values that it was made of: none of them follows from another one. */
+    public Settings given() {
+        return given;
+    }
+
+    /**
+     * Makes a configuration of values.
+     *
+     * @throws IllegalArgumentException if they do not go together; the message names them
+     */
+    public static GatewayConfig of(Settings values) {
+        return new GatewayConfig(values);
+    }
+
+    /** What of the values has no effect beside the others; see {@link Contradictions}. */
+    public List<String> warnings() {
+        return Contradictions.warnings(this);
+    }
+
+    /** A copy for one gateway, which has it {@link #take} other values while it runs. */
+    public GatewayConfig running() {
+        return new GatewayConfig(this);
+    }
+
+    /**
+     * Takes the values of another configuration of the same models, for all who read them from now
+     * on; {@link #models} are the same objects as before.
+     */
+    public void take(GatewayConfig other) {
+        given = other.given;
+        settings = other.settings;
+        for (int i = 0; i < further.size(); i++) {
+            further.get(i).take(other.further.get(i));
+        }
     }
 
     /**

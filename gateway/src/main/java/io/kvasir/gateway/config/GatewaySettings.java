@@ -421,7 +421,7 @@ public final class GatewaySettings {
 
     /** Header by which a request says which session it is of. */
     public static final Setting<String> SESSION_HEADER =
-            row(
+            live(
                     Setting.text(
                                     "session-header",
                                     "NAME",
@@ -436,7 +436,7 @@ public final class GatewaySettings {
 
     /** Routing mode of the prefill pool. */
     public static final Setting<RoutingMode> PREFILL_MODE =
-            row(
+            live(
                     Setting.choice(
                             "prefill-mode",
                             RoutingMode.KV,
@@ -445,7 +445,7 @@ public final class GatewaySettings {
 
     /** Weight of a block to prefill in the prefill pool. */
     public static final Setting<Double> PREFILL_OVERLAP_WEIGHT =
-            row(
+            live(
                     Setting.decimal(
                             "prefill-overlap-weight",
                             1,
@@ -772,7 +772,7 @@ public final class GatewaySettings {
 
     /** Whether streams are asked for their usage when the client did not. */
     public static final Setting<Boolean> INCLUDE_USAGE =
-            row(
+            live(
                     Setting.bool(
                                     "include-usage",
                                     true,
@@ -783,7 +783,7 @@ public final class GatewaySettings {
 
     /** Longest request body. */
     public static final Setting<Integer> MAX_BODY_BYTES =
-            row(
+            live(
                     Setting.integer(
                             "max-body-bytes",
                             32 << 20,
@@ -793,7 +793,7 @@ public final class GatewaySettings {
 
     /** Memory for bodies. */
     public static final Setting<Long> MAX_BODY_BYTES_IN_FLIGHT =
-            row(
+            live(
                     Setting.number(
                             "max-body-bytes-in-flight",
                             null,
@@ -805,7 +805,7 @@ public final class GatewaySettings {
 
     /** Length from which answers are compressed. */
     public static final Setting<Integer> GZIP_MIN_BYTES =
-            row(
+            live(
                     Setting.integer(
                             "gzip-min-bytes",
                             4_096,
@@ -818,7 +818,7 @@ public final class GatewaySettings {
 
     /** Whether streams are compressed. */
     public static final Setting<Boolean> GZIP_STREAMS =
-            row(
+            live(
                     Setting.bool(
                             "gzip-streams",
                             false,
@@ -893,7 +893,7 @@ public final class GatewaySettings {
 
     /** Further workers tried when one fails before the client got a byte. */
     public static final Setting<Integer> RETRIES =
-            row(
+            live(
                     Setting.integer(
                             "retries",
                             2,
@@ -904,7 +904,7 @@ public final class GatewaySettings {
 
     /** Wait before the first retry at most. */
     public static final Setting<Duration> RETRY_BACKOFF =
-            row(
+            live(
                     Setting.duration(
                             "retry-backoff-ms",
                             25,
@@ -914,13 +914,13 @@ public final class GatewaySettings {
 
     /** Wait before any retry at most. */
     public static final Setting<Duration> RETRY_BACKOFF_MAX =
-            row(
+            live(
                     Setting.duration(
                             "retry-backoff-max-ms", 1_000, 0, "Longest wait before any retry."));
 
     /** Whether a request that was sent is repeated after a timeout. */
     public static final Setting<Boolean> RETRY_AFTER_TIMEOUT =
-            row(
+            live(
                     Setting.bool(
                             "retry-after-timeout",
                             false,
@@ -929,7 +929,7 @@ public final class GatewaySettings {
 
     /** Limit of opening a connection to a worker. */
     public static final Setting<Duration> CONNECT_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                             "connect-timeout-ms",
                             2_000,
@@ -938,7 +938,7 @@ public final class GatewaySettings {
 
     /** Longest wait for the first byte of a stream. */
     public static final Setting<Duration> FIRST_BYTE_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                             "first-byte-timeout-ms",
                             600_000,
@@ -948,7 +948,7 @@ public final class GatewaySettings {
 
     /** Longest silence between the chunks of a stream. */
     public static final Setting<Duration> STREAM_IDLE_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                                     "stream-idle-timeout-ms",
                                     300_000,
@@ -959,7 +959,7 @@ public final class GatewaySettings {
 
     /** Longest time of an answer that is not streamed. */
     public static final Setting<Duration> ANSWER_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                             "answer-timeout-ms",
                             1_800_000,
@@ -979,7 +979,7 @@ public final class GatewaySettings {
 
     /** When requests are split. */
     public static final Setting<SplitMode> SPLIT_MODE =
-            row(
+            live(
                     Setting.choice(
                             "split-mode",
                             SplitMode.ALWAYS,
@@ -991,7 +991,7 @@ public final class GatewaySettings {
 
     /** Fewer tokens to compute are computed by the decode worker. */
     public static final Setting<Integer> SPLIT_MIN_TOKENS =
-            row(
+            live(
                     Setting.integer(
                             "split-min-tokens",
                             2048,
@@ -1002,7 +1002,7 @@ public final class GatewaySettings {
 
     /** A prompt of which a smaller part is to be computed is computed by the decode worker. */
     public static final Setting<Double> SPLIT_MIN_RATIO =
-            row(
+            live(
                     Setting.decimal(
                             "split-min-ratio",
                             0,
@@ -1013,7 +1013,7 @@ public final class GatewaySettings {
 
     /** A longer queue of the prefill worker has the decode worker compute the prompt. */
     public static final Setting<Long> SPLIT_MAX_QUEUE =
-            row(
+            live(
                     Setting.number(
                             "split-max-queue",
                             0L,
@@ -1024,7 +1024,7 @@ public final class GatewaySettings {
 
     /** What a second of delay of a generating request counts. */
     public static final Setting<Double> SPLIT_HARM_WEIGHT =
-            row(
+            live(
                     Setting.decimal(
                             "split-harm-weight",
                             3,
@@ -1050,7 +1050,7 @@ public final class GatewaySettings {
 
     /** What follows when a split request fails before the client has a byte. */
     public static final Setting<FallbackPolicy> SPLIT_FALLBACK =
-            row(
+            live(
                     Setting.choice(
                             "split-fallback",
                             FallbackPolicy.DECODE_ONLY,
@@ -1061,7 +1061,7 @@ public final class GatewaySettings {
 
     /** Prefills of one request at most. */
     public static final Setting<Integer> PREFILL_ATTEMPTS =
-            row(
+            live(
                     Setting.integer(
                             "prefill-attempts",
                             2,
@@ -1072,7 +1072,7 @@ public final class GatewaySettings {
 
     /** Longest time of a prefill. */
     public static final Setting<Duration> PREFILL_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                             "prefill-timeout-ms",
                             120_000,
@@ -1151,7 +1151,7 @@ public final class GatewaySettings {
 
     /** Longest time of a request's body, beside what its bytes prolong it by. */
     public static final Setting<Duration> BODY_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                             "body-timeout-ms",
                             30_000,
@@ -1162,7 +1162,7 @@ public final class GatewaySettings {
 
     /** Bytes that prolong the time of a body by a second. */
     public static final Setting<Integer> BODY_MIN_RATE =
-            row(
+            live(
                     Setting.integer(
                             "body-min-rate",
                             1_000,
@@ -1173,7 +1173,7 @@ public final class GatewaySettings {
 
     /** Time between two probes of a worker. */
     public static final Setting<Duration> HEALTH_INTERVAL =
-            row(
+            live(
                     Setting.duration(
                             "health-interval-ms",
                             2_000,
@@ -1182,7 +1182,7 @@ public final class GatewaySettings {
 
     /** Limit of one probe. */
     public static final Setting<Duration> HEALTH_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                             "health-timeout-ms", 5_000, 1, "Longest wait for a probe's answer."));
 
@@ -1198,7 +1198,7 @@ public final class GatewaySettings {
 
     /** Failed probes in a row after which a worker is out of use. */
     public static final Setting<Integer> HEALTH_FAULTS =
-            row(
+            live(
                     Setting.integer(
                             "health-faults",
                             3,
@@ -1210,7 +1210,7 @@ public final class GatewaySettings {
 
     /** Good probes in a row after which a worker that was out of use is tried again. */
     public static final Setting<Integer> HEALTH_SUCCESSES =
-            row(
+            live(
                     Setting.integer(
                             "health-successes",
                             1,
@@ -1221,7 +1221,7 @@ public final class GatewaySettings {
 
     /** Different failed requests that eject a worker. */
     public static final Setting<Integer> BREAKER_FAULTS =
-            row(
+            live(
                     Setting.integer(
                             "breaker-faults",
                             5,
@@ -1235,7 +1235,7 @@ public final class GatewaySettings {
 
     /** Share of failed requests that ejects a worker. */
     public static final Setting<Integer> BREAKER_FAULT_PERCENT =
-            row(
+            live(
                     Setting.integer(
                             "breaker-fault-percent",
                             50,
@@ -1246,7 +1246,7 @@ public final class GatewaySettings {
 
     /** Window of the two limits of faults. */
     public static final Setting<Duration> BREAKER_WINDOW =
-            row(
+            live(
                     Setting.duration(
                             "breaker-window-ms",
                             10_000,
@@ -1255,7 +1255,7 @@ public final class GatewaySettings {
 
     /** How long a worker is ejected at least. */
     public static final Setting<Duration> BREAKER_HOLD =
-            row(
+            live(
                     Setting.duration(
                             "breaker-hold-ms",
                             5_000,
@@ -1264,7 +1264,7 @@ public final class GatewaySettings {
 
     /** Answers that end a trial. */
     public static final Setting<Integer> BREAKER_SUCCESSES =
-            row(
+            live(
                     Setting.integer(
                             "breaker-successes",
                             3,
@@ -1274,7 +1274,7 @@ public final class GatewaySettings {
 
     /** Quorum of living workers that faults leave in use. */
     public static final Setting<Integer> PANIC_PERCENT =
-            row(
+            live(
                     Setting.integer(
                             "panic-percent",
                             50,
@@ -1298,7 +1298,7 @@ public final class GatewaySettings {
 
     /** How long closing waits for running requests. */
     public static final Setting<Duration> DRAIN_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                             "drain-timeout-ms",
                             120_000,
@@ -1308,7 +1308,7 @@ public final class GatewaySettings {
 
     /** How long requests are served after the end was announced. */
     public static final Setting<Duration> LAME_DUCK =
-            row(
+            live(
                     Setting.duration(
                             "lame-duck-ms",
                             5_000,
@@ -1329,7 +1329,7 @@ public final class GatewaySettings {
 
     /** Weight of the policy that is judged beside the one that decides. */
     public static final Setting<Double> SHADOW_OVERLAP_WEIGHT =
-            row(
+            live(
                     Setting.decimal(
                             "shadow-overlap-weight",
                             NO_SHADOW,
@@ -1341,7 +1341,7 @@ public final class GatewaySettings {
 
     /** Where a line for each request goes. */
     public static final Setting<String> ACCESS_LOG =
-            row(
+            live(
                     Setting.text(
                             "access-log",
                             "TARGET",
@@ -1353,7 +1353,7 @@ public final class GatewaySettings {
 
     /** How these lines are written. */
     public static final Setting<LogFormat> ACCESS_LOG_FORMAT =
-            row(
+            live(
                     Setting.choice(
                             "access-log-format",
                             LogFormat.TEXT,
@@ -1376,7 +1376,7 @@ public final class GatewaySettings {
 
     /** Which requests are traced. */
     public static final Setting<Double> TRACE_SAMPLE_RATIO =
-            row(
+            live(
                     Setting.decimal(
                             "trace-sample-ratio",
                             1,
@@ -1406,7 +1406,7 @@ public final class GatewaySettings {
 
     /** What {@code kvasir serve} logs; embedders have their own. */
     public static final Setting<LogLevel> LOG_LEVEL =
-            row(
+            live(
                     Setting.choice(
                                     "log-level",
                                     LogLevel.WARN,
@@ -1475,6 +1475,11 @@ public final class GatewaySettings {
             new SettingTable(ROWS).with(RouterSettings.TABLE.rows());
 
     private GatewaySettings() {}
+
+    /** A row that a running gateway changes; {@code LiveGatewaySettingsTest} has a probe of it. */
+    private static <T> Setting<T> live(Setting<T> setting) {
+        return row(setting.live());
+    }
 
     private static <T> Setting<T> row(Setting<T> setting) {
         ROWS.add(setting);

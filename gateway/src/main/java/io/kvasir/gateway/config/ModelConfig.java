@@ -113,10 +113,20 @@ public final class ModelConfig {
         return all.build();
     }
 
-    private <T> void put(Setting<T> row, Settings.Builder all) {
+    private void put(Setting<?> row, Settings.Builder all) {
         if (sets(row)) {
-            all.set(row, own.get(row), Source.CODE, own.origin(row));
+            all.copy(row, own);
         }
+    }
+
+    /** What is set for the model alone. */
+    public Settings own() {
+        return own;
+    }
+
+    /** The same with other values of its own. */
+    public ModelConfig with(Settings values) {
+        return new ModelConfig(name, values);
     }
 
     @Override

@@ -203,6 +203,10 @@ public final class AccessLog implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
+        if (writer.getState() == Thread.State.NEW) {
+            closeOutput();
+            return;
+        }
         writer.interrupt();
         try {
             writer.join(CLOSE_MS);

@@ -51,7 +51,6 @@ import java.time.Clock;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumMap;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
@@ -95,7 +94,7 @@ public final class GatewayMetrics {
     private final Map<InferenceRequest.Route, Map<Upstream, WorkerSeries>> series =
             new EnumMap<>(InferenceRequest.Route.class);
     private Runnable take = () -> {};
-    private final Map<String, ShadowPolicy> shadows = new HashMap<>(); // by model
+    private final Map<String, ShadowPolicy> shadows = new ConcurrentHashMap<>(); // by model
     private volatile Snapshot snapshot;
     private boolean labelsModels; // before the first page
     private volatile GatewayActivity activity;
@@ -425,17 +424,12 @@ public final class GatewayMetrics {
      */
     public void watch(Fleet servers) {
         final List<UpstreamRegistry> models = servers.registries();
-        for (UpstreamRegistry model : models) {
-            final KvRouter router = model.routerOrNull(WorkerPool.MAIN);
-            final double weight = model.shadowOverlapWeight();
-            if (weight >= 0 && router.journal() != null) {
-                shadows.put(model.model(), new ShadowPolicy(router.journal(), weight));
-            }
-        }
+        models.forEach(this::followShadow);
         labelsModels = models.size() > 1;
         take =
                 () -> {
                     snapshot = Snapshot.of(servers);
+                    models.forEach(this::followShadow);
                     shadows.values().forEach(ShadowPolicy::update);
                     forgetAllBut(servers.upstreams());
                 };
@@ -481,6 +475,18 @@ public final class GatewayMetrics {
                 .anyMatch(m -> m.routerOrNull(WorkerPool.MAIN).routedPrefixes() != null)) {
             watchRouted("kvasir_", "", WorkerPool.MAIN);
             watchRouted("kvasir_prefill_pool_", "; prefill workers", WorkerPool.PREFILL);
+        }
+    }
+
+    /** Another weight is another policy, which begins now. */
+    private void followShadow(UpstreamRegistry model) {
+        final KvRouter router = model.routerOrNull(WorkerPool.MAIN);
+        final double weight = model.shadowOverlapWeight();
+        final ShadowPolicy now = shadows.get(model.model());
+        if (weight < 0 || router.journal() == null) {
+            shadows.remove(model.model());
+        } else if (now == null || now.weight() != weight) {
+            shadows.put(model.model(), new ShadowPolicy(router.journal(), weight));
         }
     }
 
@@ -608,9 +614,6 @@ public final class GatewayMetrics {
     }
 
     private void watchShadows() {
-        if (shadows.isEmpty()) {
-            return;
-        }
         countOfShadows(
                 "kvasir_shadow_decisions_total",
                 "Decisions that the shadow policy was judged by",
@@ -797,6 +800,25 @@ public final class GatewayMetrics {
     }
 
     /** Adds what becomes of sections of prompts that are looked up in shared memory. */
+    public void watch(SettingsCounts settings) {
+        gauge(
+                "kvasir_settings_version",
+                "Version of the settings that hold now, counted from 1 by changes",
+                out -> out.call((double) settings.version()));
+        count(
+                "kvasir_settings_changes_total",
+                "Changes of settings while the gateway runs, by an operator or by the file",
+                out -> {
+                    for (SettingsCounts.By by : SettingsCounts.By.values()) {
+                        out.call((double) settings.count(by, false), by.spelling(), "applied");
+                        out.call((double) settings.count(by, true), by.spelling(), "refused");
+                    }
+                },
+                "by",
+                "outcome");
+    }
+
+    /** Adds what is read from the memory of prompts that gateways share. */
     public void watchMemo(Supplier<PromptMemoCounts> counts) {
         count(
                 "kvasir_prompt_memo_total",

@@ -11,6 +11,7 @@ import io.kvasir.router.journal.WhatIf;
  */
 final class ShadowPolicy {
     private final DecisionJournal journal;
+    private final double weight;
     private final JournalRecord record;
     private final WhatIf recorded;
     private final WhatIf shadow;
@@ -22,10 +23,16 @@ final class ShadowPolicy {
      */
     ShadowPolicy(DecisionJournal journal, double weight) {
         this.journal = journal;
+        this.weight = weight;
         record = journal.newRecord();
         recorded = new WhatIf(WhatIf.recorded(), journal.blockSize());
         shadow = new WhatIf(WhatIf.linear(weight), journal.blockSize());
         next = journal.end();
+    }
+
+    /** What a block to prefill counts for it. */
+    double weight() {
+        return weight;
     }
 
     /** Takes the decisions since the last call into account. */

@@ -3,6 +3,9 @@ package io.kvasir.gateway.openai;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.protocol.handoff.MalformedJsonException;
+import io.kvasir.protocol.handoff.VerbatimJson;
+
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
@@ -33,6 +36,12 @@ public final class InferenceRequest {
             return queryOrNull == null ? path : path + '?' + queryOrNull;
         }
     }
+
+    /** By which a request overrides how it is routed: the gateway's alone, no worker gets it. */
+    public static final String ROUTER_OVERRIDE = "router_config_override";
+
+    /** Extensions of another frontend, of which some say how a request is routed. */
+    public static final String NVEXT = "nvext";
 
     private static final byte[] WHOLE_OPTION =
             ascii("\"stream_options\":{\"include_usage\":true},");
@@ -92,6 +101,12 @@ public final class InferenceRequest {
      * Member of the body that needs the whole request to be computed by one engine; null for none.
      */
     public String wholeFor;
+
+    /** Member {@link #ROUTER_OVERRIDE}; null where there is none. */
+    public JsonNode routerOverride;
+
+    /** Member {@link #NVEXT}, of which the gateway reads hints for routing; null for none. */
+    public JsonNode nvext;
 
     /** Likely tokens that a chat asks for beside each of its answer. */
     int topLogprobs;
@@ -166,6 +181,20 @@ public final class InferenceRequest {
                 options instanceof ObjectNode given ? given : tree.putObject("stream_options");
         edited.put("include_usage", true);
         return Json.MAPPER.writeValueAsBytes(tree);
+    }
+
+    /**
+     * A body without {@link #ROUTER_OVERRIDE}, all other bytes as they were; one whose members
+     * could not be located is written anew.
+     */
+    public static byte[] withoutOverride(byte[] body) throws IOException {
+        try {
+            return VerbatimJson.parse(body).edit().remove(ROUTER_OVERRIDE).apply().bytes();
+        } catch (MalformedJsonException e) { // the member twice, or a number that only Python reads
+            final ObjectNode tree = (ObjectNode) Json.MAPPER.readTree(body);
+            tree.remove(ROUTER_OVERRIDE);
+            return Json.MAPPER.writeValueAsBytes(tree);
+        }
     }
 
     private boolean isIn(int offset) {

@@ -116,7 +116,6 @@ public final class RequestParser {
             case "model" -> request.model = string(name);
             case "stream" -> request.stream = Boolean.TRUE.equals(bool(name));
             case "stream_options" -> streamOptions();
-            case "nvext" -> hints();
             case "cache_salt" -> request.cacheSalt = string(name);
             case "add_special_tokens" -> request.addSpecialTokens = bool(name);
             case "truncate_prompt_tokens" -> truncate();
@@ -137,6 +136,13 @@ public final class RequestParser {
             case "prompt_embeds" -> {
                 embedsSeen = json.currentToken() != JsonToken.VALUE_NULL;
                 json.skipChildren();
+            }
+            case InferenceRequest.ROUTER_OVERRIDE ->
+                    request.routerOverride = json.<JsonNode>readValueAsTree();
+            case InferenceRequest.NVEXT -> {
+                request.nvext = json.<JsonNode>readValueAsTree();
+                request.strictPriority = hint(request.nvext, "strict_priority");
+                request.headStart = hint(request.nvext, "priority");
             }
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
@@ -223,48 +229,13 @@ public final class RequestParser {
         throw wrongType(name, "a boolean");
     }
 
-    private interface MemberOf {
-        void read(String name) throws IOException;
-    }
-
-    private void hints() throws IOException {
-        request.strictPriority = null;
-        request.headStart = null;
-        members(
-                name -> {
-                    if (name.equals("agent_hints")) {
-                        members(this::agentHint);
-                    } else {
-                        json.skipChildren();
-                    }
-                });
-    }
-
-    /** Reads each member of an object; what is none is the engine's to refuse. */
-    private void members(MemberOf member) throws IOException {
-        if (json.currentToken() != JsonToken.START_OBJECT) {
-            json.skipChildren();
-            return;
+    /** What of a hint is no number is refused where it counts; what is no hint is the engine's. */
+    private static String hint(JsonNode nvext, String name) {
+        final JsonNode value = nvext.path("agent_hints").path(name);
+        if (value.isMissingNode() || value.isNull()) {
+            return null;
         }
-        while (json.nextToken() == JsonToken.FIELD_NAME) {
-            final String name = json.currentName();
-            json.nextToken();
-            member.read(name);
-        }
-    }
-
-    /** What of it is no number is refused where it counts. */
-    private void agentHint(String name) throws IOException {
-        final String text =
-                json.currentToken() == JsonToken.VALUE_NULL
-                        ? null
-                        : json.currentToken().isScalarValue() ? json.getText() : name;
-        switch (name) {
-            case "strict_priority" -> request.strictPriority = text;
-            case "priority" -> request.headStart = text;
-            default -> {}
-        }
-        json.skipChildren();
+        return value.isValueNode() ? value.asText() : name;
     }
 
     /** Answers for each prompt; what is no number is the engine's to refuse. */

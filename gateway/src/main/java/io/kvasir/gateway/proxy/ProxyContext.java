@@ -22,7 +22,6 @@ public record ProxyContext(
         UpstreamRegistry registry,
         GatewayMetrics metrics,
         PredictionFeedback feedback,
-        RetryPolicy.Rules retries,
         TrustedCallers trusted,
         WorkerKey workerKey,
         ResponseCoding coding,

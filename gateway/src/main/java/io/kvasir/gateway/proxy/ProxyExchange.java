@@ -93,7 +93,9 @@ public final class ProxyExchange {
         this.response = response;
         this.callback = callback;
         this.retries =
-                new RetryPolicy(context.retries(), () -> ThreadLocalRandom.current().nextDouble());
+                new RetryPolicy(
+                        RetryPolicy.Rules.of(context.config()),
+                        () -> ThreadLocalRandom.current().nextDouble());
         this.faults = new FaultAttribution(proxied.body());
         this.clientProbe = new ClientProbe(request, this::clientLeft);
         this.watch = new DisconnectWatcher(request, clientProbe::begin, this::clientLeft);

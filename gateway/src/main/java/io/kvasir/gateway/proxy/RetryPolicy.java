@@ -10,7 +10,7 @@ import java.util.function.DoubleSupplier;
  * Says whether and when a request is tried again. One per exchange, one attempt at a time; knows no
  * sockets and no clock.
  */
-public final class RetryPolicy {
+final class RetryPolicy {
     /**
      * What is set of it.
      *
@@ -19,9 +19,9 @@ public final class RetryPolicy {
      * @param maxBackoffNs bound of the doubling
      * @param afterTimeout whether a request that was sent in full is sent again after a timeout
      */
-    public record Rules(int retries, long backoffNs, long maxBackoffNs, boolean afterTimeout) {
+    record Rules(int retries, long backoffNs, long maxBackoffNs, boolean afterTimeout) {
         /** The rules that a configuration sets. */
-        public static Rules of(GatewayConfig config) {
+        static Rules of(GatewayConfig config) {
             return new Rules(
                     config.get(GatewaySettings.RETRIES),
                     config.get(GatewaySettings.RETRY_BACKOFF).toNanos(),

@@ -18,14 +18,14 @@ import java.util.concurrent.TimeUnit;
 /**
  * What the split requests of one model share.
  *
- * @param rules what is set
+ * @param config of the model
  * @param policy when requests are split
  * @param transfers what the way of the blocks counts
  * @param deadlines time; actions run on the client's executor
  * @param release frees blocks of prefills whose decode never comes
  */
 public record SplitContext(
-        SplitFlow.Rules rules,
+        GatewayConfig config,
         SplitPolicy policy,
         TransferCosts transfers,
         Deadlines deadlines,
@@ -37,21 +37,33 @@ public record SplitContext(
         final TransferCosts transfers =
                 new TransferCosts(config.get(GatewaySettings.TRANSFER_COSTS));
         return new SplitContext(
-                new SplitFlow.Rules(
-                        config.get(GatewaySettings.SPLIT_FALLBACK),
-                        config.get(GatewaySettings.PREFILL_ATTEMPTS),
-                        config.get(GatewaySettings.PREFILL_TIMEOUT).toNanos()),
-                new SplitPolicy(
-                        new SplitPolicy.Limits(
-                                config.get(GatewaySettings.SPLIT_MODE),
-                                config.get(GatewaySettings.SPLIT_MIN_TOKENS),
-                                config.get(GatewaySettings.SPLIT_MIN_RATIO),
-                                config.get(GatewaySettings.SPLIT_MAX_QUEUE),
-                                config.get(GatewaySettings.SPLIT_HARM_WEIGHT)),
-                        transfers.distances()),
+                config,
+                new SplitPolicy(limits(config), transfers.distances()),
                 transfers,
                 (delayNs, action) -> after(client, delayNs, action),
                 release);
+    }
+
+    private static SplitPolicy.Limits limits(GatewayConfig config) {
+        return new SplitPolicy.Limits(
+                config.get(GatewaySettings.SPLIT_MODE),
+                config.get(GatewaySettings.SPLIT_MIN_TOKENS),
+                config.get(GatewaySettings.SPLIT_MIN_RATIO),
+                config.get(GatewaySettings.SPLIT_MAX_QUEUE),
+                config.get(GatewaySettings.SPLIT_HARM_WEIGHT));
+    }
+
+    /** The configuration has other values. */
+    public void settingsChanged() {
+        policy.limits(limits(config));
+    }
+
+    /** What holds for a request that begins now. */
+    SplitFlow.Rules rules() {
+        return new SplitFlow.Rules(
+                config.get(GatewaySettings.SPLIT_FALLBACK),
+                config.get(GatewaySettings.PREFILL_ATTEMPTS),
+                config.get(GatewaySettings.PREFILL_TIMEOUT).toNanos());
     }
 
     private static Runnable after(HttpClient client, long delayNs, Runnable action) {

@@ -85,6 +85,7 @@ final class SplitExchange implements SplitLegs {
     private final ProxyRequest proxied;
     private final Request request;
     private final DecodeSide decode;
+    private final SplitFlow.Rules rules;
     private final SplitFlow flow;
     private final FaultAttribution faults;
     private final List<Prefill> prefills = new ArrayList<>(1); // by attempt, from 1
@@ -104,7 +105,8 @@ final class SplitExchange implements SplitLegs {
         this.request = request;
         this.decode = decode;
         this.faults = new FaultAttribution(proxied.body());
-        this.flow = new SplitFlow(context.split().rules(), this, context.split().deadlines());
+        this.rules = context.split().rules();
+        this.flow = new SplitFlow(rules, this, context.split().deadlines());
     }
 
     SplitFlow flow() {
@@ -487,9 +489,7 @@ final class SplitExchange implements SplitLegs {
         if (!prefill.leg.isOver()) { // its answer is thrown away, but must come
             context.split()
                     .deadlines()
-                    .after(
-                            context.split().rules().prefillTimeoutNs(),
-                            () -> prefill.leg.abort("timeout"));
+                    .after(rules.prefillTimeoutNs(), () -> prefill.leg.abort("timeout"));
         }
     }
 
@@ -500,7 +500,7 @@ final class SplitExchange implements SplitLegs {
 
     /** Whether one worker is to do all of it where the hand-off fails. */
     boolean fallsBackAlone() {
-        return context.split().rules().fallback() == FallbackPolicy.DECODE_ONLY && canAnswerAlone();
+        return rules.fallback() == FallbackPolicy.DECODE_ONLY && canAnswerAlone();
     }
 
     /** Whether the decode worker gets parameters that a prefill worker has answered with. */

@@ -61,6 +61,7 @@ public final class DecisionRecord {
     private final RoutingMode mode;
     private final double overlapWeight;
     private final double temperature;
+    private final long settingsVersion;
     private final int tokens;
     private final int blocks;
     private final String worker;
@@ -91,7 +92,6 @@ public final class DecisionRecord {
     /**
      * @param leg part of a split request; null for a whole one
      * @param model name of the model whose workers were chosen among
-     * @param settings number of the router's settings
      */
     DecisionRecord(
             String requestId,
@@ -100,7 +100,6 @@ public final class DecisionRecord {
             int attempt,
             Leg leg,
             String model,
-            long settings,
             Decision decision) {
         this.requestId = requestId;
         this.at = at;
@@ -111,6 +110,7 @@ public final class DecisionRecord {
         this.mode = decision.mode();
         this.overlapWeight = decision.overlapWeight();
         this.temperature = decision.temperature();
+        this.settingsVersion = decision.settingsVersion();
         this.tokens = decision.requestTokens();
         this.blocks = decision.requestBlocks();
         this.worker = decision.worker().name();
@@ -122,7 +122,7 @@ public final class DecisionRecord {
         this.eventSequence = decision.eventSequence();
         this.activeRequests = decision.activeRequests();
         this.indexState = decision.indexState();
-        this.settings = settings;
+        this.settings = decision.settingsNumber();
         this.blockSize = decision.blockSize();
         this.candidates = new Candidate[decision.candidateCount()];
         for (int i = 0; i < candidates.length; i++) {
@@ -331,6 +331,7 @@ public final class DecisionRecord {
         json.put("mode", mode.spelling());
         json.put("overlap_weight", overlapWeight);
         json.put("temperature", temperature);
+        json.put("settings_version", settingsVersion);
         json.put("tokens", tokens);
         json.put("blocks", blocks);
         json.put("worker", worker);

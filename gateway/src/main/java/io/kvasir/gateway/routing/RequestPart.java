@@ -89,13 +89,7 @@ public final class RequestPart {
             RoutingHeaders overrides,
             UpstreamRegistry registry,
             long taints) {
-        request.mode(overrides.mode()).pin(overrides.pin()).session(overrides.session());
-        if (!Double.isNaN(overrides.overlapWeight())) {
-            request.overlapWeight(overrides.overlapWeight());
-        }
-        if (!Double.isNaN(overrides.temperature())) {
-            request.temperature(overrides.temperature());
-        }
+        overrides.fill(request);
         request.addCost(cost);
         switch (leg) {
             case null -> request.excludeTainted(WorkerTaints.NEEDS_PREFILL | taints);

@@ -1,8 +1,12 @@
 package io.kvasir.gateway.routing;
 
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.routing.OverrideTexts.Kind;
+import io.kvasir.gateway.routing.OverrideTexts.Text;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
+import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
 
@@ -11,13 +15,15 @@ import org.eclipse.jetty.http.HttpFields;
 import java.util.List;
 
 /**
- * Routing overrides of one request, from its headers: {@code x-kvasir-mode}, {@code
- * x-kvasir-overlap-weight}, {@code x-kvasir-temperature}, {@code x-kvasir-worker} and {@code
- * x-kvasir-prefill-worker} (name, or name/rank).
+ * Routing overrides of one request, from its headers ({@code x-kvasir-…}) and from members of its
+ * body: {@link OverrideTexts} has their names.
  *
  * @param mode null for the gateway's own
  * @param overlapWeight NaN for the gateway's own
  * @param temperature NaN for the gateway's own
+ * @param assumeReuse whether the request shares blocks; null for the gateway's own, as the two next
+ * @param trackPrefill whether its prompt counts as work
+ * @param trackOutput whether what it generates counts as load
  * @param pin the worker that answers; null for any
  * @param prefillPin the prefill worker of a split request; null for any
  * @param session of the request, as any caller may say; null for none
@@ -26,35 +32,48 @@ public record RoutingHeaders(
         RoutingMode mode,
         double overlapWeight,
         double temperature,
+        Boolean assumeReuse,
+        Boolean trackPrefill,
+        Boolean trackOutput,
         Worker pin,
         Worker prefillPin,
         String session) {
     /** Every header of the gateway's own starts so; none of a client's is passed on. */
     public static final String PREFIX = "x-kvasir-";
 
-    private static final String WORKER = "x-kvasir-worker";
-
     /** The prefill worker: of a request, which one it is to be; of an answer, which one it was. */
     public static final String PREFILL_WORKER = PREFIX + "prefill-worker";
 
     /** Of a caller that is not trusted. */
     public static final RoutingHeaders NONE =
-            new RoutingHeaders(null, Double.NaN, Double.NaN, null, null, null);
+            new RoutingHeaders(null, Double.NaN, Double.NaN, null, null, null, null, null, null);
 
     /**
-     * Reads the headers of a trusted caller.
+     * Reads what a trusted caller says.
      *
-     * @throws ApiException 400 if one cannot be read, or names no worker of its pool
+     * @throws ApiException 400 if something cannot be read, or names no worker of its pool
      */
-    public static RoutingHeaders parse(HttpFields headers, UpstreamRegistry registry)
+    public static RoutingHeaders parse(
+            HttpFields headers, InferenceRequest request, UpstreamRegistry registry)
             throws ApiException {
-        final String mode = headers.get("x-kvasir-mode");
+        final OverrideTexts texts = new OverrideTexts(headers, request);
         return new RoutingHeaders(
-                mode == null ? null : mode(mode),
-                number(headers, "x-kvasir-overlap-weight"),
-                number(headers, "x-kvasir-temperature"),
-                worker(headers, WORKER, registry.workers(WorkerPool.MAIN)),
-                worker(headers, PREFILL_WORKER, registry.workers(WorkerPool.PREFILL)),
+                mode(texts.of(Kind.MODE)),
+                number(texts.of(Kind.OVERLAP_WEIGHT)),
+                number(texts.of(Kind.TEMPERATURE)),
+                bool(texts.of(Kind.ASSUME_KV_REUSE)),
+                bool(texts.of(Kind.TRACK_PREFILL_TOKENS)),
+                bool(texts.of(Kind.TRACK_OUTPUT_BLOCKS)),
+                worker(
+                        texts.of(Kind.WORKER),
+                        texts.of(Kind.DP_RANK),
+                        registry.workers(WorkerPool.MAIN),
+                        ""),
+                worker(
+                        texts.of(Kind.PREFILL_WORKER),
+                        texts.of(Kind.PREFILL_DP_RANK),
+                        registry.workers(WorkerPool.PREFILL),
+                        "prefill "),
                 null);
     }
 
@@ -66,58 +85,111 @@ public record RoutingHeaders(
     public RoutingHeaders ofSession(String id) {
         return id == null
                 ? this
-                : new RoutingHeaders(mode, overlapWeight, temperature, pin, prefillPin, id);
+                : new RoutingHeaders(
+                        mode,
+                        overlapWeight,
+                        temperature,
+                        assumeReuse,
+                        trackPrefill,
+                        trackOutput,
+                        pin,
+                        prefillPin,
+                        id);
     }
 
-    private static RoutingMode mode(String text) throws ApiException {
-        try {
-            return RoutingMode.parse(text);
-        } catch (IllegalArgumentException e) {
-            throw ApiException.invalid("x-kvasir-mode", "header x-kvasir-mode: " + e.getMessage());
+    /** Has a request be routed so, by the worker that answers. */
+    void fill(RouteRequest request) {
+        request.mode(mode).pin(pin).session(session);
+        if (!Double.isNaN(overlapWeight)) {
+            request.overlapWeight(overlapWeight);
+        }
+        if (!Double.isNaN(temperature)) {
+            request.temperature(temperature);
+        }
+        if (assumeReuse != null) {
+            request.assumeKvReuse(assumeReuse);
+        }
+        if (trackPrefill != null) {
+            request.trackPrefillTokens(trackPrefill);
+        }
+        if (trackOutput != null) {
+            request.trackOutputBlocks(trackOutput);
         }
     }
 
-    private static double number(HttpFields headers, String name) throws ApiException {
-        final String text = headers.get(name);
+    private static RoutingMode mode(Text text) throws ApiException {
+        if (text == null) {
+            return null;
+        }
+        try {
+            return RoutingMode.parse(text.value());
+        } catch (IllegalArgumentException e) {
+            throw text.refused(e.getMessage());
+        }
+    }
+
+    private static double number(Text text) throws ApiException {
         if (text == null) {
             return Double.NaN;
         }
         try {
-            final double value = Double.parseDouble(text);
+            final double value = Double.parseDouble(text.value());
             if (value >= 0 && value < Double.POSITIVE_INFINITY) {
                 return value;
             }
         } catch (NumberFormatException e) {
-            throw notANumber(name, text);
+            throw notANumber(text);
         }
-        throw notANumber(name, text);
+        throw notANumber(text);
     }
 
-    private static ApiException notANumber(String name, String text) {
-        return ApiException.invalid(
-                name,
-                "header " + name + ": '" + text + "' must be a finite number that is not negative");
+    private static ApiException notANumber(Text text) {
+        return text.refused("'" + text.value() + "' must be a finite number that is not negative");
     }
 
-    private static Worker worker(HttpFields headers, String header, List<Worker> workers)
-            throws ApiException {
-        final String name = headers.get(header);
-        if (name == null) {
+    private static Boolean bool(Text text) throws ApiException {
+        if (text == null) {
             return null;
         }
+        return switch (text.value()) {
+            case "true" -> true;
+            case "false" -> false;
+            default -> throw text.refused("'" + text.value() + "' must be true or false");
+        };
+    }
+
+    private static Worker worker(Text text, Text rank, List<Worker> workers, String kind)
+            throws ApiException {
+        if (text == null) {
+            if (rank != null) {
+                throw rank.refused("a rank needs the " + kind + "worker whose it is");
+            }
+            return null;
+        }
+        final int wanted = rank == null ? -1 : rank(rank);
+        boolean known = false;
         for (Worker worker : workers) {
-            if (worker.name().equals(name) || worker.toString().equals(name)) {
-                return worker;
+            if (worker.name().equals(text.value()) || worker.toString().equals(text.value())) {
+                known = true;
+                if (wanted < 0 || worker.dpRank() == wanted) {
+                    return worker;
+                }
             }
         }
-        throw ApiException.invalid(
-                header,
-                "header "
-                        + header
-                        + ": no "
-                        + (header.equals(WORKER) ? "" : "prefill ")
-                        + "worker is named '"
-                        + name
-                        + "'");
+        throw known
+                ? rank.refused(kind + "worker '" + text.value() + "' has no rank " + rank.value())
+                : text.refused("no " + kind + "worker is named '" + text.value() + "'");
+    }
+
+    private static int rank(Text text) throws ApiException {
+        try {
+            final int rank = Integer.parseInt(text.value());
+            if (rank >= 0) {
+                return rank;
+            }
+        } catch (NumberFormatException e) {
+            throw text.refused("'" + text.value() + "' is no rank");
+        }
+        throw text.refused("'" + text.value() + "' is no rank");
     }
 }

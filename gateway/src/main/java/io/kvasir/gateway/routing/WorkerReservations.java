@@ -144,7 +144,6 @@ public final class WorkerReservations {
                         attempt,
                         part.leg(),
                         registry.model(),
-                        settingsNumber(part),
                         made);
         log.add(decision);
         return new Booking(lease, decision, upstream);
@@ -163,11 +162,6 @@ public final class WorkerReservations {
                             registry.model(),
                             booking.decision.choice(part.pool() == WorkerPool.PREFILL));
         }
-    }
-
-    private long settingsNumber(RequestPart part) {
-        final KvRouter router = registry.routerOrNull(part.pool());
-        return router == null ? 0 : router.settingsNumber(); // null once the registry is closed
     }
 
     private ApiException refusal(String requestId, RoutedPrompt prompt, RouteException cause) {

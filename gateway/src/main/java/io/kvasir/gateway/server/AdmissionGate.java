@@ -6,6 +6,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntSupplier;
+import java.util.function.LongSupplier;
 
 /**
  * Limits that a request is held against before anything is spent on it: requests under way, and
@@ -16,15 +17,16 @@ import java.util.function.IntSupplier;
  */
 public final class AdmissionGate {
     private final int maxRequests;
-    private final long maxBytes;
+    private final LongSupplier maxBytes;
     private final IntSupplier bookings;
     private final AtomicInteger preparing = new AtomicInteger();
     private final AtomicLong bytes = new AtomicLong();
 
     /**
+     * @param maxBytes asked each time
      * @param bookings requests that the routers count
      */
-    public AdmissionGate(int maxRequests, long maxBytes, IntSupplier bookings) {
+    public AdmissionGate(int maxRequests, LongSupplier maxBytes, IntSupplier bookings) {
         this.maxRequests = maxRequests;
         this.maxBytes = maxBytes;
         this.bookings = bookings;
@@ -61,20 +63,22 @@ public final class AdmissionGate {
 
         @Override
         public void expect(long count) throws ApiException {
-            if (count > maxBytes) {
-                throw ApiException.tooLarge(count, maxBytes, "max-body-bytes-in-flight");
+            final long most = maxBytes.getAsLong();
+            if (count > most) {
+                throw ApiException.tooLarge(count, most, "max-body-bytes-in-flight");
             }
-            if (bytes.get() + count > maxBytes) {
+            if (bytes.get() + count > most) {
                 throw full();
             }
         }
 
         @Override
         public void take(long count) throws ApiException {
-            if (taken.get() + count > maxBytes) {
-                throw ApiException.tooLarge(-1, maxBytes, "max-body-bytes-in-flight");
+            final long most = maxBytes.getAsLong();
+            if (taken.get() + count > most) {
+                throw ApiException.tooLarge(-1, most, "max-body-bytes-in-flight");
             }
-            if (bytes.addAndGet(count) > maxBytes) {
+            if (bytes.addAndGet(count) > most) {
                 bytes.addAndGet(-count);
                 throw full();
             }

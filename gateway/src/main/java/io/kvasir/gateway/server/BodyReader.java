@@ -66,13 +66,11 @@ public final class BodyReader {
     private static final int FIRST_BYTES = 16 << 10;
     private static final String CODINGS = "gzip, deflate";
 
-    private final long timeoutNs;
-    private final int bytesPerSecond;
+    private final GatewayConfig config;
 
     /** Reads within the limits of the configuration. */
     public BodyReader(GatewayConfig config) {
-        timeoutNs = config.get(GatewaySettings.BODY_TIMEOUT).toNanos();
-        bytesPerSecond = config.get(GatewaySettings.BODY_MIN_RATE);
+        this.config = config;
     }
 
     /**
@@ -106,7 +104,11 @@ public final class BodyReader {
     }
 
     private BodyStream stream(Request request, int most) {
-        return new BodyStream(request, timeoutNs, bytesPerSecond, most);
+        return new BodyStream(
+                request,
+                config.get(GatewaySettings.BODY_TIMEOUT).toNanos(),
+                config.get(GatewaySettings.BODY_MIN_RATE),
+                most);
     }
 
     /** Its length is not known before; what arrives may not be longer than the limit either. */

@@ -1,7 +1,7 @@
 package io.kvasir.gateway.server;
 
 import io.kvasir.gateway.log.AccessEntry;
-import io.kvasir.gateway.log.AccessLog;
+import io.kvasir.gateway.log.AccessLogs;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.metrics.GatewayMetrics;
 
@@ -16,22 +16,20 @@ import org.eclipse.jetty.server.Response;
  */
 public final class CompletedRequests implements RequestLog {
     private final GatewayMetrics metrics;
-    private final AccessLog accessLog;
+    private final AccessLogs accessLogs;
 
-    /**
-     * @param accessLog null for none
-     */
-    public CompletedRequests(GatewayMetrics metrics, AccessLog accessLog) {
+    /** Counts and writes what has ended. */
+    public CompletedRequests(GatewayMetrics metrics, AccessLogs accessLogs) {
         this.metrics = metrics;
-        this.accessLog = accessLog;
+        this.accessLogs = accessLogs;
     }
 
     @Override
     public void log(Request request, Response response) {
         final RequestRecord record = RequestRecords.of(request);
         var _ = metrics.ended(record, response.getStatus());
-        if (accessLog != null) {
-            accessLog.add(entry(record, request, response));
+        if (accessLogs.isOn()) {
+            accessLogs.add(entry(record, request, response));
         }
     }
 

@@ -29,11 +29,11 @@ import org.eclipse.jetty.server.ServerConnector;
  * on that it does not see, without what it checks and sets.
  */
 public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory {
-    private final long answerTimeoutMs;
+    private final GatewayConfig config;
 
     private Http2ConnectionFactory(HttpConfiguration http, GatewayConfig config) {
         super(http);
-        answerTimeoutMs = config.get(GatewaySettings.ANSWER_TIMEOUT).toMillis();
+        this.config = config;
         setMaxConcurrentStreams(config.get(GatewaySettings.HTTP2_MAX_STREAMS));
         setRateControlFactory(
                 new WindowRateControl.Factory(
@@ -83,7 +83,9 @@ public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory 
      * they are: otherwise the server ends it, and them, at the idle limit of clients.
      */
     private void waitForAnswers(Session session) {
-        ((HTTP2Session) session).getEndPoint().setIdleTimeout(answerTimeoutMs);
+        ((HTTP2Session) session)
+                .getEndPoint()
+                .setIdleTimeout(config.get(GatewaySettings.ANSWER_TIMEOUT).toMillis());
     }
 
     @Override

@@ -17,7 +17,7 @@ import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Locale;
 
-/** Which responses are sent with gzip. Immutable. */
+/** Which responses are sent with gzip. Any thread. */
 public final class ResponseCoding {
     private static final String GZIP = "gzip";
     private static final HttpField ENCODED =
@@ -25,13 +25,11 @@ public final class ResponseCoding {
     private static final HttpField VARY =
             new PreEncodedHttpField(HttpHeader.VARY, HttpHeader.ACCEPT_ENCODING.asString());
 
-    private final int minBytes;
-    private final boolean streams;
+    private final GatewayConfig config;
 
     /** Compresses as the configuration says. */
     public ResponseCoding(GatewayConfig config) {
-        minBytes = config.get(GatewaySettings.GZIP_MIN_BYTES);
-        streams = config.get(GatewaySettings.GZIP_STREAMS);
+        this.config = config;
     }
 
     /**
@@ -41,7 +39,7 @@ public final class ResponseCoding {
      * @return null if it is sent as it is
      */
     public Gzip ofEvents(Request request, HttpFields.Mutable headers) {
-        return streams ? begin(request, headers) : null;
+        return config.get(GatewaySettings.GZIP_STREAMS) ? begin(request, headers) : null;
     }
 
     /**
@@ -52,6 +50,7 @@ public final class ResponseCoding {
      * @return null if it is sent as it is
      */
     public Gzip ofBytes(int bytes, Request request, HttpFields.Mutable headers) {
+        final int minBytes = config.get(GatewaySettings.GZIP_MIN_BYTES);
         return minBytes > 0 && bytes >= minBytes && isJson(headers.get(HttpHeader.CONTENT_TYPE))
                 ? begin(request, headers)
                 : null;

@@ -31,12 +31,19 @@ public final class Tracing implements AutoCloseable {
 
     private final GatewayConfig config;
     private final TraceCounts counts = new TraceCounts();
+    private final TrustedParentSampler sampler;
     private volatile SdkTracerProvider provider; // null where nothing is traced
     private volatile Tracer tracer; // likewise
 
     /** Makes what is configured; nothing is traced before {@link #start}. */
     public Tracing(GatewayConfig config) {
         this.config = config;
+        sampler = new TrustedParentSampler(config.get(GatewaySettings.TRACE_SAMPLE_RATIO));
+    }
+
+    /** The configuration has other values. */
+    public void settingsChanged() {
+        sampler.ratio(config.get(GatewaySettings.TRACE_SAMPLE_RATIO));
     }
 
     /** Starts to trace, where a collector is set. */
@@ -54,8 +61,7 @@ public final class Tracing implements AutoCloseable {
                         Resource.getDefault().toBuilder()
                                 .put("service.name", config.get(GatewaySettings.TRACE_SERVICE_NAME))
                                 .build())
-                .setSampler(
-                        new TrustedParentSampler(config.get(GatewaySettings.TRACE_SAMPLE_RATIO)))
+                .setSampler(sampler)
                 .addSpanProcessor(new EndedSpans(counts))
                 .addSpanProcessor(
                         BatchSpanProcessor.builder(

@@ -19,12 +19,17 @@ import java.util.List;
 final class TrustedParentSampler implements Sampler {
     private static final ContextKey<Boolean> TRUSTED = ContextKey.named("kvasir-trusted");
 
-    private final Sampler share;
+    private volatile Sampler share;
 
     /**
      * @param ratio of traces, 0 to 1
      */
     TrustedParentSampler(double ratio) {
+        ratio(ratio);
+    }
+
+    /** Has another share be sampled from now on. */
+    final void ratio(double ratio) {
         share = Sampler.traceIdRatioBased(ratio);
     }
 

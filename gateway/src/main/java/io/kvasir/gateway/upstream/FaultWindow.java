@@ -11,7 +11,7 @@ final class FaultWindow {
     /** More are counted as this many. */
     private static final int MAX_FAULTS_KEPT = 1024;
 
-    private final long halfNs;
+    private long halfNs;
     private Half current = new Half(0);
     private Half previous = new Half(0);
 
@@ -26,7 +26,12 @@ final class FaultWindow {
     }
 
     FaultWindow(long lengthNs) {
-        this.halfNs = Math.max(1, lengthNs / 2);
+        length(lengthNs);
+    }
+
+    /** Has the halves that begin from now on be of another length. */
+    void length(long lengthNs) {
+        halfNs = Math.max(1, lengthNs / 2);
     }
 
     void good(long nowNs) {

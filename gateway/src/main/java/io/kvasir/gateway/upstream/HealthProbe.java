@@ -36,6 +36,8 @@ import java.util.function.Supplier;
  */
 public final class HealthProbe {
     private static final Logger LOG = LoggerFactory.getLogger(HealthProbe.class);
+    private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(2); // at a changed interval
+
     private static final String SAMPLE =
             "Kvasir asks: naïve café, 42 times?\n\n\tYes - it's 3.14 (北京) 🙂";
 
@@ -83,11 +85,23 @@ public final class HealthProbe {
                 } catch (RuntimeException e) {
                     LOG.error("probe of worker {} failed", upstream.name(), LogText.of(e));
                 }
-                Thread.sleep(config.get(GatewaySettings.HEALTH_INTERVAL));
+                pause(System.nanoTime());
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // it is removed, or the gateway closes
         }
+    }
+
+    /** Waits for the next probe, which a changed interval may have come sooner. */
+    private void pause(long startNs) throws InterruptedException {
+        for (long leftNs = leftNs(startNs); leftNs > 0; leftNs = leftNs(startNs)) {
+            TimeUnit.NANOSECONDS.sleep(Math.min(leftNs, LOOK_NS));
+        }
+    }
+
+    private long leftNs(long startNs) {
+        return config.get(GatewaySettings.HEALTH_INTERVAL).toNanos()
+                - (System.nanoTime() - startNs);
     }
 
     private void probe(Upstream upstream) throws InterruptedException {

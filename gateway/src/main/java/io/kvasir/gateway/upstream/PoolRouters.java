@@ -41,6 +41,7 @@ public final class PoolRouters implements AutoCloseable {
     private volatile KvRouter prefillOrNull; // written under this
     private volatile RouterQueue prefillQueueOrNull; // likewise, before the router
     private boolean closed; // guarded by this
+    private long version = 1; // guarded by this; of the settings
 
     /**
      * Makes the router of the main pool.
@@ -205,7 +206,9 @@ public final class PoolRouters implements AutoCloseable {
         }
         if (of(pool) == null) {
             try {
-                final KvRouter made = make(prefillSettings(), WorkerPool.PREFILL);
+                final Settings settings = prefillSettings(config);
+                final KvRouter made = make(settings, WorkerPool.PREFILL);
+                made.change(settings, version);
                 prefillQueueOrNull = queueOrNull(made);
                 prefillOrNull = made;
             } catch (GatewayException e) {
@@ -215,9 +218,43 @@ public final class PoolRouters implements AutoCloseable {
         return of(pool);
     }
 
-    private Settings prefillSettings() {
+    /**
+     * Checks that the routers would take the settings of another configuration.
+     *
+     * @throws IllegalArgumentException if one would not
+     */
+    public void checkChange(GatewayConfig wanted) {
+        main.checkChange(wanted.settings());
+        final KvRouter prefill = prefillOrNull;
+        if (prefill != null) {
+            try {
+                prefill.checkChange(prefillSettings(wanted));
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException("the prefill pool: " + e.getMessage(), e);
+            }
+        }
+    }
+
+    /**
+     * Has the routers take the settings that the configuration has now.
+     *
+     * @param now by which decisions name them, also those of routers that are made later
+     * @throws IllegalArgumentException as of {@link #checkChange}
+     */
+    public synchronized void settingsChanged(long now) {
+        version = now;
+        main.change(config.settings(), now);
+        if (prefillOrNull != null) {
+            prefillOrNull.change(prefillSettings(config), now);
+        }
+    }
+
+    private static Settings prefillSettings(GatewayConfig config) {
         final Settings.Builder settings =
                 config.settings().toBuilder()
+                        .without(RouterSettings.MODE)
+                        .without(RouterSettings.OVERLAP_WEIGHT)
+                        .without(RouterSettings.TRACK_PREFILL_TOKENS)
                         .set(RouterSettings.MODE, config.get(GatewaySettings.PREFILL_MODE))
                         .set(
                                 RouterSettings.OVERLAP_WEIGHT,

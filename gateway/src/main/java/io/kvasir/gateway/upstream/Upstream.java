@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
  * One worker server: its breaker and what was learned about it. Its ranks are workers of the router
@@ -76,7 +77,7 @@ public final class Upstream {
             long id,
             KvRouter router,
             boolean admitted,
-            BreakerRules rules,
+            Supplier<BreakerRules> rules,
             Consumer<Upstream> healthChanged) {
         this.health = new UpstreamHealth(rules);
         this.healthChanged = healthChanged;

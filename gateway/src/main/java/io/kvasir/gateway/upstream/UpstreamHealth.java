@@ -1,6 +1,7 @@
 package io.kvasir.gateway.upstream;
 
 import java.util.Locale;
+import java.util.function.Supplier;
 
 /**
  * Whether one server can be used: a circuit breaker. Time comes with the calls; thread-safe.
@@ -37,7 +38,7 @@ public final class UpstreamHealth {
         }
     }
 
-    private final BreakerRules rules;
+    private final Supplier<BreakerRules> rules;
     private final FaultWindow window;
     private State state = State.UNKNOWN;
     private long ejectedNs;
@@ -47,9 +48,12 @@ public final class UpstreamHealth {
     private String lastError;
     private volatile boolean heard;
 
-    UpstreamHealth(BreakerRules rules) {
+    /**
+     * @param rules asked each time
+     */
+    UpstreamHealth(Supplier<BreakerRules> rules) {
         this.rules = rules;
-        this.window = new FaultWindow(rules.windowNs());
+        this.window = new FaultWindow(rules.get().windowNs());
     }
 
     /** Something came from the server; cheap enough for every chunk. */
@@ -62,9 +66,10 @@ public final class UpstreamHealth {
     /** A request got an answer that is no fault. */
     synchronized void answered(long nowNs) {
         heard = true;
+        window.length(rules.get().windowNs());
         window.good(nowNs);
         if (state == State.UNKNOWN
-                || (state == State.TRIAL && ++answersInTrial >= rules.successes())) {
+                || (state == State.TRIAL && ++answersInTrial >= rules.get().successes())) {
             state = State.UP;
         }
     }
@@ -76,11 +81,13 @@ public final class UpstreamHealth {
      * @return true if this ejected the server
      */
     synchronized boolean faulted(long request, String description, long nowNs) {
+        final BreakerRules now = rules.get();
         lastError = description;
+        window.length(now.windowNs());
         window.fault(request, nowNs);
         if (!isInUse()
-                || window.faults() < rules.faults()
-                || (state != State.TRIAL && !window.faultsAreAtLeast(rules.faultPercent()))) {
+                || window.faults() < now.faults()
+                || (state != State.TRIAL && !window.faultsAreAtLeast(now.faultPercent()))) {
             return false;
         }
         state = State.EJECTED;
@@ -109,13 +116,13 @@ public final class UpstreamHealth {
         switch (state) {
             case UNKNOWN -> state = State.UP;
             case DOWN -> {
-                if (++probeSuccesses < rules.probeSuccesses()) {
+                if (++probeSuccesses < rules.get().probeSuccesses()) {
                     return null;
                 }
                 beginTrial(nowNs);
             }
             case EJECTED -> {
-                if (nowNs - ejectedNs < rules.holdNs()) {
+                if (nowNs - ejectedNs < rules.get().holdNs()) {
                     return null;
                 }
                 beginTrial(nowNs);
@@ -154,7 +161,7 @@ public final class UpstreamHealth {
 
     /** Whether so many probes have failed in a row that the server must be taken for dead. */
     synchronized boolean manyProbesFailed() {
-        return probeFaults >= rules.probeFaults();
+        return probeFaults >= rules.get().probeFaults();
     }
 
     private boolean down() {

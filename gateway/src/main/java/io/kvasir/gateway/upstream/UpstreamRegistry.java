@@ -37,7 +37,7 @@ public final class UpstreamRegistry {
 
     private final GatewayConfig config;
     private final PoolRouters routers;
-    private final BreakerRules rules;
+    private volatile BreakerRules rules;
     private final UsableServers usable; // guarded by itself
     private final ConcurrentHashMap<Long, Upstream> byId = new ConcurrentHashMap<>();
     private volatile View view = View.EMPTY; // written under the fleet's lock
@@ -100,7 +100,9 @@ public final class UpstreamRegistry {
         this.config = config;
         this.routers = routers;
         rules = BreakerRules.of(config);
-        usable = new UsableServers(new EjectionLimit(config.get(GatewaySettings.PANIC_PERCENT)));
+        usable =
+                new UsableServers(
+                        new EjectionLimit(() -> config.get(GatewaySettings.PANIC_PERCENT)));
     }
 
     /** Name of the model that the servers have. */
@@ -111,6 +113,12 @@ public final class UpstreamRegistry {
     /** Overlap weight of the model's shadow policy; below 0 for none. */
     public double shadowOverlapWeight() {
         return config.get(GatewaySettings.SHADOW_OVERLAP_WEIGHT);
+    }
+
+    /** The configuration has other values. */
+    public void settingsChanged() {
+        rules = BreakerRules.of(config);
+        recount(usable::limitChanged);
     }
 
     private void healthChanged(Upstream upstream) {
@@ -191,7 +199,8 @@ public final class UpstreamRegistry {
                     worker.planeOrNull());
         }
         final Upstream upstream =
-                new Upstream(worker, source, id, router, admitted, rules, this::healthChanged);
+                new Upstream(
+                        worker, source, id, router, admitted, () -> rules, this::healthChanged);
         byId.put(id, upstream); // before the router can choose one of its ranks
         countTakingTokens(upstream, 1); // likewise: requests are read so that it can be sent them
         final List<Worker> ranks = new ArrayList<>();

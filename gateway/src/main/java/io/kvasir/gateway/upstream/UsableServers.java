@@ -61,6 +61,13 @@ final class UsableServers {
         }
     }
 
+    /** Asks again whether the pools keep their quorum, which is another one now. */
+    void limitChanged() {
+        for (WorkerPool pool : WorkerPool.values()) {
+            keepQuorum(pool);
+        }
+    }
+
     private static Counted now(Upstream upstream) {
         final boolean usable = upstream.inUse();
         if (upstream.draining()) {

@@ -74,7 +74,11 @@ class WorkerReservationsTest {
         for (int i = 0; i < namesAndValues.length; i += 2) {
             fields.put(namesAndValues[i], namesAndValues[i + 1]);
         }
-        return RoutingHeaders.parse(fields, registry);
+        final InferenceRequest request =
+                RequestParser.parse(
+                        InferenceRequest.Route.COMPLETIONS,
+                        "{\"prompt\":\"p\"}".getBytes(StandardCharsets.UTF_8));
+        return RoutingHeaders.parse(fields, request, registry);
     }
 
     private WorkerReservations.Booking reserve(RequestPart part, RoutingHeaders headers)

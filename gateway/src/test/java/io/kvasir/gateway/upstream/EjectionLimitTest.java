@@ -13,7 +13,7 @@ import java.util.List;
 
 class EjectionLimitTest {
     private final List<Upstream> all = new ArrayList<>();
-    private final UsableServers usable = new UsableServers(new EjectionLimit(50));
+    private final UsableServers usable = new UsableServers(new EjectionLimit(() -> 50));
 
     private void register(int count) {
         for (int i = 0; i < count; i++) {
@@ -24,7 +24,7 @@ class EjectionLimitTest {
                             i,
                             null,
                             true,
-                            new BreakerRules(1, 1, 1_000_000_000, 0, 1, 1, 1),
+                            () -> new BreakerRules(1, 1, 1_000_000_000, 0, 1, 1, 1),
                             usable::changed));
             usable.added(all.getLast());
         }

@@ -25,7 +25,7 @@ class FaultAttributionTest {
                 0,
                 null,
                 true,
-                new BreakerRules(1000, 100, 1000, 0, 1, 1, 1),
+                () -> new BreakerRules(1000, 100, 1000, 0, 1, 1, 1),
                 _ -> {});
     }
 
@@ -81,7 +81,7 @@ class FaultAttributionTest {
                         0,
                         null,
                         true,
-                        new BreakerRules(2, 1, 1_000_000_000_000L, 0, 1, 1, 1),
+                        () -> new BreakerRules(2, 1, 1_000_000_000_000L, 0, 1, 1, 1),
                         _ -> {});
         for (byte i = 0; i < 10; i++) {
             final FaultAttribution one = new FaultAttribution(ByteBuffer.wrap(new byte[] {i}));

@@ -28,14 +28,15 @@ class UpstreamHealthTest {
 
     private final UpstreamHealth health =
             new UpstreamHealth(
-                    new BreakerRules(
-                            FAULTS,
-                            PERCENT,
-                            WINDOW_NS,
-                            HOLD_NS,
-                            SUCCESSES,
-                            PROBE_FAULTS,
-                            PROBE_SUCCESSES));
+                    () ->
+                            new BreakerRules(
+                                    FAULTS,
+                                    PERCENT,
+                                    WINDOW_NS,
+                                    HOLD_NS,
+                                    SUCCESSES,
+                                    PROBE_FAULTS,
+                                    PROBE_SUCCESSES));
     private long nowNs = 1 << 20;
 
     private boolean eject() {

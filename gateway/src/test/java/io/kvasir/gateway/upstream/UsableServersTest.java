@@ -18,7 +18,7 @@ import java.util.SplittableRandom;
 class UsableServersTest {
     private static final int PERCENT = 50;
 
-    private final UsableServers usable = new UsableServers(new EjectionLimit(PERCENT));
+    private final UsableServers usable = new UsableServers(new EjectionLimit(() -> PERCENT));
     private final List<Upstream> all = new ArrayList<>();
     private int made;
 
@@ -29,7 +29,7 @@ class UsableServersTest {
                 made++,
                 null,
                 true,
-                new BreakerRules(1, 1, 1_000_000_000, 0, 1, 1, 1),
+                () -> new BreakerRules(1, 1, 1_000_000_000, 0, 1, 1, 1),
                 usable::changed);
     }
 

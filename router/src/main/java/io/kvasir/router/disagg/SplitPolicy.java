@@ -70,7 +70,7 @@ public final class SplitPolicy {
      */
     private static final double BLOCK_IN_USE = 0.3;
 
-    private final Limits limits;
+    private volatile Limits limits;
     private final AtomicInteger mayProbe = new AtomicInteger();
     private final LearnedLine local = new LearnedLine();
     private final LearnedLine remote = new LearnedLine();
@@ -87,6 +87,15 @@ public final class SplitPolicy {
         this.limits = limits;
         transfers = new LearnedLine[distances];
         Arrays.setAll(transfers, distance -> new LearnedLine());
+    }
+
+    /**
+     * Has decisions from now on go by other limits; what was learned stays.
+     *
+     * @param changed from now on
+     */
+    public void limits(Limits changed) {
+        limits = Objects.requireNonNull(changed, "limits");
     }
 
     /**

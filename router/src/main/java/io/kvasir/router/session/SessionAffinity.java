@@ -20,9 +20,18 @@ public final class SessionAffinity {
      * @param ttlNs how long a session is followed after its last request
      */
     public SessionAffinity(int sessions, long salt, long ttlNs, LongSupplier clock) {
-        table = new SessionTable(sessions, salt);
+        this(new SessionTable(sessions, salt), ttlNs, clock);
+    }
+
+    private SessionAffinity(SessionTable table, long ttlNs, LongSupplier clock) {
+        this.table = table;
         this.ttlNs = ttlNs;
         this.clock = clock;
+    }
+
+    /** The same sessions, which end after another time from their next requests on. */
+    public SessionAffinity withTtl(long ns) {
+        return ns == ttlNs ? this : new SessionAffinity(table, ns, clock);
     }
 
     /** What a request's session is bound to now; {@link #NONE} for nothing. */

@@ -22,7 +22,9 @@ import java.util.List;
  * <p>To add a row: one constant {@code NAME = row(Setting.integer("name", default, least, most,
  * doc))} here, one {@code settings.get(RouterSettings.NAME)} where the value is needed, and one run
  * of {@code SettingDocumentsTest} with {@code -Dkvasir.documents=write}. Builder, flag, variable,
- * YAML key, help and documents follow from the row; a message that names the knob uses its name.
+ * YAML key, help and documents follow from the row; a message that names the knob uses its name. A
+ * row of which a running router can take a change is {@code live(...)} instead, is read through
+ * what a decision reads its values from, and has a probe in {@code LiveSettingsTest}.
  */
 public final class RouterSettings {
     /** Value of {@link #INDEX_BYTES} by which the limits of blocks size the index. */
@@ -61,14 +63,14 @@ public final class RouterSettings {
 
     /** Default routing mode. */
     public static final Setting<RoutingMode> MODE =
-            row(
+            live(
                     Setting.choice("mode", RoutingMode.KV, "How the worker of a request is chosen.")
                             .alias("router-mode")
                             .variable("DYN_ROUTER_MODE"));
 
     /** Most requests of a worker in mode consistent-hash. */
     public static final Setting<Double> HASH_LOAD_FACTOR =
-            row(
+            live(
                     Setting.decimal(
                             "hash-load-factor",
                             1.25,
@@ -80,7 +82,7 @@ public final class RouterSettings {
 
     /** How long a session stays with its worker; zero for not at all. */
     public static final Setting<Duration> SESSION_TTL =
-            row(
+            live(
                     Setting.duration(
                                     "session-affinity-ttl-secs",
                                     0,
@@ -93,7 +95,7 @@ public final class RouterSettings {
 
     /** What a session's worker means. */
     public static final Setting<SessionMode> SESSION_MODE =
-            row(
+            live(
                     Setting.choice(
                                     "session-affinity-mode",
                                     SessionMode.HARD,
@@ -116,7 +118,7 @@ public final class RouterSettings {
 
     /** What decides among workers. */
     public static final Setting<String> SELECTION_POLICY =
-            row(
+            live(
                     Setting.text(
                                     "selection-policy",
                                     "NAME",
@@ -141,7 +143,7 @@ public final class RouterSettings {
 
     /** Weight of a block to prefill against a block to decode. */
     public static final Setting<Double> OVERLAP_WEIGHT =
-            row(
+            live(
                     Setting.decimal(
                                     "overlap-weight",
                                     1,
@@ -170,7 +172,7 @@ public final class RouterSettings {
 
     /** Sampling temperature. */
     public static final Setting<Double> TEMPERATURE =
-            row(
+            live(
                     Setting.decimal(
                                     "temperature",
                                     0,
@@ -182,7 +184,7 @@ public final class RouterSettings {
 
     /** Credit of a worker whose events are known to be incomplete. */
     public static final Setting<Double> DEGRADED_CREDIT =
-            row(
+            live(
                     Setting.decimal(
                             "degraded-credit",
                             0.5,
@@ -342,7 +344,7 @@ public final class RouterSettings {
 
     /** Whether running requests share the blocks of a common prefix. */
     public static final Setting<Boolean> ASSUME_KV_REUSE =
-            row(
+            live(
                     Setting.bool(
                                     "assume-kv-reuse",
                                     true,
@@ -354,7 +356,7 @@ public final class RouterSettings {
 
     /** Whether prompts count as work to prefill. */
     public static final Setting<Boolean> TRACK_PREFILL_TOKENS =
-            row(
+            live(
                     Setting.bool(
                                     "track-prefill-tokens",
                                     true,
@@ -366,7 +368,7 @@ public final class RouterSettings {
 
     /** Part of a worker's KV blocks in use from which it is busy. */
     public static final Setting<Double> BUSY_DECODE_BLOCKS =
-            row(
+            live(
                     Setting.decimal(
                                     "active-decode-blocks-threshold",
                                     0,
@@ -381,7 +383,7 @@ public final class RouterSettings {
 
     /** Tokens to prefill from which a worker is busy. */
     public static final Setting<Long> BUSY_PREFILL_TOKENS =
-            row(
+            live(
                     Setting.number(
                                     "active-prefill-tokens-threshold",
                                     0L,
@@ -393,7 +395,7 @@ public final class RouterSettings {
 
     /** The same as a multiple of the tokens of one step. */
     public static final Setting<Double> BUSY_PREFILL_SHARE =
-            row(
+            live(
                     Setting.decimal(
                                     "active-prefill-tokens-threshold-frac",
                                     0,
@@ -590,7 +592,7 @@ public final class RouterSettings {
 
     /** Whether generated blocks count as active blocks. */
     public static final Setting<Boolean> TRACK_OUTPUT_BLOCKS =
-            row(
+            live(
                     Setting.bool(
                                     "track-output-blocks",
                                     true,
@@ -609,7 +611,7 @@ public final class RouterSettings {
 
     /** How long a booking lasts at most; zero for as long as its lease is open. */
     public static final Setting<Duration> BOOKING_TIMEOUT =
-            row(
+            live(
                     Setting.duration(
                             "booking-timeout-ms",
                             3_600_000,
@@ -628,7 +630,7 @@ public final class RouterSettings {
 
     /** How long a routed prompt counts as held by a worker without events. */
     public static final Setting<Duration> TTL =
-            row(
+            live(
                     Setting.duration(
                                     "ttl-secs",
                                     120,
@@ -640,7 +642,7 @@ public final class RouterSettings {
 
     /** Blocks that workers without events are taken to hold. */
     public static final Setting<Long> MAX_TREE_SIZE =
-            row(
+            live(
                     Setting.number(
                                     "max-tree-size",
                                     1L << 20,
@@ -652,7 +654,7 @@ public final class RouterSettings {
 
     /** How much is left of these blocks when there were too many. */
     public static final Setting<Double> PRUNE_TARGET_RATIO =
-            row(
+            live(
                     Setting.decimal(
                                     "prune-target-ratio",
                                     0.8,
@@ -989,6 +991,11 @@ public final class RouterSettings {
     public static final SettingTable TABLE = new SettingTable(ROWS);
 
     private RouterSettings() {}
+
+    /** A row of which a running router takes a change: {@code KvRouter.change}. */
+    private static <T> Setting<T> live(Setting<T> setting) {
+        return row(setting.live());
+    }
 
     private static <T> Setting<T> row(Setting<T> setting) {
         ROWS.add(setting);

@@ -28,6 +28,7 @@ public final class Setting<T> {
     private final String doc;
     private final List<String> aliases;
     private final List<String> variables;
+    private final boolean live;
 
     /** How values are written; {@code label} stands for one in help texts. */
     private record Format<T>(
@@ -49,7 +50,8 @@ public final class Setting<T> {
             String range,
             String doc,
             List<String> aliases,
-            List<String> variables) {
+            List<String> variables,
+            boolean live) {
         this.name = name;
         this.format = format;
         this.usual = usual;
@@ -58,6 +60,7 @@ public final class Setting<T> {
         this.doc = doc;
         this.aliases = aliases;
         this.variables = variables;
+        this.live = live;
     }
 
     private static <T> Setting<T> of(
@@ -67,7 +70,7 @@ public final class Setting<T> {
             Predicate<T> allowed,
             String range,
             String doc) {
-        return new Setting<>(name, format, usual, allowed, range, doc, List.of(), List.of());
+        return new Setting<>(name, format, usual, allowed, range, doc, List.of(), List.of(), false);
     }
 
     /** A whole number of {@code least..most}. */
@@ -184,7 +187,8 @@ public final class Setting<T> {
                 format.print.apply(value) + " or " + range,
                 doc,
                 aliases,
-                variables);
+                variables,
+                live);
     }
 
     /** The same with one more condition, which {@code words} say. */
@@ -197,19 +201,33 @@ public final class Setting<T> {
                 range + ", " + words,
                 doc,
                 aliases,
-                variables);
+                variables,
+                live);
     }
 
     /** The same with a former name, which stays a flag and a key. */
     public Setting<T> alias(String formerName) {
         return new Setting<>(
-                name, format, usual, allowed, range, doc, with(aliases, formerName), variables);
+                name,
+                format,
+                usual,
+                allowed,
+                range,
+                doc,
+                with(aliases, formerName),
+                variables,
+                live);
     }
 
     /** The same with a further environment variable, read after its own. */
     public Setting<T> variable(String variable) {
         return new Setting<>(
-                name, format, usual, allowed, range, doc, aliases, with(variables, variable));
+                name, format, usual, allowed, range, doc, aliases, with(variables, variable), live);
+    }
+
+    /** The same as one that may change while what it is set for runs. */
+    public Setting<T> live() {
+        return new Setting<>(name, format, usual, allowed, range, doc, aliases, variables, true);
     }
 
     private static List<String> with(List<String> all, String one) {
@@ -246,6 +264,11 @@ public final class Setting<T> {
     /** Whether it takes any number of elements. */
     public boolean isList() {
         return format.list;
+    }
+
+    /** Whether it may change while what it is set for runs; if not, it needs a start. */
+    public boolean isLive() {
+        return live;
     }
 
     /** Former names. */

@@ -1,8 +1,10 @@
 package io.kvasir.router.settings;
 
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Values of settings, each with its source. What is not set has its default. Immutable.
@@ -21,7 +23,9 @@ public final class Settings {
         /** The command line. */
         FLAG,
         /** A call of the program that embeds the router. */
-        CODE
+        CODE,
+        /** An operator, while it runs. */
+        OPERATOR
     }
 
     /** Texts: as it was written; null where it was not. */
@@ -94,6 +98,26 @@ public final class Settings {
         return table;
     }
 
+    /**
+     * The same values but for one, which is from code, whatever the source of the other was.
+     *
+     * @throws IllegalArgumentException if the value is out of range
+     */
+    public <T> Settings with(Setting<T> setting, T value) {
+        return toBuilder().without(setting).set(setting, value).build();
+    }
+
+    /** Rows of which these values and others are not equal, in the order of the table. */
+    public List<Setting<?>> differences(Settings others) {
+        final List<Setting<?>> rows = new ArrayList<>();
+        for (Setting<?> row : table.rows()) {
+            if (!Objects.equals(get(row), others.get(row))) {
+                rows.add(row);
+            }
+        }
+        return rows;
+    }
+
     /** A builder that starts with these values. */
     public Builder toBuilder() {
         final Builder builder = new Builder(table);
@@ -151,6 +175,17 @@ public final class Settings {
             return set(setting, value, source, origin, texts);
         }
 
+        /** Takes the value of a setting, its source and origin from others. */
+        public Builder copy(Setting<?> setting, Settings from) {
+            final Entry entry = from.entries.get(setting);
+            if (entry == null) {
+                entries.remove(setting);
+            } else {
+                entries.put(setting, entry);
+            }
+            return this;
+        }
+
         /** Gives a setting its default again. */
         public Builder without(Setting<?> setting) {
             entries.remove(setting);
@@ -159,14 +194,20 @@ public final class Settings {
 
         /** Sets every value that an environment variable names. */
         public Builder environment(Map<String, String> environment) {
+            final List<String> problems = new ArrayList<>();
             for (Setting<?> setting : table.rows()) {
                 for (String variable : setting.variables().reversed()) {
                     final String text = environment.get(variable);
                     if (text != null && !text.isBlank() && !isServiceLink(variable, text)) {
-                        parse(variable, setting, text);
+                        try {
+                            parse(variable, setting, text);
+                        } catch (IllegalArgumentException e) {
+                            problems.add(e.getMessage());
+                        }
                     }
                 }
             }
+            WrongSettingsException.throwIfAny(problems);
             return this;
         }
 

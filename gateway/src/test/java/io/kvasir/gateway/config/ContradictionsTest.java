@@ -1,0 +1,147 @@
+package io.kvasir.gateway.config;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.WrongSettingsException;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+/** Values that are in range and do not go together. */
+class ContradictionsTest {
+    @TempDir private Path dir;
+
+    private static GatewayConfig.Builder of(String settings) {
+        final GatewayConfig.Builder builder =
+                GatewayConfig.builder().set(GatewaySettings.MODEL, "m");
+        for (String each : settings.split(" ")) {
+            if (!each.isEmpty()) {
+                set(
+                        builder,
+                        GatewaySettings.TABLE.named(each.split("=")[0]),
+                        each.split("=", 2)[1]);
+            }
+        }
+        return builder;
+    }
+
+    private static <T> void set(GatewayConfig.Builder builder, Setting<T> setting, String value) {
+        builder.set(setting, setting.parse(value));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "ttl-secs=9|approximate",
+                "max-tree-size=9|approximate",
+                "snapshot-threshold=9|event-plane=jetstream",
+                "prefill-mode=random|role=prefill",
+                "split-min-tokens=9|split-mode=limits or cost",
+                "split-harm-weight=9|split-mode=cost",
+                "prefill-attempts=9|split-fallback=other-prefill",
+                "session-affinity-mode=soft|session-affinity-ttl-secs",
+                "max-sessions=9|session-affinity-ttl-secs",
+                "replica-wire=json|replica-sync",
+                "nats-url=nats://h:1|NATS",
+                "discovery-etcd-user=u|discovery-etcd-endpoints",
+                "discovery-kubernetes-port=p|discovery-kubernetes-selector",
+                "workers-file-interval-ms=9|workers-file",
+                "shadow-overlap-weight=1 decision-journal=0|decision-journal",
+                "overlap-weight=0 approximate=true|an index",
+                "overlap-weight=2 track-prefill-tokens=false|track-prefill-tokens",
+                "active-decode-blocks-threshold=0.5 track-active-blocks=false|track-active-blocks",
+                "kv-events=false event-plane=nats|kv-events",
+                "index-memory-share=0.2 max-blocks=99|index-bytes",
+                "retries=0 retry-backoff-ms=9|retries above 0",
+                "trace-service-name=x|otlp-endpoint",
+                "access-log-format=json|access-log",
+                "http2=false http2-max-concurrent-streams=9|http2",
+                "cors-max-age-secs=9|cors-origin",
+                "worker-trust-store-password=p|worker-trust-store",
+                "prompt-memo-entries=9|shared-memory-dir",
+                "template-cache-bytes=9|trust-request-chat-template",
+                "snapshot-interval-ms=9|state-dir"
+            })
+    void whatHasNoEffectIsAWarningThatNamesWhatIsNeeded(String settings, String needed) {
+        final List<String> warnings = of(settings).build().warnings();
+        assertTrue(
+                warnings.stream()
+                        .anyMatch(
+                                text ->
+                                        text.contains("no effect without")
+                                                && text.contains(needed)),
+                () -> settings + ": " + warnings);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "track-prefill-tokens=false track-active-blocks=false|all workers cost the same",
+                "overlap-weight=0 worker=http://h:1,events=tcp://h:2|events of workers are not",
+                "retry-backoff-ms=9000 retry-backoff-max-ms=9|which bounds it"
+            })
+    void whatHardlyIsWantedIsAWarning(String settings, String words) {
+        final List<String> warnings = of(settings).build().warnings();
+        assertTrue(
+                warnings.stream().anyMatch(text -> text.contains(words)),
+                () -> settings + ": " + warnings);
+    }
+
+    @Test
+    void whatIsSetToItsDefaultIsNone() throws IOException {
+        assertEquals(List.of(), of("").build().warnings());
+        assertEquals(List.of(), of("ttl-secs=120 split-min-ratio=0").build().warnings());
+        assertEquals(List.of(), of("ttl-secs=9 approximate=true").build().warnings());
+        assertEquals(List.of(), of("ttl-secs=9 kv-events=false").build().warnings());
+    }
+
+    @Test
+    void allThatCannotWorkIsSaidAtOnce() {
+        final WrongSettingsException wrong =
+                assertThrows(
+                        WrongSettingsException.class,
+                        () ->
+                                of("admin-host=0.0.0.0 cors-credentials=true cors-origin=*"
+                                                + " reset-states=true event-reconnect-ms=99"
+                                                + " event-reconnect-max-ms=9 replica-sync=true"
+                                                + " replica-lease-ms=100 worker=http://h:1,model=x")
+                                        .build());
+        final List<String> lines = wrong.getMessage().lines().toList();
+        assertEquals(6, lines.size(), wrong.getMessage());
+        for (String part :
+                List.of(
+                        "admin-host=0.0.0.0",
+                        "cors-credentials",
+                        "reset-states",
+                        "model=x",
+                        "event-reconnect-max-ms=9",
+                        "replica-lease-ms=100")) {
+            assertTrue(wrong.getMessage().contains(part), wrong.getMessage());
+        }
+    }
+
+    @Test
+    void allWrongLinesOfAFileAreSaidAtOnce() throws IOException {
+        final Path file = dir.resolve("gateway.yaml");
+        Files.writeString(file, "model: m\nmodle: x\nretries: -1\nmode: fast\nport: 1\n");
+        final WrongSettingsException wrong =
+                assertThrows(
+                        WrongSettingsException.class, () -> GatewayConfig.builder().file(file));
+        assertEquals(3, wrong.getMessage().lines().count(), wrong.getMessage());
+        for (String part : List.of("yaml:2: unknown", "yaml:3: retries=-1", "yaml:4: mode=fast")) {
+            assertTrue(wrong.getMessage().contains(part), wrong.getMessage());
+        }
+    }
+}

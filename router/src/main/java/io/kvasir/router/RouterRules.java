@@ -1,0 +1,150 @@
+package io.kvasir.router;
+
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.session.SessionAffinity;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.SessionMode;
+import io.kvasir.router.settings.Settings;
+
+/**
+ * What decisions go by: the values of the live rows at one version, ready for use. A decision takes
+ * one of these at its beginning and looks at no other. Immutable.
+ */
+final class RouterRules {
+    private final Settings settings;
+    private final long version;
+    private final long digest;
+    private final RoutingMode mode;
+    private final double overlapWeight;
+    private final double temperature;
+    private final double degradedCredit;
+    private final double hotDiscount;
+    private final boolean tracksPrefill;
+    private final boolean assumesReuse;
+    private final boolean tracksOutput;
+    private final long bookingTimeoutNs;
+    private final BusyLimits busyLimits;
+    private final RoomLimits room;
+    private final HashSelector byHash;
+    private final SessionMode sessionMode;
+    private final SessionAffinity sessionsOrNull;
+    private final GuardedPolicy policy;
+    private final PrefillPaces pacesOrNull;
+
+    /**
+     * @param version 1 at start, one more for each change
+     * @param sessionsOrNull follow sessions; null where they are not followed
+     * @param pacesOrNull learn how fast workers are; null where the policy does not look at each
+     */
+    RouterRules(
+            Settings settings,
+            long version,
+            GuardedPolicy policy,
+            SessionAffinity sessionsOrNull,
+            PrefillPaces pacesOrNull) {
+        this.settings = settings;
+        this.version = version;
+        this.policy = policy;
+        this.sessionsOrNull = sessionsOrNull;
+        this.pacesOrNull = pacesOrNull;
+        digest = RouterConfig.digest(settings);
+        mode = settings.get(RouterSettings.MODE);
+        overlapWeight = settings.get(RouterSettings.OVERLAP_WEIGHT);
+        temperature = settings.get(RouterSettings.TEMPERATURE);
+        degradedCredit = settings.get(RouterSettings.DEGRADED_CREDIT);
+        hotDiscount = settings.get(RouterSettings.HOT_PREFIX_DISCOUNT);
+        tracksPrefill = settings.get(RouterSettings.TRACK_PREFILL_TOKENS);
+        assumesReuse = settings.get(RouterSettings.ASSUME_KV_REUSE);
+        tracksOutput = settings.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
+        bookingTimeoutNs = settings.get(RouterSettings.BOOKING_TIMEOUT).toNanos();
+        busyLimits = BusyLimits.of(settings);
+        room = RoomLimits.of(settings);
+        byHash = new HashSelector(settings.get(RouterSettings.HASH_LOAD_FACTOR));
+        sessionMode = settings.get(RouterSettings.SESSION_MODE);
+    }
+
+    /** Values of all settings. */
+    Settings settings() {
+        return settings;
+    }
+
+    /** Counted from 1. */
+    long version() {
+        return version;
+    }
+
+    /** A number for the values of all settings; see {@link RouterConfig#digest}. */
+    long digest() {
+        return digest;
+    }
+
+    RoutingMode mode() {
+        return mode;
+    }
+
+    double overlapWeight() {
+        return overlapWeight;
+    }
+
+    double temperature() {
+        return temperature;
+    }
+
+    /** What a cached block counts where events are known to be missing. */
+    double degradedCredit() {
+        return degradedCredit;
+    }
+
+    /** How much less blocks count that most candidates hold; 0 for not at all. */
+    double hotDiscount() {
+        return hotDiscount;
+    }
+
+    boolean tracksPrefill() {
+        return tracksPrefill;
+    }
+
+    boolean assumesReuse() {
+        return assumesReuse;
+    }
+
+    boolean tracksOutput() {
+        return tracksOutput;
+    }
+
+    /** 0 for none. */
+    long bookingTimeoutNs() {
+        return bookingTimeoutNs;
+    }
+
+    BusyLimits busyLimits() {
+        return busyLimits;
+    }
+
+    /** What a worker may have to prefill before requests wait. */
+    RoomLimits room() {
+        return room;
+    }
+
+    HashSelector byHash() {
+        return byHash;
+    }
+
+    SessionMode sessionMode() {
+        return sessionMode;
+    }
+
+    /** Null where sessions are not followed. */
+    SessionAffinity sessionsOrNull() {
+        return sessionsOrNull;
+    }
+
+    GuardedPolicy policy() {
+        return policy;
+    }
+
+    /** Null where the policy does not look at each. */
+    PrefillPaces pacesOrNull() {
+        return pacesOrNull;
+    }
+}
