@@ -40,6 +40,7 @@ class ChangingWorkersTest {
         final PromptMatcher matcher =
                 new PromptMatcher(
                         parts,
+                        config.clock(),
                         () -> {
                             reads++;
                             WorkerSet set = WorkerSet.EMPTY;
