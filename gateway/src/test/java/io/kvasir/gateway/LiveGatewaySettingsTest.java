@@ -782,7 +782,8 @@ class LiveGatewaySettingsTest {
             final JsonNode page =
                     Json.MAPPER.readTree(Gateways.admin(gateway, "/debug/decisions").body());
             for (JsonNode decision : page.path("decisions")) {
-                if (decision.path("leg").asText("").equals(leg.isEmpty() ? "null" : leg)) {
+                final JsonNode of = decision.path("leg");
+                if ((of.isNull() ? "" : of.asText()).equals(leg)) {
                     return decision;
                 }
             }

@@ -211,8 +211,10 @@ public final class DecisionRecord {
                     .put("kvasir.prompt_tokens", tokens)
                     .put("kvasir.overlap_blocks", overlapBlocks)
                     .put("kvasir.predicted_cached_tokens", predictedCachedTokens)
-                    .put("kvasir.active_requests", activeRequests)
-                    .put("kvasir.queue_wait_us", Math.max(0, queuedNs) / 1_000);
+                    .put("kvasir.active_requests", activeRequests);
+            if (queuedNs >= 0) {
+                trace.put("kvasir.queue_wait_us", queuedNs / 1_000);
+            }
             DecisionAttributes.put(trace, this);
         }
     }

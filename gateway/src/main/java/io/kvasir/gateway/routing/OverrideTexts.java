@@ -41,11 +41,7 @@ final class OverrideTexts {
                 List.of("worker"),
                 List.of("decode_worker_id", "backend_instance_id")),
         DP_RANK(
-                List.of(
-                        "x-kvasir-dp-rank",
-                        "x-dynamo-dp-rank",
-                        "x-dp-rank",
-                        "x-data-parallel-rank"),
+                List.of("x-kvasir-dp-rank", "x-dynamo-dp-rank", "x-dp-rank"),
                 List.of("dp_rank"),
                 List.of("dp_rank")),
         PREFILL_WORKER(
