@@ -13,6 +13,7 @@ import io.kvasir.cli.doctor.Doctor;
 import io.kvasir.cli.doctor.Doctor.Findings;
 import io.kvasir.cli.doctor.TestedEngine;
 import io.kvasir.gateway.config.BearerTokens;
+import io.kvasir.gateway.config.ConfigFile;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
@@ -29,6 +30,7 @@ import picocli.CommandLine.Parameters;
 
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Duration;
@@ -71,8 +73,9 @@ public final class DoctorCommand implements Callable<Integer> {
             paramLabel = "URL|CONFIG",
             description =
                     "An engine as serve takes it by --worker, or a file as serve takes it by"
-                        + " --config, whose workers are tested by its model, tokenizer, block-size"
-                        + " and worker-key; KVASIR_… variables count, too.")
+                        + " --config, whose workers, those of its workers-file too, are tested by"
+                        + " their model's tokenizer and block-size and by worker-key; KVASIR_…"
+                        + " variables count, too.")
     private String target;
 
     @Option(
@@ -152,11 +155,14 @@ public final class DoctorCommand implements Callable<Integer> {
         }
         final GatewayConfig config =
                 GatewayConfig.builder().environment(System.getenv()).file(Path.of(target)).build();
+        config.warnings().forEach(text -> common.err().println("warning: " + printable(text)));
+        common.err().flush();
+        final List<WorkerConfig> workers = workers(config);
         final List<TestedEngine> engines = new ArrayList<>();
         for (GatewayConfig each : config.models()) {
             final String name = each.get(GatewaySettings.MODEL);
             final ChatModel encoder = encoderOrNull(each.get(GatewaySettings.TOKENIZER));
-            for (WorkerConfig worker : config.get(GatewaySettings.WORKERS)) {
+            for (WorkerConfig worker : workers) {
                 final String served =
                         worker.model() == null ? config.get(GatewaySettings.MODEL) : worker.model();
                 if (served.equals(name)) {
@@ -173,10 +179,21 @@ public final class DoctorCommand implements Callable<Integer> {
         if (engines.isEmpty()) {
             throw new CommandFailure(
                     target
-                            + " names no workers; those that are found while a gateway runs are"
-                            + " tested by their URLs");
+                            + " names no workers, nor does a workers-file; those that discovery"
+                            + " finds while a gateway runs are tested by their URLs");
         }
         return engines;
+    }
+
+    /** Those of the configuration, and those of its file of workers. */
+    private static List<WorkerConfig> workers(GatewayConfig config) throws IOException {
+        final List<WorkerConfig> workers = new ArrayList<>(config.get(GatewaySettings.WORKERS));
+        final Path file = config.get(GatewaySettings.WORKERS_FILE);
+        if (file != null) {
+            ConfigFile.workers(file, Files.readAllBytes(file), config.get(GatewaySettings.MODEL))
+                    .forEach(found -> workers.add(found.worker()));
+        }
+        return workers;
     }
 
     private static String keyOrNull(GatewayConfig config) {

@@ -133,11 +133,13 @@ class DoctorCommandTest {
                                     + ranks.eventsEndpoint(0)
                                     + "\n    replay: "
                                     + ranks.replayEndpoint(0)
-                                    + "\n  - url: "
-                                    + other.url()
-                                    + "\n    name: load\n    model: n\n");
-            final JsonNode engines =
-                    Json.parse(doctor(config.toString(), "--json", LONG).out()).path("engines");
+                                    + "\nworkers-file: more.yaml\nttl-secs: 9\n");
+            Files.writeString(
+                    folder.resolve("more.yaml"),
+                    "- url: " + other.url() + "\n  name: load\n  model: n\n");
+            final CommandRun run = doctor(config.toString(), "--json", LONG);
+            assertTrue(run.err().contains("warning: ttl-secs has no effect"), run.err());
+            final JsonNode engines = Json.parse(run.out()).path("engines");
             assertEquals(3, engines.size(), engines.toString());
             assertEquals("two/0", engines.path(0).path("engine").asText());
             assertEquals("two/1", engines.path(1).path("engine").asText());
