@@ -79,14 +79,7 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
-            out.fill(
-                    request,
-                    cached,
-                    active,
-                    parts.board,
-                    degradedCredit,
-                    hotDiscount,
-                    busyLimits);
+            out.fill(request, cached, active, parts.board, degradedCredit, hotDiscount, busyLimits);
             stable = seen == workers.get();
         }
         if (!stable) {

@@ -103,8 +103,7 @@ public final class WorkerReservations {
             fill(scratch.request.reset().id(requestId), part, prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
             final Booking booking =
-                    bookingOrNull(
-                            part, prompt, requestId, route, attempt, lease, scratch.decision);
+                    bookingOrNull(part, prompt, requestId, route, attempt, lease, scratch.decision);
             if (booking == null) {
                 return reserve(part, prompt, excluded, requestId, route, attempt);
             }
@@ -234,8 +233,7 @@ public final class WorkerReservations {
 
         @Override
         public void admitted(Lease lease, Decision decision, long waitedNs) {
-            Booking booking =
-                    bookingOrNull(part, prompt, requestId, route, 1, lease, decision);
+            Booking booking = bookingOrNull(part, prompt, requestId, route, 1, lease, decision);
             if (booking == null) {
                 try {
                     booking = reserve(part, prompt, List.of(), requestId, route, 1);
@@ -366,7 +364,8 @@ public final class WorkerReservations {
     private static String textForClient(RouteException cause) {
         return switch (cause.kind()) {
             case OVERLOADED -> "too many requests are being served at this moment; try again later";
-            case ALL_WORKERS_BUSY, NO_ROOM -> "every worker is busy at this moment; try again later";
+            case ALL_WORKERS_BUSY, NO_ROOM ->
+                    "every worker is busy at this moment; try again later";
             case NO_WORKERS -> NO_WORKERS;
             case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
             case NONE_ELIGIBLE -> "no worker may serve this request at this moment";
