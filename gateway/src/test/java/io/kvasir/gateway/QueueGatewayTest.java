@@ -186,9 +186,7 @@ class QueueGatewayTest {
         assertEquals(header, error(refused).get("param").textValue());
         assertTrue(refused.body().contains(value), refused.body());
         final HttpResponse<String> body =
-                get(
-                        askWith(
-                                "\"prompt\":[1],\"nvext\":{\"agent_hints\":{\"priority\":\"x\"}}"));
+                get(askWith("\"prompt\":[1],\"nvext\":{\"agent_hints\":{\"priority\":\"x\"}}"));
         assertEquals(400, body.statusCode());
         assertEquals("nvext.agent_hints.priority", error(body).get("param").textValue());
     }

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
-import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
@@ -108,9 +107,7 @@ class QueueSimTest {
                         config(3)
                                 .set(RouterSettings.SINGLE_FLIGHT, mode)
                                 .set(RouterSettings.SINGLE_FLIGHT_TOKENS, 1_024)
-                                .set(
-                                        RouterSettings.SINGLE_FLIGHT_WAIT,
-                                        Duration.ofMinutes(1)))) {
+                                .set(RouterSettings.SINGLE_FLIGHT_WAIT, Duration.ofMinutes(1)))) {
             Eventually.holds(
                     "the events of all are followed",
                     () -> gateway.router().workers().stream().allMatch(Worker::ready));
@@ -186,7 +183,8 @@ class QueueSimTest {
                                 gateway,
                                 "/v1/completions",
                                 "{\"model\":\"m\",\"max_tokens\":4,\"prompt\":"
-                                        + Arrays.toString(new Random(i).ints(2_000, 32, 127).toArray())
+                                        + Arrays.toString(
+                                                new Random(i).ints(2_000, 32, 127).toArray())
                                         + "}"));
             }
             for (CompletableFuture<HttpResponse<String>> each : asked) {
@@ -196,11 +194,10 @@ class QueueSimTest {
             final MetricsPage page = MetricsPage.of(gateway);
             assertEquals(12, page.sum("kvasir_split_requests_total"));
             assertEquals(12, page.sum("kvasir_queue_wait_seconds_count", "pool", "prefill"));
-            assertTrue(page.sum("kvasir_queue_admitted_total", "pool", "prefill", "waited", "yes") > 0);
-            assertEquals(
-                    12,
-                    page.sum(
-                            "kvasir_queue_admitted_total", "pool", "prefill"));
+            assertTrue(
+                    page.sum("kvasir_queue_admitted_total", "pool", "prefill", "waited", "yes")
+                            > 0);
+            assertEquals(12, page.sum("kvasir_queue_admitted_total", "pool", "prefill"));
             Eventually.holds("nothing is left", () -> fleet.unfinished().isEmpty());
         }
     }

@@ -12,7 +12,8 @@ import java.util.Arrays;
  * <p>A block that a share {@code h} of the candidates holds counts {@code 1 − min(1, strength · (2h
  * − 1))}, where h is above a half. As nobody holds a block without those before it, the share falls
  * with depth: what is taken off depends on a depth alone and is summed up in {@value #STEPS} steps
- * at most of equal length, a power of two; exact for prefixes of so many blocks. Owned by {@link CandidateCosts}.
+ * at most of equal length, a power of two; exact for prefixes of so many blocks. Owned by {@link
+ * CandidateCosts}.
  */
 final class HotPrefix {
     private static final int STEPS = 64;
@@ -40,7 +41,8 @@ final class HotPrefix {
         for (int set = 0; set < cached.sets(); set++) {
             final int held = Math.min(cached.setDepth(set), deepest) >> shift;
             for (int group = 0; group < candidates.groups(); group++) {
-                holders[held] += Long.bitCount(cached.setSlots(set, group) & candidates.slots(group));
+                holders[held] +=
+                        Long.bitCount(cached.setSlots(set, group) & candidates.slots(group));
             }
         }
         for (int i = 0; i < cached.listedSlots(); i++) {

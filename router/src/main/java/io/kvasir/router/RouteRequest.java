@@ -533,10 +533,7 @@ public final class RouteRequest {
         final int count = Math.min(out.length, blockCount / stride);
         long key = 0;
         for (int i = 0; i < count * stride; i++) {
-            key =
-                    i == 0
-                            ? localHashes[0]
-                            : BlockHasher.nextSequenceHash(key, localHashes[i]);
+            key = i == 0 ? localHashes[0] : BlockHasher.nextSequenceHash(key, localHashes[i]);
             if ((i + 1) % stride == 0) {
                 out[i / stride] = key;
             }

@@ -239,9 +239,7 @@ final class Selection {
             final double booked =
                     (double) Math.max(0, candidates.loads().prefillTokens(slot)) / blockSize;
             added.less(
-                    slot,
-                    overlapWeight * Math.min(computingBlocks, booked),
-                    workers().slotEnd());
+                    slot, overlapWeight * Math.min(computingBlocks, booked), workers().slotEnd());
         }
     }
 
@@ -264,8 +262,7 @@ final class Selection {
         Arrays.fill(modelCosts, 0, end, Double.NaN);
         for (int n = 0; n < cursor.count(); n++) {
             final int slot = cursor.slot(n);
-            pricedCosts[n] =
-                    bounded(pricedCosts[n] + added.blocks(slot) + hotCost(slot));
+            pricedCosts[n] = bounded(pricedCosts[n] + added.blocks(slot) + hotCost(slot));
             modelCosts[slot] = pricedCosts[n];
         }
         priced = true;

@@ -33,8 +33,7 @@ final class SharedCosts {
         active.fill(activeScores, candidates.groups());
         reusableBlocks = reusable;
         blockWeight = weight;
-        mostOfSets =
-                hot.credited(Math.min(cached.deepest(), reusable)) * weight + active.deepest();
+        mostOfSets = hot.credited(Math.min(cached.deepest(), reusable)) * weight + active.deepest();
     }
 
     /** Whether any slot of a group is in a set. */

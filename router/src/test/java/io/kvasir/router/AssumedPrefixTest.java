@@ -19,7 +19,10 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.Set;
 
-/** What a request says of itself for those that let requests wait: beginnings, room, what is assumed. */
+/**
+ * What a request says of itself for those that let requests wait: beginnings, room, what is
+ * assumed.
+ */
 class AssumedPrefixTest {
     private final int[] tokens = new Random(7).ints(640, 0, 50_000).toArray();
     private final Decision decision = new Decision();
@@ -117,7 +120,9 @@ class AssumedPrefixTest {
     @Test
     void theReachIsThatOfPinTaintsAndExclusions() {
         assertEquals(request(1).reach(), request(640).reach());
-        assertEquals(new Reach(one, 3, Set.of(two)), request(1).pin(one).excludeTainted(3).exclude(two).reach());
+        assertEquals(
+                new Reach(one, 3, Set.of(two)),
+                request(1).pin(one).excludeTainted(3).exclude(two).reach());
     }
 
     @Test

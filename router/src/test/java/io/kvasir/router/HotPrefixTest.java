@@ -54,7 +54,8 @@ class HotPrefixTest {
     }
 
     private RouteRequest request(int blocks) {
-        return router.newRequest().tokens(new int[blocks * BLOCK_SIZE + 1], blocks * BLOCK_SIZE + 1);
+        return router.newRequest()
+                .tokens(new int[blocks * BLOCK_SIZE + 1], blocks * BLOCK_SIZE + 1);
     }
 
     private void select(RouteRequest request) throws RouteException {

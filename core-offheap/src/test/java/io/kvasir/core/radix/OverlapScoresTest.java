@@ -77,8 +77,7 @@ class OverlapScoresTest {
         assertEquals(12, scores.deepest());
         assertEquals(10, scores.matchedSlots());
         assertEquals(3, scores.listedSlots());
-        assertEquals(
-                "{5=3, 60=4, 61=12, 62=4, 63=4, 64=4, 65=4, 66=4, 67=4, 70=10}", scores + "");
+        assertEquals("{5=3, 60=4, 61=12, 62=4, 63=4, 64=4, 65=4, 66=4, 67=4, 70=10}", scores + "");
         final String before = scores.toString();
         assertEquals(
                 10,

@@ -516,13 +516,8 @@ public final class GatewayMetrics {
     /** Adds what waits for a worker; no series where nothing can. */
     private void watchQueues() {
         queueGauge(
-                "kvasir_queue_requests",
-                "Requests that wait for a worker",
-                QueueStatus::requests);
-        queueGauge(
-                "kvasir_queue_tokens",
-                "Tokens of the prompts of these",
-                QueueStatus::tokens);
+                "kvasir_queue_requests", "Requests that wait for a worker", QueueStatus::requests);
+        queueGauge("kvasir_queue_tokens", "Tokens of the prompts of these", QueueStatus::tokens);
         queueGauge(
                 "kvasir_queue_following",
                 "Those of them that wait for another one's prompt to be computed",
@@ -536,8 +531,7 @@ public final class GatewayMetrics {
                 "Requests that were booked: at once, or after a wait",
                 ofQueues(
                         (status, out, pool) -> {
-                            out.call(
-                                    (double) status.admitted() - status.waited(), pool, "no");
+                            out.call((double) status.admitted() - status.waited(), pool, "no");
                             out.call((double) status.waited(), pool, "yes");
                         }),
                 ofModel("pool", "waited"));
@@ -596,8 +590,7 @@ public final class GatewayMetrics {
         return each(
                 ModelSnapshot::queues,
                 (queues, out) ->
-                        queues.forEach(
-                                (pool, status) -> points.of(status, out, pool.spelling())));
+                        queues.forEach((pool, status) -> points.of(status, out, pool.spelling())));
     }
 
     private Consumer<Point> ofDynamo(ToDoubleFunction<QueueStatus> value) {

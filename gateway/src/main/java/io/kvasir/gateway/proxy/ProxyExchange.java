@@ -190,7 +190,9 @@ public final class ProxyExchange {
         }
     }
 
-    /** Books the first attempt, at once or when a worker has room; gives it up with the exchange. */
+    /**
+     * Books the first attempt, at once or when a worker has room; gives it up with the exchange.
+     */
     private void admit(
             RequestPart part,
             Consumer<WorkerReservations.Booking> booked,
@@ -220,8 +222,7 @@ public final class ProxyExchange {
         private final Thread caller = Thread.currentThread();
         private final long beginNs = System.nanoTime();
 
-        Admitted(
-                Consumer<WorkerReservations.Booking> booked, Consumer<ApiException> refused) {
+        Admitted(Consumer<WorkerReservations.Booking> booked, Consumer<ApiException> refused) {
             this.booked = booked;
             this.refused = refused;
         }

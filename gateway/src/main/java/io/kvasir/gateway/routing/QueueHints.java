@@ -53,8 +53,7 @@ public final class QueueHints {
                         ? QueueRank.NO_DEADLINE
                         : nowNs
                                 + (long)
-                                        (number(MAX_WAIT, maxWait, 0, MOST_WAIT_MS)
-                                                * MILLISECOND));
+                                        (number(MAX_WAIT, maxWait, 0, MOST_WAIT_MS) * MILLISECOND));
     }
 
     private static double headStart(HttpFields headers, InferenceRequest request)

@@ -281,7 +281,10 @@ public final class PoolRouters implements AutoCloseable {
         CloseHelper.closeAll(prefillQueueOrNull, mainQueueOrNull);
     }
 
-    /** Closes the routers and what waits for them, also one that is being made at this moment: waits for it. */
+    /**
+     * Closes the routers and what waits for them, also one that is being made at this moment: waits
+     * for it.
+     */
     @Override
     public synchronized void close() {
         closed = true;

@@ -10,10 +10,10 @@ import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.KvRouter;
-import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.policy.CandidateWorker;
+import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.slf4j.Logger;

@@ -22,7 +22,6 @@ final class DeparturePace {
 
     /** Time in which so many leave, of which nothing is known at first. */
     long timeFor(int requests, long mostNs) {
-        return Math.clamp(
-                (long) (intervalNs * requests), LEAST_NS, Math.max(LEAST_NS, mostNs));
+        return Math.clamp((long) (intervalNs * requests), LEAST_NS, Math.max(LEAST_NS, mostNs));
     }
 }

@@ -4,12 +4,11 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
-import io.kvasir.router.Reach;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.queue.WaitingRoom.Left;
-import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.QueuePolicy;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.SingleFlight;
 
@@ -92,8 +91,7 @@ public final class RouterQueue implements AutoCloseable {
     private long recheckedNs; // by the thread that steps
     private volatile boolean closed;
 
-    private RouterQueue(
-            KvRouter router, LongSupplier clock, boolean stepsItself, long recheckNs) {
+    private RouterQueue(KvRouter router, LongSupplier clock, boolean stepsItself, long recheckNs) {
         this.recheckNs = recheckNs;
         this.router = Objects.requireNonNull(router, "router");
         this.clock = Objects.requireNonNull(clock, "clock");
@@ -473,9 +471,7 @@ public final class RouterQueue implements AutoCloseable {
             refuseAll(room.expired(clock.getAsLong()));
         }
         if (room.count() == 0) {
-            return flightsOrNull != null && flightsOrNull.count() > 0
-                    ? recheckNs
-                    : Long.MAX_VALUE;
+            return flightsOrNull != null && flightsOrNull.count() > 0 ? recheckNs : Long.MAX_VALUE;
         }
         return Math.min(recheckNs, room.nextDueNs() - clock.getAsLong());
     }

@@ -106,8 +106,7 @@ final class WaitingRoom {
         } else {
             return null; // it has left meanwhile
         }
-        entry.followsUntilNs =
-                entry.followsUntilNs == 0 ? nowNs + waitNs : entry.followsUntilNs;
+        entry.followsUntilNs = entry.followsUntilNs == 0 ? nowNs + waitNs : entry.followsUntilNs;
         entry.following = flight;
         if (flight.followers.isEmpty()) {
             followed.add(flight);
@@ -131,8 +130,7 @@ final class WaitingRoom {
             if (victim.settle()) {
                 gaveWay.add(
                         new Left(
-                                victim,
-                                refuse(Kind.DISPLACED, count, rules.maxRequests(), count)));
+                                victim, refuse(Kind.DISPLACED, count, rules.maxRequests(), count)));
             }
             remove(victim);
         }
@@ -297,8 +295,7 @@ final class WaitingRoom {
     /** Lets those wait for a worker whose flight on a slot is not computed any more. */
     synchronized void landAt(int slot, long nowNs) {
         for (Flight flight : List.copyOf(followed)) {
-            if (flight.worker.slot() == slot
-                    && flight.phase(nowNs) != Flight.Phase.COMPUTING) {
+            if (flight.worker.slot() == slot && flight.phase(nowNs) != Flight.Phase.COMPUTING) {
                 landAll(flight);
             }
         }

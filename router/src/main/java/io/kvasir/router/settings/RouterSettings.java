@@ -487,9 +487,9 @@ public final class RouterSettings {
                                     NO_QUEUE_TOKENS,
                                     0,
                                     Long.MAX_VALUE,
-                                    "The same in tokens, for engines whose steps are not known; with"
-                                            + " both a worker has room within both. -1 = no such"
-                                            + " limit.")
+                                    "The same in tokens, for engines whose steps are not known;"
+                                        + " with both a worker has room within both. -1 = no such"
+                                        + " limit.")
                             .or(NO_QUEUE_TOKENS));
 
     /** Which of the requests that wait is next. */

@@ -4,11 +4,11 @@ import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.RouteRequest;
+import io.kvasir.router.RouterConfig;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
-import io.kvasir.router.RouterConfig;
 
 import java.util.ArrayList;
 import java.util.List;

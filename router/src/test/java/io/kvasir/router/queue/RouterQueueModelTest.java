@@ -153,8 +153,7 @@ class RouterQueueModelTest {
                                         : 0;
                     }
                     return world.isSettled()
-                            && expected
-                            == workers.stream().mapToLong(Worker::prefillTokens).sum();
+                            && expected == workers.stream().mapToLong(Worker::prefillTokens).sum();
                 },
                 "the loads");
     }

@@ -194,8 +194,7 @@ class RouterQueueStressTest {
                 queue.close();
                 await(done);
                 QueueWorld.await(
-                        () -> prompts.stream().allMatch(p -> p.outcomes.get() > 0),
-                        "all outcomes");
+                        () -> prompts.stream().allMatch(p -> p.outcomes.get() > 0), "all outcomes");
                 assertEquals(0, queue.status().requests());
             }
             assertTrue(prompts.stream().allMatch(p -> p.outcomes.get() == 1));
@@ -223,8 +222,9 @@ class RouterQueueStressTest {
             }
             await(done);
             QueueWorld.await(
-                    () -> admitted.get() + queue.status().requests() == THREADS
-                            && admitted.get() == 4,
+                    () ->
+                            admitted.get() + queue.status().requests() == THREADS
+                                    && admitted.get() == 4,
                     "one on each worker");
             for (Worker worker : router.workers()) {
                 assertEquals(100, worker.prefillTokens());

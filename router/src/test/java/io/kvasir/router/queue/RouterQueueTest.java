@@ -456,8 +456,7 @@ class RouterQueueTest {
                             throw thrown;
                         },
                         QueueRank.USUAL);
-        assertSame(
-                thrown, assertThrows(CompletionException.class, lease::join).getCause());
+        assertSame(thrown, assertThrows(CompletionException.class, lease::join).getCause());
     }
 
     @Test
@@ -539,8 +538,7 @@ class RouterQueueTest {
                 assertThrows(IllegalArgumentException.class, () -> priority(1_001));
         assertTrue(tooHigh.getMessage().contains("-1000..1000"), tooHigh.getMessage());
         assertThrows(IllegalArgumentException.class, () -> headStart(-1));
-        assertThrows(
-                IllegalArgumentException.class, () -> headStart(TimeUnit.HOURS.toNanos(2)));
+        assertThrows(IllegalArgumentException.class, () -> headStart(TimeUnit.HOURS.toNanos(2)));
     }
 
     @ParameterizedTest
@@ -564,8 +562,6 @@ class RouterQueueTest {
         assertFalse(RouterQueue.isNeeded(QueueWorld.config().settings()));
         assertTrue(
                 RouterQueue.isNeeded(
-                        QueueWorld.config()
-                                .set("router-queue-threshold", "0")
-                                .settings()));
+                        QueueWorld.config().set("router-queue-threshold", "0").settings()));
     }
 }
