@@ -216,6 +216,7 @@ final class ReplayCoordinator {
                 doubted
                         || isUnloaded()
                         || status.loss() != null
+                        || parts.loraNumbers.isMendable()
                         || !parts.counters.impairment().isEmpty();
         if (wrong || (parts.counters.missing() > 0 && !refills.isUnderWay())) {
             if (!retry.isRunning()) {

@@ -186,7 +186,9 @@ final class StreamStatus {
 
     /** Whether the index does not hold all that it was offered. Any thread. */
     boolean isImpaired() {
-        return counters.missing() > 0 || !counters.impairment().isEmpty();
+        return counters.missing() > 0
+                || parts.loraNumbers.missing() > 0
+                || !counters.impairment().isEmpty();
     }
 
     /** Whether all that was offered is applied. Any thread. */
@@ -287,6 +289,7 @@ final class StreamStatus {
             return impairment;
         }
         final String shortage = counters.shortage();
-        return shortage.isEmpty() ? problem : shortage;
+        final String unnamed = parts.loraNumbers.problem();
+        return !shortage.isEmpty() ? shortage : unnamed.isEmpty() ? problem : unnamed;
     }
 }
