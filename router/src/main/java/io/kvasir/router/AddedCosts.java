@@ -2,6 +2,8 @@ package io.kvasir.router;
 
 import io.kvasir.router.policy.WorkerCost;
 
+import java.util.Arrays;
+
 /**
  * What a request's own cost says of every candidate. Owned by a {@link Selection}; reused, one
  * thread at a time.
@@ -35,6 +37,18 @@ final class AddedCosts {
                 candidates.drop(slot);
             }
         }
+    }
+
+    /** Changes what was said of a candidate; for all of them, or for none. */
+    void change(int slot, double more, int end) {
+        if (!any) {
+            if (blocks.length < end) {
+                blocks = new double[end];
+            }
+            Arrays.fill(blocks, 0, end, 0);
+            any = true;
+        }
+        blocks[slot] += more;
     }
 
     /** What was said of a candidate; 0 where none was asked. */

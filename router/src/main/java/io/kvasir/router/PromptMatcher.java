@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 
 import java.util.function.Supplier;
@@ -22,12 +23,14 @@ final class PromptMatcher {
     private final RouterParts parts;
     private final double degradedCredit;
     private final BusyLimits busyLimits;
+    private final LoraMode loraMode;
     private final Supplier<WorkerSet> workers;
 
     PromptMatcher(RouterConfig config, RouterParts parts, Supplier<WorkerSet> workers) {
         this.parts = parts;
         degradedCredit = config.get(RouterSettings.DEGRADED_CREDIT);
         busyLimits = BusyLimits.of(config.settings());
+        loraMode = config.get(RouterSettings.LORA_MODE);
         this.workers = workers;
     }
 
@@ -44,6 +47,7 @@ final class PromptMatcher {
                 // before the match: a slot's next tenant cannot be in it yet
                 final WorkerSet seen = workers.get();
                 out.begin(seen, parts.index);
+                out.marks(request, parts.marks, loraMode);
                 matchInside(request, seen);
                 out.fill(
                         request,
@@ -76,6 +80,7 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
+            out.marks(request, parts.marks, loraMode);
             out.fill(request, cached, active, parts.board, degradedCredit, busyLimits);
             stable = seen == workers.get();
         }

@@ -33,6 +33,7 @@ final class RouterParts implements AutoCloseable {
     final CountersFile countersOrNull; // null where none is kept
     final ErrorHandler errors; // what goes wrong on the router's threads
     final MemoryGate gate = new MemoryGate(NAME);
+    final WorkerMarks marks = new WorkerMarks();
     final LoadBoard board;
     final PrefixIndex index;
     final ActiveRequests active;

@@ -11,6 +11,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.WorkerCost;
 import io.kvasir.router.session.SessionAffinity;
+import io.kvasir.router.settings.LoraMode;
 
 import java.util.Arrays;
 
@@ -32,6 +33,7 @@ final class Selection {
     private double[] pricedCosts = new double[8]; // the same by number of candidate
     private final CandidateCursor cursor = new CandidateCursor(this);
     private final AddedCosts added = new AddedCosts();
+    private final Preferences preferences = new Preferences();
     private WorkerCost workerCost; // null where the request has none
     private int chosen = -1; // slot
     private JournalRecord record; // null before the first decision that is kept
@@ -143,6 +145,12 @@ final class Selection {
         eventsKnown = false;
     }
 
+    /** Takes what the workers are marked with, after the workers and before the loads. */
+    void marks(RouteRequest request, WorkerMarks marks, LoraMode loraMode) {
+        candidates.marks(request, marks, loraMode);
+        preferences.fill(request, marks);
+    }
+
     /** Takes loads and matches; from here on the numbers stand still. */
     void fill(
             RouteRequest request,
@@ -209,6 +217,11 @@ final class Selection {
         return added;
     }
 
+    /** Whether labels of the workers change what they cost. */
+    boolean prefersSome() {
+        return preferences.any();
+    }
+
     /** Asks a policy what every candidate costs. */
     void price(GuardedPolicy policy) {
         final int end = candidates.workers().slotEnd();
@@ -223,6 +236,11 @@ final class Selection {
         for (int n = 0; n < cursor.count(); n++) {
             final int slot = cursor.slot(n);
             pricedCosts[n] = bounded(pricedCosts[n] + added.blocks(slot));
+            if (preferences.any()) {
+                final double change = preferences.change(slot, pricedCosts[n]);
+                added.change(slot, change, end);
+                pricedCosts[n] = bounded(pricedCosts[n] + change);
+            }
             modelCosts[slot] = pricedCosts[n];
         }
         priced = true;

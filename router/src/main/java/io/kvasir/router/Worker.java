@@ -6,12 +6,14 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.pipeline.wire.LoraNumbers;
 import io.kvasir.router.disagg.LearnedLine;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.CandidateWorker;
 import io.kvasir.router.settings.RouterSettings;
 
 import java.util.Map;
+import java.util.Set;
 
 /**
  * One registered (worker, dp rank): its identity, live load and the state of its events. Its slot
@@ -25,11 +27,15 @@ public final class Worker implements CandidateWorker {
     private final LoadBoard board;
     private final PrefixIndex index;
     private final IndexState withoutEvents;
+    private final WorkerMarks marks;
+    private final String[] taintNames; // an array, so that looking at them allocates nothing
     private final long[] journalName;
     private final LearnedLine promptTimes = new LearnedLine();
     private volatile EventSource source;
     private volatile boolean available = true;
     private volatile boolean removed;
+    private volatile Set<String> adapters = Set.of(); // written under the lock of the marks
+    private volatile Map<Long, String> loraNumbers = Map.of();
     private volatile boolean onPlane;
     private volatile long kvBlocks; // 0 where it is not known
     private volatile long batchTokens; // likewise
@@ -41,7 +47,8 @@ public final class Worker implements CandidateWorker {
             int slotGeneration,
             LoadBoard board,
             PrefixIndex index,
-            IndexState withoutEvents) {
+            IndexState withoutEvents,
+            WorkerMarks marks) {
         this.spec = spec;
         this.slot = slot;
         this.slotGeneration = slotGeneration;
@@ -49,6 +56,8 @@ public final class Worker implements CandidateWorker {
         this.board = board;
         this.index = index;
         this.withoutEvents = withoutEvents;
+        this.marks = marks;
+        taintNames = spec.namedTaints().toArray(String[]::new);
         journalName = JournalRecord.name(spec.name());
         board.open(slot, true);
     }
@@ -83,6 +92,51 @@ public final class Worker implements CandidateWorker {
         return spec.labels();
     }
 
+    /**
+     * Names of what keeps requests from it that do not tolerate that.
+     *
+     * @return as registered; immutable
+     */
+    public Set<String> namedTaints() {
+        return spec.namedTaints();
+    }
+
+    /** Whether none of its named taints keeps a request away. */
+    boolean isTolerated(Constraints constraints) {
+        for (String taint : taintNames) {
+            if (!constraints.isTolerated(taint)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Says which LoRA adapters it has from now on, for {@link RouterSettings#LORA_MODE}. Costs one
+     * bit for each adapter that comes or goes. Nothing for a worker that was removed.
+     *
+     * @param names of at most 512 characters each; 4,096 at most, 65,536 of all workers of the
+     *     router
+     * @throws IllegalArgumentException if they are too many, or a name is none; then nothing has
+     *     changed
+     */
+    public void adapters(Set<String> names) {
+        marks.adapters(this, Set.copyOf(names));
+    }
+
+    /**
+     * The LoRA adapters that it is said to have.
+     *
+     * @return immutable
+     */
+    public Set<String> adapters() {
+        return adapters;
+    }
+
+    void tookAdapters(Set<String> names) {
+        adapters = names;
+    }
+
     @Override
     public int slot() {
         return slot;
@@ -114,6 +168,26 @@ public final class Worker implements CandidateWorker {
 
     void source(EventSource opened) {
         source = opened;
+        final Map<Long, String> names = loraNumbers;
+        if (opened != null && !names.isEmpty()) {
+            opened.loraNumbers(names);
+        }
+    }
+
+    /**
+     * Says which adapters its engine, as it runs now, gives which numbers in its events; see {@link
+     * EventSource#loraNumbers}. Kept for a source that is opened later.
+     *
+     * @param names by number
+     * @throws IllegalArgumentException if they are too many, a number is 0 or a name is empty
+     */
+    public void loraNumbers(Map<Long, String> names) {
+        LoraNumbers.check(names);
+        loraNumbers = Map.copyOf(names);
+        final EventSource events = source;
+        if (events != null) {
+            events.loraNumbers(names);
+        }
     }
 
     /** The event plane passes its events on from now on. */

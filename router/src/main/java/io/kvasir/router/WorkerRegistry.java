@@ -269,8 +269,9 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                         ? null
                         : parts.indexPipeline.openZmq(
                                 ofThisRouter(spec.events(), slot), startOrNull);
+        Worker worker = null;
         try {
-            final Worker worker =
+            worker =
                     new Worker(
                             spec,
                             slot,
@@ -279,12 +280,17 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                             parts.index,
                             parts.predictedOrNull == null
                                     ? IndexState.DEGRADED
-                                    : IndexState.PREDICTED);
+                                    : IndexState.PREDICTED,
+                            parts.marks);
             worker.source(source);
+            parts.marks.join(worker);
             workers = workers.with(worker);
             named.put(NamedRank.of(spec), worker);
             return worker;
         } catch (Throwable t) {
+            if (worker != null) {
+                parts.marks.leave(worker);
+            }
             if (source != null) {
                 source.close();
             }
@@ -362,6 +368,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         workers = workers.without(worker);
         named.remove(new NamedRank(worker.name(), worker.dpRank()));
         worker.markRemoved();
+        parts.marks.leave(worker);
         return true;
     }
 

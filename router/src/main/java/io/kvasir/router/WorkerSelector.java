@@ -56,6 +56,7 @@ final class WorkerSelector {
         }
         selection.addCosts();
         final Candidates candidates = selection.candidates();
+        candidates.preferAdapter();
         final int count = candidates.count();
         if (count == 0) {
             throw candidates.none(policy.name());
@@ -63,6 +64,7 @@ final class WorkerSelector {
         final boolean byCost = selection.mode() == RoutingMode.KV;
         if (!policy.hasLinearCost()
                 || selection.added().any()
+                || selection.prefersSome()
                 || (byCost
                         && (selection.temperature() > 0
                                 || policy.judges()

@@ -108,6 +108,16 @@ public final class RouterSettings {
                             "Sessions that stay with their workers at once; beyond it those that"
                                     + " would end soonest are forgotten. 25 bytes each."));
 
+    /** What it means for a request that a worker has its adapter. */
+    public static final Setting<LoraMode> LORA_MODE =
+            row(
+                    Setting.choice(
+                            "lora-mode",
+                            LoraMode.OFF,
+                            "Which workers a request for a LoRA adapter may go to: off = any;"
+                                    + " preferred = those that have it, any where none of them may"
+                                    + " be chosen; required = those that have it."));
+
     /** What decides among workers. */
     public static final Setting<String> SELECTION_POLICY =
             row(
