@@ -182,6 +182,7 @@ final class GatewayHandler extends Handler.Abstract {
         final RoutingHeaders overrides =
                 (trusted
                                 ? RoutingHeaders.parse(request.getHeaders(), model.registry())
+                                        .withHints(inference.routingConstraints)
                                 : RoutingHeaders.NONE)
                         .ofSession(
                                 request.getHeaders()

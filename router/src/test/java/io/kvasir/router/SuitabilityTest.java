@@ -456,7 +456,7 @@ class SuitabilityTest {
 
     private Asked asked(List<Modelled> fleet) {
         final Asked asked = new Asked();
-        asked.mode = RoutingMode.values()[random.nextInt(RoutingMode.values().length)];
+        asked.mode = any(List.of(RoutingMode.values()));
         asked.adapter = random.nextInt(2) == 0 ? any(ADAPTERS) : null;
         if (random.nextInt(3) == 0) {
             asked.required.add(any(LABELS));

@@ -87,6 +87,9 @@ public final class InferenceRequest {
      */
     public String wholeFor;
 
+    /** {@code nvext.routing_constraints}, unread; null when absent. */
+    public JsonNode routingConstraints;
+
     /** Likely tokens that a chat asks for beside each of its answer. */
     int topLogprobs;
 

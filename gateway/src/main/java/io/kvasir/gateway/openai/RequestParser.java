@@ -137,6 +137,7 @@ public final class RequestParser {
                 embedsSeen = json.currentToken() != JsonToken.VALUE_NULL;
                 json.skipChildren();
             }
+            case "nvext" -> extensions();
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
             default -> {
@@ -239,6 +240,24 @@ public final class RequestParser {
                         ? (int) Math.clamp(json.getDoubleValue(), 0, Integer.MAX_VALUE)
                         : 0;
         json.skipChildren();
+    }
+
+    /** Hints for the router; what else there is, and what is no object, is the engine's. */
+    private void extensions() throws IOException {
+        request.routingConstraints = null;
+        if (json.currentToken() != JsonToken.START_OBJECT) {
+            json.skipChildren();
+            return;
+        }
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            final boolean isConstraints = json.currentName().equals("routing_constraints");
+            json.nextToken();
+            if (isConstraints) {
+                request.routingConstraints = json.<JsonNode>readValueAsTree();
+            } else {
+                json.skipChildren();
+            }
+        }
     }
 
     /** What says something of the prompt's tokens needs an engine that computes them. */

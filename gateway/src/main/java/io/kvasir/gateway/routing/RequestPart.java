@@ -96,6 +96,7 @@ public final class RequestPart {
         if (!Double.isNaN(overrides.temperature())) {
             request.temperature(overrides.temperature());
         }
+        overrides.constraints().fill(request);
         request.addCost(cost);
         switch (leg) {
             case null -> request.excludeTainted(WorkerTaints.NEEDS_PREFILL | taints);

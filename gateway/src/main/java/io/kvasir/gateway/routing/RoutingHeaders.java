@@ -1,5 +1,7 @@
 package io.kvasir.gateway.routing;
 
+import com.fasterxml.jackson.databind.JsonNode;
+
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
@@ -21,6 +23,7 @@ import java.util.List;
  * @param pin the worker that answers; null for any
  * @param prefillPin the prefill worker of a split request; null for any
  * @param session of the request, as any caller may say; null for none
+ * @param constraints what it asks of labels and taints of its workers
  */
 public record RoutingHeaders(
         RoutingMode mode,
@@ -28,7 +31,8 @@ public record RoutingHeaders(
         double temperature,
         Worker pin,
         Worker prefillPin,
-        String session) {
+        String session,
+        RoutingConstraints constraints) {
     /** Every header of the gateway's own starts so; none of a client's is passed on. */
     public static final String PREFIX = "x-kvasir-";
 
@@ -39,7 +43,8 @@ public record RoutingHeaders(
 
     /** Of a caller that is not trusted. */
     public static final RoutingHeaders NONE =
-            new RoutingHeaders(null, Double.NaN, Double.NaN, null, null, null);
+            new RoutingHeaders(
+                    null, Double.NaN, Double.NaN, null, null, null, RoutingConstraints.NONE);
 
     /**
      * Reads the headers of a trusted caller.
@@ -55,7 +60,27 @@ public record RoutingHeaders(
                 number(headers, "x-kvasir-temperature"),
                 worker(headers, WORKER, registry.workers(WorkerPool.MAIN)),
                 worker(headers, PREFILL_WORKER, registry.workers(WorkerPool.PREFILL)),
-                null);
+                null,
+                RoutingConstraints.parse(headers));
+    }
+
+    /**
+     * The same with what the body asks of labels and taints.
+     *
+     * @param hints {@code nvext.routing_constraints}; null for none
+     * @throws ApiException 400 if they cannot be read
+     */
+    public RoutingHeaders withHints(JsonNode hints) throws ApiException {
+        return hints == null
+                ? this
+                : new RoutingHeaders(
+                        mode,
+                        overlapWeight,
+                        temperature,
+                        pin,
+                        prefillPin,
+                        session,
+                        constraints.and(hints));
     }
 
     /**
@@ -66,7 +91,8 @@ public record RoutingHeaders(
     public RoutingHeaders ofSession(String id) {
         return id == null
                 ? this
-                : new RoutingHeaders(mode, overlapWeight, temperature, pin, prefillPin, id);
+                : new RoutingHeaders(
+                        mode, overlapWeight, temperature, pin, prefillPin, id, constraints);
     }
 
     private static RoutingMode mode(String text) throws ApiException {

@@ -127,14 +127,27 @@ public final class WorkerReservations {
             LOG.atDebug()
                     .addKeyValue(RequestRecord.LOG_KEY, requestId)
                     .log("{}: not routed: {}", requestId, LogText.of(e.getMessage()));
-            throw needsText(e, prompt)
-                    ? prompt.needsTextOrNull()
-                    : refusal(e.kind(), textForClient(e));
+            throw needsText(e, prompt) ? prompt.needsTextOrNull() : refusal(e, part, prompt);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
             giveBack(part, scratch);
         }
+    }
+
+    private ApiException refusal(RouteException e, RequestPart part, RoutedPrompt prompt) {
+        final boolean nowhere =
+                e.kind() == RouteException.Kind.NO_ADAPTER
+                        && registry.workersWith(part.pool(), prompt.lora()) == 0
+                        && registry.listsAdapters(part.pool());
+        return nowhere
+                ? ApiException.client(
+                        404,
+                        "model",
+                        "model_not_found",
+                        e.kind().name().toLowerCase(Locale.ROOT),
+                        e.getMessage())
+                : refusal(e.kind(), textForClient(e));
     }
 
     private static boolean fits(Upstream upstream, RoutedPrompt prompt) {
@@ -167,7 +180,7 @@ public final class WorkerReservations {
                     scratch.decision.worker().activeRequests(),
                     scratch.decision.worker());
         } catch (RouteException e) {
-            throw refusal(e.kind(), textForClient(e));
+            throw refusal(e, part, prompt);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
@@ -202,6 +215,8 @@ public final class WorkerReservations {
                             ALL_EXCLUDED,
                             ALL_WORKERS_BUSY,
                             NONE_ELIGIBLE,
+                            NO_ADAPTER,
+                            NONE_SUITABLE,
                             PINNED_UNAVAILABLE ->
                             503;
                 };
@@ -209,7 +224,10 @@ public final class WorkerReservations {
                 status, kind.name().toLowerCase(Locale.ROOT), kind.retryable(), text);
     }
 
-    /** The router's message names workers and knobs: they are the operator's. */
+    /**
+     * The router's message names workers and knobs, which are the operator's, but where it says
+     * what the client asked for.
+     */
     private static String textForClient(RouteException cause) {
         return switch (cause.kind()) {
             case OVERLOADED -> "too many requests are being served at this moment; try again later";
@@ -218,7 +236,7 @@ public final class WorkerReservations {
             case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
             case NONE_ELIGIBLE -> "no worker may serve this request at this moment";
             case PINNED_UNAVAILABLE -> "the worker that was asked for cannot be used";
-            case INVALID -> cause.getMessage();
+            case NO_ADAPTER, NONE_SUITABLE, INVALID -> cause.getMessage();
         };
     }
 
