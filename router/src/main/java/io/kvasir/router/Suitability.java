@@ -204,32 +204,25 @@ final class Suitability {
             return "none of "
                     + workers
                     + " workers is for this request: "
-                    + unlabelled
-                    + " lack one of the required labels "
-                    + required
-                    + ", "
+                    + (required.isEmpty()
+                            ? ""
+                            : unlabelled + " lack one of the required labels " + required + ", ")
                     + repelled
                     + " have a taint that it does not tolerate"
-                    + (adapterOrNull == null
-                            ? ""
-                            : ", "
-                                    + (workers - withAdapter)
-                                    + " lack the adapter '"
-                                    + adapterOrNull
-                                    + "'");
+                    + lacking();
         }
 
         /** What to append to another reason; empty where nothing was lost. */
         String more() {
             return (unlabelled == 0 ? "" : ", " + unlabelled + " lack a label of " + required)
                     + (repelled == 0 ? "" : ", " + repelled + " have a taint not tolerated")
-                    + (adapterOrNull == null || withAdapter == workers
-                            ? ""
-                            : ", "
-                                    + (workers - withAdapter)
-                                    + " lack the adapter '"
-                                    + adapterOrNull
-                                    + "'");
+                    + lacking();
+        }
+
+        private String lacking() {
+            return adapterOrNull == null || withAdapter == workers
+                    ? ""
+                    : ", " + (workers - withAdapter) + " lack the adapter '" + adapterOrNull + "'";
         }
     }
 }
