@@ -186,7 +186,8 @@ final class GatewayHandler extends Handler.Abstract {
         final RoutingHeaders overrides =
                 (trusted
                                 ? RoutingHeaders.parse(
-                                        request.getHeaders(), inference, model.registry())
+                                                request.getHeaders(), inference, model.registry())
+                                        .withHints(inference.routingConstraints)
                                 : RoutingHeaders.NONE)
                         .ofSession(
                                 request.getHeaders()

@@ -260,7 +260,8 @@ public final class GatewayServer implements AutoCloseable {
                                     model,
                                     encoder,
                                     registry::maxModelLength,
-                                    registry::hasTokensWorkers),
+                                    registry::hasTokensWorkers,
+                                    registry::hasAdapter),
                             new HealthProbe(client, staleConnections, workerKey, model, encoder),
                             new LoadPoll(client, workerKey, model),
                             new ProxyContext(

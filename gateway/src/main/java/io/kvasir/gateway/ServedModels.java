@@ -48,7 +48,21 @@ final class ServedModels {
      *     refuses the name
      */
     ServedModel of(String nameOrNull) {
-        return several() ? byName.getOrDefault(nameOrNull, first) : first;
+        if (!several()) {
+            return first;
+        }
+        final ServedModel named = byName.get(nameOrNull);
+        return named == null ? withAdapter(nameOrNull) : named;
+    }
+
+    /** The model whose workers have listed an adapter; the first one where none has. */
+    private ServedModel withAdapter(String nameOrNull) {
+        for (int i = 0; nameOrNull != null && i < all.size(); i++) {
+            if (all.get(i).registry().hasAdapter(nameOrNull)) {
+                return all.get(i);
+            }
+        }
+        return first;
     }
 
     /** Bookings of all models that are not released yet. */

@@ -24,9 +24,11 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.time.Instant;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
+import java.util.Set;
 
 /** What the gateway tells about itself, as JSON. */
 final class StatusEndpoints {
@@ -49,7 +51,10 @@ final class StatusEndpoints {
         final ArrayNode data = page.putArray("data");
         for (ServedModel served : models.all()) {
             model(data.addObject(), served, served.name(), null);
-            for (String adapter : served.config().get(GatewaySettings.LORA)) {
+            final Set<String> adapters =
+                    new LinkedHashSet<>(served.config().get(GatewaySettings.LORA));
+            adapters.addAll(served.registry().adapters());
+            for (String adapter : adapters) {
                 model(data.addObject(), served, adapter, served.name());
             }
         }
@@ -156,6 +161,17 @@ final class StatusEndpoints {
         item.put("bootstrap", Objects.toString(upstream.bootstrap(), null));
         final ObjectNode labels = item.putObject("labels");
         upstream.labels().forEach(labels::put);
+        final ArrayNode taints = item.putArray("taints");
+        upstream.taints().forEach(taints::add);
+        final ArrayNode adapters = item.putArray("adapters");
+        upstream.ranks().stream()
+                .limit(1)
+                .flatMap(rank -> rank.adapters().stream())
+                .sorted()
+                .forEach(adapters::add);
+        item.put("lists_adapters", upstream.listsAdapters());
+        final ObjectNode numbers = item.putObject("lora_ids");
+        upstream.loraNumbers().forEach((number, name) -> numbers.put(name, number));
         item.put("health", upstream.health().state().spelling());
         item.put("in_use", upstream.inUse());
         item.put("draining", upstream.draining());

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerAdapters;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.server.BodyReader;
@@ -32,6 +33,7 @@ final class WorkersApi {
 
     private static final String DRAIN = "/drain";
     private static final String RESUME = "/resume";
+    private static final String LORA_IDS = "/lora-ids";
     private static final String COLLECTION = "GET, HEAD, POST";
     private static final String ONE = "GET, HEAD, DELETE";
     private static final int MAX_BODY_BYTES = 64 << 10;
@@ -86,6 +88,15 @@ final class WorkersApi {
             Responses.json(response, callback, 200, one(name));
             return;
         }
+        if (rest.endsWith(LORA_IDS)) {
+            if (!method.equals("POST")) {
+                throw Paths.wrongMethod(path, "POST", method);
+            }
+            final String name = rest.substring(0, rest.lastIndexOf('/'));
+            loraIds(known(name), request);
+            Responses.json(response, callback, 200, one(name));
+            return;
+        }
         switch (method) {
             case "GET", "HEAD" -> Responses.json(response, callback, 200, one(rest));
             case "DELETE" -> {
@@ -101,7 +112,9 @@ final class WorkersApi {
     private static String methods(String path) {
         return path.equals(PATH)
                 ? COLLECTION
-                : path.endsWith(DRAIN) || path.endsWith(RESUME) ? "POST" : ONE;
+                : path.endsWith(DRAIN) || path.endsWith(RESUME) || path.endsWith(LORA_IDS)
+                        ? "POST"
+                        : ONE;
     }
 
     private void add(Request request, Response response, Callback callback) throws ApiException {
@@ -114,6 +127,16 @@ final class WorkersApi {
             throw ApiException.invalid(null, e.getMessage());
         }
         Responses.json(response, callback, added ? 201 : 200, one(worker.name()));
+    }
+
+    /** Takes a JSON object of names and numbers: which adapters a worker's events mean by them. */
+    private void loraIds(Upstream upstream, Request request) throws ApiException {
+        final Map<String, String> given = texts(request);
+        try {
+            upstream.loraNumbers(WorkerAdapters.numbers(given));
+        } catch (IllegalArgumentException e) {
+            throw ApiException.invalid(null, e.getMessage());
+        }
     }
 
     /** A JSON object of the keys that a worker has in YAML; numbers and booleans may be bare. */
@@ -142,10 +165,14 @@ final class WorkersApi {
 
     private ObjectNode one(String name) throws ApiException {
         final ObjectNode page = Json.MAPPER.createObjectNode();
+        endpoints.registered(page, known(name));
+        return page;
+    }
+
+    private Upstream known(String name) throws ApiException {
         for (Upstream upstream : fleet.upstreams()) {
             if (upstream.name().equals(name)) {
-                endpoints.registered(page, upstream);
-                return page;
+                return upstream;
             }
         }
         throw notFound(name);

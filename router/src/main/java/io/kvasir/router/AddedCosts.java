@@ -39,16 +39,16 @@ final class AddedCosts {
         }
     }
 
-    /** Takes something off the cost of one candidate. */
-    void less(int candidateSlot, double less, int slotEnd) {
+    /** Changes what was said of a candidate; for all of them, or for none. */
+    void change(int slot, double more, int end) {
         if (!any) {
-            if (blocks.length < slotEnd) {
-                blocks = new double[slotEnd];
+            if (blocks.length < end) {
+                blocks = new double[end];
             }
-            Arrays.fill(blocks, 0, slotEnd, 0);
+            Arrays.fill(blocks, 0, end, 0);
             any = true;
         }
-        blocks[candidateSlot] -= less;
+        blocks[slot] += more;
     }
 
     /** What was said of a candidate; 0 where none was asked. */

@@ -5,6 +5,7 @@ import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.load.BusyMarks;
 import io.kvasir.router.policy.Eligibility.Verdict;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 
 import java.util.Arrays;
@@ -26,6 +27,8 @@ final class Candidates {
     private final SlotMarks unreached = new SlotMarks(); // out of reach for the request
     private final SlotMarks busy = new SlotMarks(); // beyond a limit of load, or full
     private final SlotMarks ineligible = new SlotMarks(); // by the selection policy
+    private final SlotMarks passedOver = new SlotMarks(); // for those with the adapter
+    private final Suitability suitability = new Suitability();
     private BusyLimits limits;
     private BusyMarks marks;
     private long nowNs; // where a worker is marked
@@ -37,6 +40,11 @@ final class Candidates {
     void begin(WorkerSet registered) {
         workers = registered;
         count = 0;
+    }
+
+    /** Takes what the request asks of its worker, and what the workers are marked with. */
+    void marks(RouteRequest request, WorkerMarks marks, LoraMode loraMode) {
+        suitability.fill(request, marks, workers, loraMode);
     }
 
     /**
@@ -62,13 +70,37 @@ final class Candidates {
         unreached.clear(workers.groups());
         busy.clear(workers.groups());
         ineligible.clear(workers.groups());
+        passedOver.clear(workers.groups());
         for (int group = 0; group < workers.groups(); group++) {
-            slots[group] = workers.slots(group) & loads.openSlots(group) & ~barred[group];
+            slots[group] = usable(group) & ~suitability.out(group);
             count += Long.bitCount(slots[group]);
         }
         limits = busyLimits;
         if (!limits.isNone()) {
             takeOutBusy();
+        }
+    }
+
+    /** Slots of a group that may be chosen but for what the request asks of marks and load. */
+    private long usable(int group) {
+        return workers.slots(group) & loads.openSlots(group) & ~barred[group];
+    }
+
+    /** Leaves those with the request's adapter, where it prefers them and there are such. */
+    void preferAdapter() {
+        if (!suitability.prefersAdapter()) {
+            return;
+        }
+        long some = 0;
+        for (int group = 0; group < workers.groups(); group++) {
+            some |= slots[group] & suitability.serving(group);
+        }
+        for (int group = 0; some != 0 && group < workers.groups(); group++) {
+            for (long rest = slots[group] & ~suitability.serving(group);
+                    rest != 0;
+                    rest &= rest - 1) {
+                takeOut(group * Long.SIZE + Long.numberOfTrailingZeros(rest), passedOver);
+            }
         }
     }
 
@@ -244,7 +276,17 @@ final class Candidates {
 
     /** Whether a worker has a taint that the request excludes. */
     boolean isTainted(Worker worker) {
-        return (worker.taints() & excludedTaints) != 0;
+        return (worker.taints() & excludedTaints) != 0 || suitability.isRepelled(worker.slot());
+    }
+
+    /** What the request asks of its worker beside its load. */
+    Suitability suitability() {
+        return suitability;
+    }
+
+    /** Whether a slot is none for want of the request's adapter. */
+    boolean lacksAdapter(int slot) {
+        return passedOver.contains(slot) || suitability.lacksAdapter(slot);
     }
 
     /** Whether the request excludes the worker of a slot, or is pinned to another one. */
@@ -292,6 +334,13 @@ final class Candidates {
                     RouteException.Kind.PINNED_UNAVAILABLE,
                     "the pinned worker " + pinned + " " + whyPinned(policy));
         }
+        final Suitability.Losses losses = losses();
+        if (failed == 0 && losses.isByAdapter()) {
+            return new RouteException(RouteException.Kind.NO_ADAPTER, losses.adapterText());
+        }
+        if (failed == 0 && unreached.count() + ineligible.count() == 0 && losses.isByMarks()) {
+            return new RouteException(RouteException.Kind.NONE_SUITABLE, losses.marksText());
+        }
         int tainted = 0;
         for (int group = 0; group < workers.groups(); group++) {
             tainted += Long.bitCount(workers.tainted(excludedTaints, group));
@@ -306,7 +355,8 @@ final class Candidates {
                             + " are unavailable"
                             + (tainted == 0 ? "" : " or excluded by their taints")
                             + some(unreached, " of them by their cost")
-                            + some(ineligible, " of them by selection-policy=" + policy));
+                            + some(ineligible, " of them by selection-policy=" + policy)
+                            + losses.more());
         }
         return new RouteException(
                 ineligible.count() > 0
@@ -323,7 +373,16 @@ final class Candidates {
                                 + some(unreached, " cost the request infinitely much")
                                 + some(
                                         ineligible,
-                                        " are not eligible by selection-policy=" + policy));
+                                        " are not eligible by selection-policy=" + policy)
+                                + losses.more());
+    }
+
+    private Suitability.Losses losses() {
+        final long[] usable = new long[workers.groups()];
+        for (int group = 0; group < usable.length; group++) {
+            usable[group] = usable(group);
+        }
+        return suitability.losses(workers, usable);
     }
 
     private static String some(SlotMarks slots, String what) {
@@ -331,6 +390,17 @@ final class Candidates {
     }
 
     private String whyPinned(String policy) {
+        if (workers.at(pinned.slot()) == pinned) {
+            if (suitability.lacksAdapter(pinned.slot())) {
+                return "has not the adapter that the request needs";
+            }
+            if (suitability.lacksLabel(pinned.slot())) {
+                return "has not all labels that the request requires";
+            }
+            if (suitability.isRepelled(pinned.slot())) {
+                return "has a taint that the request does not tolerate";
+            }
+        }
         if (unreached.count() > 0) {
             return "costs the request infinitely much";
         }

@@ -37,8 +37,12 @@ public final class Decision {
          * selection policy.
          */
         BUSY,
-        /** Has a taint that the request excludes. */
+        /** Has a taint that the request excludes, or a named one that it does not tolerate. */
         TAINTED,
+        /** Has not the request's adapter: {@link RouterSettings#LORA_MODE}. */
+        NO_ADAPTER,
+        /** Has not a label that the request requires. */
+        NO_LABEL,
         /** Not allowed by the selection policy: {@link Eligibility}. */
         INELIGIBLE,
         /** The request is pinned to another worker. */
@@ -235,6 +239,12 @@ public final class Decision {
         }
         if (candidates.isTainted(worker)) {
             return Exclusion.TAINTED;
+        }
+        if (candidates.lacksAdapter(worker.slot())) {
+            return Exclusion.NO_ADAPTER;
+        }
+        if (candidates.suitability().lacksLabel(worker.slot())) {
+            return Exclusion.NO_LABEL;
         }
         if (candidates.isDropped(worker.slot())) {
             return Exclusion.OUT_OF_REACH;

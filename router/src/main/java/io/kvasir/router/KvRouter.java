@@ -407,6 +407,18 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
+     * How many of the registered workers have an adapter: {@link Worker#adapters}. Any thread; one
+     * look into a table.
+     *
+     * @param adapter its name
+     * @return whether they may be chosen or not
+     */
+    public int workersWith(String adapter) {
+        final SlotBits serving = parts.workerMarks.serving(adapter);
+        return serving == null ? 0 : serving.count();
+    }
+
+    /**
      * Waits until every registered worker has been {@link Worker#ready}: what their engines had
      * announced before the call is in the index. Polls; holds no lock and delays no writer.
      *

@@ -42,6 +42,7 @@ final class PromptMatcher {
                 // before the match: a slot's next tenant cannot be in it yet
                 final WorkerSet seen = workers.get();
                 out.begin(seen, parts.index);
+                out.marks(request, parts.workerMarks);
                 matchInside(request, seen);
                 out.fill(request, request.cached, request.active, parts.board);
                 takeOutFull(out);
@@ -69,6 +70,7 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
+            out.marks(request, parts.workerMarks);
             out.fill(request, cached, active, parts.board);
             takeOutFull(out);
             stable = seen == workers.get();

@@ -12,6 +12,10 @@ public final class RouteException extends Exception {
         ALL_EXCLUDED(true),
         /** Workers are available, but the selection policy allows none of them. */
         NONE_ELIGIBLE(true),
+        /** No worker that could be used has the request's adapter, which it has to have. */
+        NO_ADAPTER(true),
+        /** Workers could be used, but none has the labels and taints that the request allows. */
+        NONE_SUITABLE(true),
         /** The pinned worker is removed, unavailable or excluded. */
         PINNED_UNAVAILABLE(true),
         /** Every worker that the request could use is busy by the limits of load. */

@@ -48,6 +48,7 @@ public final class RouteRequest {
     private final long[] firstBlock = new long[1];
     private final PromptObjects objects = new PromptObjects();
     private final List<Worker> excluded = new ArrayList<>(4);
+    private final Constraints constraints = new Constraints();
     private int[] tokens = NO_TOKENS;
     private int tokenCount;
     private String id; // null for none
@@ -87,6 +88,10 @@ public final class RouteRequest {
     int eagleBlockCount;
     private boolean hashed;
     private boolean eagleHashed;
+    private boolean seeded;
+    private long seed;
+    private String seededLora; // whose seed it is
+    private String seededSalt;
 
     RouteRequest(
             KvRouter maker,
@@ -134,6 +139,7 @@ public final class RouteRequest {
         session = NO_SESSION;
         excluded.clear();
         excludedTaints = 0;
+        constraints.clear();
         prefills = true;
         reuse = Switch.NONE;
         outputTracking = Switch.NONE;
@@ -328,6 +334,49 @@ public final class RouteRequest {
      */
     public RouteRequest excludeTainted(long taints) {
         excludedTaints = taints;
+        return this;
+    }
+
+    /**
+     * Allows only workers with a label, or with a named taint, in every mode; with several calls
+     * those that have all of them. Costs one operation per 64 workers and label.
+     *
+     * @param label {@code key=value} of {@link WorkerSpec#labels}, or the key alone of one without
+     *     a value, or one of {@link WorkerSpec#namedTaints}, which is tolerated then
+     * @return this
+     * @throws IllegalArgumentException if it is empty, or more than 64 are required
+     */
+    public RouteRequest require(String label) {
+        constraints.require(label);
+        return this;
+    }
+
+    /**
+     * Prefers workers with a label, or with a named taint: the cost of a worker is multiplied by
+     * exp(−tanh(sum of the weights of what it has)). Counts where the cost decides, in mode {@link
+     * RoutingMode#KV}, and has the cost of every candidate computed.
+     *
+     * @param label as for {@link #require}
+     * @param weight finite; below 0 such workers are avoided
+     * @return this
+     * @throws IllegalArgumentException if the label is empty, the weight not finite, or more than
+     *     64 are preferred
+     */
+    public RouteRequest prefer(String label, double weight) {
+        constraints.prefer(label, weight);
+        return this;
+    }
+
+    /**
+     * Allows workers with a named taint: a worker is a candidate if the request tolerates all that
+     * it has.
+     *
+     * @param taint one of {@link WorkerSpec#namedTaints}
+     * @return this
+     * @throws IllegalArgumentException if it is empty, or more than 64 are tolerated
+     */
+    public RouteRequest tolerate(String taint) {
+        constraints.tolerate(taint);
         return this;
     }
 
@@ -597,6 +646,15 @@ public final class RouteRequest {
         return excludedTaints;
     }
 
+    Constraints constraints() {
+        return constraints;
+    }
+
+    /** The LoRA adapter; null for the base model. */
+    String adapter() {
+        return lora == null || lora.isEmpty() ? null : lora;
+    }
+
     /** Null for none. */
     WorkerCost cost() {
         return cost;
@@ -668,7 +726,7 @@ public final class RouteRequest {
         }
         blockCount = Math.min(BlockHasher.blockCount(tokenCount, blockSize), maxBlocks);
         localHashes = grown(localHashes, blockCount);
-        final long seed = BlockHasher.seed(hashSeed, lora, salt);
+        final long seed = seed();
         hasher.localHashes(tokens, 0, blockCount * blockSize, blockSize, seed, localHashes);
         objects.mixInto(localHashes, blockCount, tokens, blockSize, blockSize, seed);
         hashed = true;
@@ -688,13 +746,24 @@ public final class RouteRequest {
         final int complete = BlockHasher.blockCount(Math.max(0, tokenCount - 1), blockSize);
         eagleBlockCount = Math.min(complete, maxBlocks);
         eagleHashes = grown(eagleHashes, eagleBlockCount);
-        final long seed = BlockHasher.seed(hashSeed, lora, salt);
+        final long seed = seed();
         if (eagleBlockCount > 0) {
             BlockHasher.eagleLocalHashes(
                     tokens, 0, eagleBlockCount * blockSize + 1, blockSize, seed, eagleHashes);
         }
         objects.mixInto(eagleHashes, eagleBlockCount, tokens, blockSize, blockSize + 1, seed);
         eagleHashed = true;
+    }
+
+    /** Of the prompt's hashes; that of the last adapter and salt is remembered, also by a reset. */
+    private long seed() {
+        if (!Objects.equals(lora, seededLora) || !Objects.equals(salt, seededSalt) || !seeded) {
+            seed = BlockHasher.seed(hashSeed, lora, salt);
+            seededLora = lora;
+            seededSalt = salt;
+            seeded = true;
+        }
+        return seed;
     }
 
     /** The full blocks to watch for, a copy; none where no event tells of them. */

@@ -35,6 +35,7 @@ final class RouterParts implements AutoCloseable {
     final CountersFile countersOrNull; // null where none is kept
     final ErrorHandler errors; // what goes wrong on the router's threads
     final MemoryGate gate = new MemoryGate(NAME);
+    final WorkerMarks workerMarks = new WorkerMarks();
     final LoadBoard board;
     final BusyMarks marks;
     final EngineLoads engineLoads;

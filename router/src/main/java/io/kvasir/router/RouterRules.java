@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.session.SessionAffinity;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SessionMode;
 import io.kvasir.router.settings.Settings;
@@ -19,6 +20,7 @@ final class RouterRules {
     private final double temperature;
     private final double degradedCredit;
     private final double hotDiscount;
+    private final LoraMode loraMode;
     private final boolean tracksPrefill;
     private final boolean assumesReuse;
     private final boolean tracksOutput;
@@ -53,6 +55,7 @@ final class RouterRules {
         temperature = settings.get(RouterSettings.TEMPERATURE);
         degradedCredit = settings.get(RouterSettings.DEGRADED_CREDIT);
         hotDiscount = settings.get(RouterSettings.HOT_PREFIX_DISCOUNT);
+        loraMode = settings.get(RouterSettings.LORA_MODE);
         tracksPrefill = settings.get(RouterSettings.TRACK_PREFILL_TOKENS);
         assumesReuse = settings.get(RouterSettings.ASSUME_KV_REUSE);
         tracksOutput = settings.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
@@ -98,6 +101,11 @@ final class RouterRules {
     /** How much less blocks count that most candidates hold; 0 for not at all. */
     double hotDiscount() {
         return hotDiscount;
+    }
+
+    /** What an adapter asks of workers. */
+    LoraMode loraMode() {
+        return loraMode;
     }
 
     boolean tracksPrefill() {

@@ -35,6 +35,7 @@ final class Selection {
     private double[] pricedCosts = new double[8]; // the same by number of candidate
     private final CandidateCursor cursor = new CandidateCursor(this);
     private final AddedCosts added = new AddedCosts();
+    private final Preferences preferences = new Preferences();
     private WorkerCost workerCost; // null where the request has none
     private int chosen = -1; // slot
     private JournalRecord record; // null before the first decision that is kept
@@ -174,6 +175,12 @@ final class Selection {
         eventsKnown = false;
     }
 
+    /** Takes what the workers are marked with, after the workers and before the loads. */
+    void marks(RouteRequest request, WorkerMarks marks) {
+        candidates.marks(request, marks, rules.loraMode());
+        preferences.fill(request, marks);
+    }
+
     /** Takes loads and matches; from here on the numbers stand still. */
     void fill(RouteRequest request, OverlapScores cached, OverlapScores active, LoadBoard board) {
         candidates.fill(
@@ -238,14 +245,19 @@ final class Selection {
             final int slot = computing.slot();
             final double booked =
                     (double) Math.max(0, candidates.loads().prefillTokens(slot)) / blockSize;
-            added.less(
-                    slot, overlapWeight * Math.min(computingBlocks, booked), workers().slotEnd());
+            added.change(
+                    slot, -overlapWeight * Math.min(computingBlocks, booked), workers().slotEnd());
         }
     }
 
     /** What the request's own cost says of a candidate. */
     AddedCosts added() {
         return added;
+    }
+
+    /** Whether labels of the workers change what they cost. */
+    boolean prefersSome() {
+        return preferences.any();
     }
 
     /** Asks a policy what every candidate costs. */
@@ -263,6 +275,11 @@ final class Selection {
         for (int n = 0; n < cursor.count(); n++) {
             final int slot = cursor.slot(n);
             pricedCosts[n] = bounded(pricedCosts[n] + added.blocks(slot) + hotCost(slot));
+            if (preferences.any()) {
+                final double change = preferences.change(slot, pricedCosts[n]);
+                added.change(slot, change, end);
+                pricedCosts[n] = bounded(pricedCosts[n] + change);
+            }
             modelCosts[slot] = pricedCosts[n];
         }
         priced = true;

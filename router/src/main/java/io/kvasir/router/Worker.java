@@ -9,6 +9,7 @@ import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.pipeline.wire.LoadStat;
+import io.kvasir.pipeline.wire.LoraNumbers;
 import io.kvasir.router.disagg.LearnedLine;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.load.BusyMarks;
@@ -25,6 +26,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.Map;
+import java.util.Set;
 import java.util.function.LongSupplier;
 
 /**
@@ -44,6 +46,8 @@ public final class Worker implements CandidateWorker {
     private final LongSupplier clock;
     private final PrefixIndex index;
     private final IndexState withoutEvents;
+    private final WorkerMarks workerMarks;
+    private final String[] taintNames; // an array, so that looking at them allocates nothing
     private final long[] journalName;
     private final EngineHits hits;
     private final LearnedLine promptTimes = new LearnedLine();
@@ -51,6 +55,8 @@ public final class Worker implements CandidateWorker {
     private volatile boolean available = true;
     private volatile boolean removed;
     private final LoadReading reading = new LoadReading(); // guarded by this
+    private volatile Set<String> adapters = Set.of(); // written under the lock of the marks
+    private volatile Map<Long, String> loraNumbers = Map.of();
     private volatile boolean onPlane;
     private volatile long kvBlocks; // 0 where it is not known
     private volatile long batchTokens; // likewise
@@ -78,6 +84,8 @@ public final class Worker implements CandidateWorker {
         this.clock = clock;
         this.withoutEvents = withoutEvents;
         this.hits = hits;
+        workerMarks = parts.workerMarks;
+        taintNames = spec.namedTaints().toArray(String[]::new);
         journalName = JournalRecord.name(spec.name());
         board.open(slot, true);
     }
@@ -112,6 +120,51 @@ public final class Worker implements CandidateWorker {
         return spec.labels();
     }
 
+    /**
+     * Names of what keeps requests from it that do not tolerate that.
+     *
+     * @return as registered; immutable
+     */
+    public Set<String> namedTaints() {
+        return spec.namedTaints();
+    }
+
+    /** Whether none of its named taints keeps a request away. */
+    boolean isTolerated(Constraints constraints) {
+        for (String taint : taintNames) {
+            if (!constraints.isTolerated(taint)) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * Says which LoRA adapters it has from now on, for {@link RouterSettings#LORA_MODE}. Costs one
+     * bit for each adapter that comes or goes. Nothing for a worker that was removed.
+     *
+     * @param names of at most 512 characters each; 4,096 at most, 65,536 of all workers of the
+     *     router
+     * @throws IllegalArgumentException if they are too many, or a name is none; then nothing has
+     *     changed
+     */
+    public void adapters(Set<String> names) {
+        workerMarks.adapters(this, Set.copyOf(names));
+    }
+
+    /**
+     * The LoRA adapters that it is said to have.
+     *
+     * @return immutable
+     */
+    public Set<String> adapters() {
+        return adapters;
+    }
+
+    void tookAdapters(Set<String> names) {
+        adapters = names;
+    }
+
     @Override
     public int slot() {
         return slot;
@@ -143,6 +196,10 @@ public final class Worker implements CandidateWorker {
 
     void source(EventSource opened) {
         source = opened;
+        final Map<Long, String> names = loraNumbers;
+        if (opened != null && !names.isEmpty()) {
+            opened.loraNumbers(names);
+        }
         tellBlockSize();
         if (opened != null && engineLoads.isOn()) {
             opened.onLoad(this::reportLoad);
@@ -159,6 +216,22 @@ public final class Worker implements CandidateWorker {
                         .waiting((double) load.waiting())
                         .usedBlocks(engineLoads.blocks(load.usedTokens()))
                         .blocks(engineLoads.blocks(load.tokens())));
+    }
+
+    /**
+     * Says which adapters its engine, as it runs now, gives which numbers in its events; see {@link
+     * EventSource#loraNumbers}. Kept for a source that is opened later.
+     *
+     * @param names by number
+     * @throws IllegalArgumentException if they are too many, a number is 0 or a name is empty
+     */
+    public void loraNumbers(Map<Long, String> names) {
+        LoraNumbers.check(names);
+        loraNumbers = Map.copyOf(names);
+        final EventSource events = source;
+        if (events != null) {
+            events.loraNumbers(names);
+        }
     }
 
     /** The event plane passes its events on from now on. */

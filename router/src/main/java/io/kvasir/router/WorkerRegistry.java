@@ -285,8 +285,9 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                         ? null
                         : parts.indexPipeline.openZmq(
                                 ofThisRouter(spec.events(), slot), startOrNull);
+        Worker worker = null;
         try {
-            final Worker worker =
+            worker =
                     new Worker(
                             spec,
                             slot,
@@ -298,11 +299,15 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                                     : IndexState.PREDICTED,
                             new EngineHits(settings, clock));
             worker.source(source);
+            parts.workerMarks.join(worker);
             workers = workers.with(worker);
             named.put(NamedRank.of(spec), worker);
             parts.board.roomMayBe(slot); // again: when it was opened, no set had it
             return worker;
         } catch (Throwable t) {
+            if (worker != null) {
+                parts.workerMarks.leave(worker);
+            }
             if (source != null) {
                 source.close();
             }
@@ -380,6 +385,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         workers = workers.without(worker);
         named.remove(new NamedRank(worker.name(), worker.dpRank()));
         worker.markRemoved();
+        parts.workerMarks.leave(worker);
         return true;
     }
 

@@ -42,6 +42,7 @@ final class WorkerSelector {
         }
         selection.addCosts();
         final Candidates candidates = selection.candidates();
+        candidates.preferAdapter();
         final int count = candidates.count();
         if (count == 0) {
             throw candidates.none(policy.name());
@@ -52,6 +53,7 @@ final class WorkerSelector {
         final boolean byCost = selection.mode() == RoutingMode.KV;
         if (!policy.hasLinearCost()
                 || selection.added().any()
+                || selection.prefersSome()
                 || (byCost
                         && (selection.temperature() > 0
                                 || policy.judges()

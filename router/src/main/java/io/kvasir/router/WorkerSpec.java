@@ -6,6 +6,7 @@ import io.kvasir.router.policy.Eligibility;
 
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * What an embedder says of one (worker, dp rank) when it registers it.
@@ -21,8 +22,11 @@ import java.util.Objects;
  *     is the embedder's. See {@link RouteRequest#excludeTainted}
  * @param planeOrNull the rank on the router's event plane, see {@link
  *     RouterConfig.Builder#eventPlane}; null for a worker that is not there
- * @param labels what an embedder's {@link Eligibility} or {@link CostModel} goes by: a zone, a kind
- *     of machine; the router itself does not read them
+ * @param labels what requests may ask for ({@link RouteRequest#require}, {@link
+ *     RouteRequest#prefer}) and an embedder's {@link Eligibility} or {@link CostModel} goes by: a
+ *     zone, a kind of machine
+ * @param namedTaints names of what keeps requests from it that do not ask for it or tolerate it:
+ *     {@link RouteRequest#tolerate}
  */
 public record WorkerSpec(
         long id,
@@ -32,12 +36,14 @@ public record WorkerSpec(
         SourceConfig events,
         long taints,
         EventPlaneWorker planeOrNull,
-        Map<String, String> labels) {
+        Map<String, String> labels,
+        Set<String> namedTaints) {
     /** Checks the values, and copies the labels. */
     public WorkerSpec {
         Objects.requireNonNull(name, "name");
         Objects.requireNonNull(url, "url");
         labels = Map.copyOf(labels);
+        namedTaints = Set.copyOf(namedTaints);
         if (name.isBlank()) {
             throw new IllegalArgumentException("worker id=" + id + " has no name; give it one");
         }
@@ -53,6 +59,19 @@ public record WorkerSpec(
                             + planeOrNull
                             + " on the event plane; name one of both");
         }
+    }
+
+    /** A worker without named taints. */
+    public WorkerSpec(
+            long id,
+            String name,
+            String url,
+            int dpRank,
+            SourceConfig events,
+            long taints,
+            EventPlaneWorker planeOrNull,
+            Map<String, String> labels) {
+        this(id, name, url, dpRank, events, taints, planeOrNull, labels, Set.of());
     }
 
     /** A worker without labels. */
@@ -97,12 +116,12 @@ public record WorkerSpec(
      * @param worker what it is called there
      */
     public WorkerSpec onEventPlane(EventPlaneWorker worker) {
-        return new WorkerSpec(id, name, url, dpRank, null, taints, worker, labels);
+        return new WorkerSpec(id, name, url, dpRank, null, taints, worker, labels, namedTaints);
     }
 
     /** The same worker without events of any kind. */
     WorkerSpec withoutEvents() {
-        return new WorkerSpec(id, name, url, dpRank, null, taints, null, labels);
+        return new WorkerSpec(id, name, url, dpRank, null, taints, null, labels, namedTaints);
     }
 
     /**
@@ -111,6 +130,15 @@ public record WorkerSpec(
      * @param all of them
      */
     public WorkerSpec labelled(Map<String, String> all) {
-        return new WorkerSpec(id, name, url, dpRank, events, taints, planeOrNull, all);
+        return new WorkerSpec(id, name, url, dpRank, events, taints, planeOrNull, all, namedTaints);
+    }
+
+    /**
+     * The same worker with named taints.
+     *
+     * @param all of them
+     */
+    public WorkerSpec tainted(Set<String> all) {
+        return new WorkerSpec(id, name, url, dpRank, events, taints, planeOrNull, labels, all);
     }
 }

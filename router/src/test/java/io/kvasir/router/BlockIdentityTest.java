@@ -23,6 +23,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 
 /**
@@ -38,6 +39,7 @@ class BlockIdentityTest {
     private final SplittableRandom random = new SplittableRandom(11);
     private final int[] prompt = random.ints(BLOCKS * BLOCK + 1, 0, 150_000).toArray();
     private final Decision decision = new Decision();
+    private long loraId; // of the events, which say no name
     private final KvRouter router =
             KvRouter.builder().maxWorkers(80).maxBlocks(4_096, 65_536).build();
 
@@ -88,7 +90,7 @@ class BlockIdentityTest {
             }
         }
         number(out, BLOCK);
-        out.writeByte(0xc0);
+        number(out, loraId);
         text(out, "GPU");
         out.writeByte(0xc0);
         array(out, objects.size());
@@ -249,5 +251,33 @@ class BlockIdentityTest {
                                 throw new AssertionError(Arrays.toString(hashes), e);
                             }
                         }));
+    }
+
+    @Test
+    void anAdapterThatEventsNameByNumberMatchesByTheNameThatTheWorkerIsSaidToGiveIt()
+            throws IOException, RouteException {
+        loraId = 7;
+        final Worker known = worker(1);
+        known.loraNumbers(Map.of(7L, "a")); // before there is a source
+        router.openDirect(known, EngineMessages.source(known.name(), BLOCK))
+                .onMessage(0, stored(false, List.of(), 1_000));
+        EngineMessages.await(known::ready, "events of " + known);
+        assertEquals(BLOCKS, overlap(known, request(161).lora("a")));
+        assertEquals(0, overlap(known, request(161)));
+        assertEquals(0, overlap(known, request(161).lora("b")));
+        assertEquals(IndexState.EXACT, known.state());
+
+        final Worker unknown = worker(2);
+        router.openDirect(unknown, EngineMessages.source(unknown.name(), BLOCK))
+                .onMessage(0, stored(false, List.of(), 2_000));
+        EngineMessages.await(unknown::ready, "events of " + unknown);
+        assertEquals(0, unknown.indexedBlocks());
+        assertEquals(0, overlap(unknown, request(161).lora("a")));
+        assertEquals(IndexState.DEGRADED, unknown.state());
+        unknown.loraNumbers(Map.of(7L, "a"));
+        router.openDirect(unknown, EngineMessages.source(unknown.name(), BLOCK))
+                .onMessage(0, stored(false, List.of(), 2_000));
+        EngineMessages.await(() -> unknown.indexedBlocks() == BLOCKS, "its blocks");
+        assertEquals(BLOCKS, overlap(unknown, request(161).lora("a")));
     }
 }

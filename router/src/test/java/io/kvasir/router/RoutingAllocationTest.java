@@ -8,6 +8,7 @@ import io.kvasir.router.load.LoadReading;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.WorkerCost;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
@@ -21,6 +22,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.SplittableRandom;
 
 /** Heap bytes of the calling thread, the router warmed up: none. */
@@ -104,6 +107,45 @@ class RoutingAllocationTest {
                         () -> {
                             try {
                                 router.select(next().addCost(cost), decision);
+                            } catch (RouteException e) {
+                                throw new AssertionError(e);
+                            }
+                        }));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"REQUIRED, KV", "REQUIRED, ROUND_ROBIN", "PREFERRED, KV", "PREFERRED, RANDOM"})
+    void adaptersLabelsAndTaintsAllocateNothing(LoraMode lora, RoutingMode mode) {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .maxWorkers(200)
+                        .maxBlocks(4_096, 16_384)
+                        .set(RouterSettings.LORA_MODE, lora)
+                        .random(RandomSource.seeded(1337))
+                        .build();
+        request = router.newRequest();
+        for (int w = 0; w < 200; w++) {
+            final WorkerSpec spec = WorkerSpec.of(w, "w" + w, "http://w" + w);
+            router.addWorker(
+                            spec.labelled(Map.of("zone", "z" + w % 3))
+                                    .tainted(w % 2 == 0 ? Set.of("spot", "night") : Set.of()))
+                    .adapters(Set.of("a" + w % 5, "b"));
+        }
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            try {
+                                router.select(
+                                        next().mode(mode)
+                                                .lora("a1")
+                                                .require("zone=z1")
+                                                .tolerate("spot")
+                                                .tolerate("night")
+                                                .prefer("spot", 0.5),
+                                        decision);
                             } catch (RouteException e) {
                                 throw new AssertionError(e);
                             }

@@ -15,6 +15,7 @@ import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.pipeline.source.ZmqConfig;
+import io.kvasir.pipeline.wire.LoraNumbers;
 
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -24,6 +25,7 @@ import picocli.CommandLine.Option;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.security.SecureRandom;
+import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -90,6 +92,15 @@ public final class RelayCommand implements Callable<Integer> {
             defaultValue = "0",
             description = "The engine's data-parallel rank. Default: ${DEFAULT-VALUE}.")
     private int dpRank;
+
+    @Option(
+            names = "--lora-ids",
+            paramLabel = "NAME:N",
+            defaultValue = "",
+            description =
+                    "Names of LoRA adapters by the numbers in the engine's events, with semicolons"
+                            + " between; for engines that say a number alone. Default: none.")
+    private String loraIds;
 
     @Option(
             names = "--worker-id",
@@ -207,6 +218,7 @@ public final class RelayCommand implements Callable<Integer> {
             throw common.wrong(
                     "--stream-replicas " + streamReplicas + " is not within 1.." + MOST_REPLICAS);
         }
+        loraNumbers();
         if (localIndexerBlocks < 1) {
             throw common.wrong(
                     "--local-indexer-blocks " + localIndexerBlocks + " is not a positive number");
@@ -241,6 +253,14 @@ public final class RelayCommand implements Callable<Integer> {
             return shutdown.await();
         } finally {
             end();
+        }
+    }
+
+    private Map<Long, String> loraNumbers() {
+        try {
+            return LoraNumbers.parse(loraIds);
+        } catch (IllegalArgumentException e) {
+            throw common.wrong("--lora-ids " + e.getMessage());
         }
     }
 
@@ -295,6 +315,7 @@ public final class RelayCommand implements Callable<Integer> {
             long worker, RouterEventTransport transport, LocalIndexer indexerOrNull) {
         final SourceConfig source =
                 SourceConfig.of("engine", 0, blockSize, engine)
+                        .withLoraNumbers(loraNumbers())
                         .withDpRank(dpRank)
                         .withReplayEndpoint(replay)
                         .withTopic(topic);

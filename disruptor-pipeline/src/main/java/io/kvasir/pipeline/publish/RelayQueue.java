@@ -46,7 +46,8 @@ final class RelayQueue implements KvEventSink, AutoCloseable {
             return false;
         }
         final long message = batch.sequence();
-        final boolean gap = message > lastMessage + 1 && message > 1; // some count from 1
+        final boolean missing = message > lastMessage + 1 && message > 1; // some count from 1
+        final boolean gap = missing || batch.leavesOut();
         lastMessage = message;
         final KvBatch events = new KvBatch();
         events.reset(0, message, CopyRule.LAST_COPY, false, ApplyListener.NONE);

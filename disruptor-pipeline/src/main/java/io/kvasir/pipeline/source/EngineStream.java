@@ -3,10 +3,12 @@ package io.kvasir.pipeline.source;
 import io.kvasir.pipeline.wire.DropReason;
 import io.kvasir.pipeline.wire.KvEventSink;
 import io.kvasir.pipeline.wire.LoadStat;
+import io.kvasir.pipeline.wire.LoraNumbers;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.Map;
 import java.util.Objects;
 import java.util.function.LongSupplier;
 
@@ -61,6 +63,13 @@ import java.util.function.LongSupplier;
  * beside the live messages, and what is missing is added</td>
  * <td>DEGRADED</td><td>the last of it; without replay when the missing blocks are removed, or as
  * many as were announced when it last had no room; a clear</td></tr>
+ * <tr><td>blocks of an adapter whose number has no name</td><td>they are left out, what is known is
+ * true, so its credit stays; with a replay endpoint everything is asked for when the name is
+ * known</td><td>DEGRADED</td><td>the end of that; without replay when the blocks are removed; a
+ * clear</td></tr>
+ * <tr><td>a number that means another adapter than blocks were stored under</td><td>the slot is
+ * cleared, replay from 0; the number's blocks are left out from then on</td><td>LOADING, DEGRADED
+ * </td><td>a clear or restart of the engine</td></tr>
  * <tr><td>the slot was restored from a snapshot</td><td>as if the connection had just come back:
  * the last message of the snapshot is asked for, or the next message decides</td><td>STALE</td>
  * <td>as above; DEGRADED stays where the snapshot was</td></tr>
@@ -263,6 +272,7 @@ public final class EngineStream implements EventSource {
             if (replay.holdsLive() || !parts.early.isEmpty()) {
                 freshness.stored(); // it waits, and may do so
             }
+            reloadIfSpoiled();
         }
         status.publish();
     }
@@ -450,8 +460,9 @@ public final class EngineStream implements EventSource {
             return refills.replayed(sequence, payload);
         }
         final ReplayStep step = replays.replayed(sequence, payload);
+        final boolean again = reloadIfSpoiled();
         status.publish();
-        return step;
+        return again ? ReplayStep.STOP : step;
     }
 
     /**
@@ -616,6 +627,38 @@ public final class EngineStream implements EventSource {
             status.statedBlockSize(tokens);
             status.publish();
         }
+    }
+
+    @Override
+    public synchronized void loraNumbers(Map<Long, String> names) {
+        LoraNumbers.check(names);
+        if (status.isClosed()) {
+            return;
+        }
+        parts.loraNumbers.give(names, tracker.last());
+        if (!reloadIfSpoiled()
+                && parts.loraNumbers.isMendable()
+                && parts.isReplayable()
+                && replay.isIdle()) {
+            replay.heal();
+        }
+        status.publish();
+    }
+
+    /** Drops a view in which blocks may be those of another adapter than it says. */
+    private boolean reloadIfSpoiled() {
+        if (!parts.loraNumbers.isSpoiled()) {
+            return false;
+        }
+        final long last = tracker.last();
+        final String what =
+                "a lora_id that blocks were stored by means another adapter now: they are dropped"
+                        + " and loaded again";
+        LOG.warn("{}: {}", config.label(), what);
+        status.problem(what);
+        sequencer.reload();
+        parts.loraNumbers.reloading(last);
+        return true;
     }
 
     @Override

@@ -1,5 +1,9 @@
 package io.kvasir.pipeline.source;
 
+import io.kvasir.pipeline.wire.LoraNumbers;
+
+import java.util.Map;
+
 /** A running source of events of one (worker, rank). All methods may be called by any thread. */
 public interface EventSource extends AutoCloseable {
     /** Counters, state and the last problem, as of now. */
@@ -65,6 +69,19 @@ public interface EventSource extends AutoCloseable {
      * @param listener called for each
      */
     void onLoad(LoadListener listener);
+
+    /**
+     * Says which LoRA adapters the engine that runs now gives which numbers, in place of what was
+     * said before; beside what is configured and what events say themselves. Where blocks were left
+     * out that have a name now, everything is asked for again. A number that blocks were stored
+     * under another name by is believed no more until the engine clears its cache or starts anew;
+     * what is known is dropped and loaded again. Forgotten when the engine starts anew: so say it
+     * again from time to time.
+     *
+     * @param names by number; at most {@value LoraNumbers#MOST}
+     * @throws IllegalArgumentException if they are too many, a number is 0 or a name is empty
+     */
+    void loraNumbers(Map<Long, String> names);
 
     /** What it has learned of its engine beside the blocks, as of now. */
     StreamMemory memory();

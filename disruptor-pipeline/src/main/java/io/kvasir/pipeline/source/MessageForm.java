@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.pipeline.wire.EngineBatchDecoder;
+import io.kvasir.pipeline.wire.LoraNumbers;
 import io.kvasir.pipeline.wire.MessageDecoder;
 import io.kvasir.pipeline.wire.RouterEventDecoder;
 
@@ -37,9 +38,13 @@ public enum MessageForm {
         return new LiveBuffer(this == ENGINE_BATCH ? 1 : MOST_HELD, MOST_HELD_BYTES);
     }
 
-    MessageDecoder newDecoder(SourceConfig config) {
+    /**
+     * @param loraNumbers of the engine; router events have names in their hashes
+     */
+    MessageDecoder newDecoder(SourceConfig config, LoraNumbers loraNumbers) {
         return switch (this) {
-            case ENGINE_BATCH -> new EngineBatchDecoder(config.blockSize(), config.hashSeed());
+            case ENGINE_BATCH ->
+                    new EngineBatchDecoder(config.blockSize(), config.hashSeed(), loraNumbers);
             case ROUTER_EVENT -> new RouterEventDecoder();
         };
     }

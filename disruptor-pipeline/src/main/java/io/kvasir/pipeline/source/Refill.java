@@ -4,6 +4,7 @@ import io.kvasir.core.index.CopyRule;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
+import io.kvasir.pipeline.wire.LoraNumbers;
 import io.kvasir.pipeline.wire.MessageDecoder;
 
 /**
@@ -25,9 +26,12 @@ final class Refill implements EngineCache.Visitor {
     private boolean filled;
     private boolean complete;
 
-    Refill(SourceConfig config) {
+    /**
+     * @param names names of adapters by number, as the live messages are read by
+     */
+    Refill(SourceConfig config, LoraNumbers names) {
         this.config = config;
-        this.decoder = config.form().newDecoder(config);
+        this.decoder = config.form().newDecoder(config, names.copy());
     }
 
     /** Number of the message to ask for, once more. */

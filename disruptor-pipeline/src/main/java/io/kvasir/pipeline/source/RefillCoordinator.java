@@ -43,7 +43,7 @@ final class RefillCoordinator {
     }
 
     void begin() {
-        refill = new Refill(config);
+        refill = new Refill(config, parts.loraNumbers);
         replay.refill(0);
     }
 

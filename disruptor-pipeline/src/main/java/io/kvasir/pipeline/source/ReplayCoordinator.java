@@ -217,6 +217,7 @@ final class ReplayCoordinator {
                 doubted
                         || isUnloaded()
                         || status.loss() != null
+                        || parts.loraNumbers.isMendable()
                         || !parts.counters.impairment().isEmpty()
                         || parts.forecasts.wantsResync();
         if (wrong || (parts.counters.missing() > 0 && !refills.isUnderWay())) {

@@ -1,7 +1,9 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.pipeline.wire.LoraNumbers;
 
+import java.util.Map;
 import java.util.Objects;
 
 /**
@@ -23,6 +25,8 @@ import java.util.Objects;
  *     mean its own settings
  * @param hashSeed seed of the local hashes that the events' tokens get: that of the index they feed
  * @param form what the messages are
+ * @param loraNumbers names of LoRA adapters by the numbers that the engine gives them in every life
+ *     of its, for events that say a number alone
  */
 public record SourceConfig(
         String name,
@@ -37,7 +41,8 @@ public record SourceConfig(
         boolean rootStoresRefresh,
         FreshnessLimits freshness,
         long hashSeed,
-        MessageForm form) {
+        MessageForm form,
+        Map<Long, String> loraNumbers) {
     /**
      * Checks the values.
      *
@@ -67,9 +72,43 @@ public record SourceConfig(
                             + " hash-seed="
                             + BlockHasher.BASE_SEED);
         }
+        LoraNumbers.check(loraNumbers);
+        loraNumbers = Map.copyOf(loraNumbers);
         if (replayEndpoint != null && replayEndpoint.isEmpty()) {
             replayEndpoint = null;
         }
+    }
+
+    /** A source without names of adapters by number. */
+    public SourceConfig(
+            String name,
+            int slot,
+            int dpRank,
+            int blockSize,
+            String endpoint,
+            boolean bind,
+            String replayEndpoint,
+            String topic,
+            RemovalRule removals,
+            boolean rootStoresRefresh,
+            FreshnessLimits freshness,
+            long hashSeed,
+            MessageForm form) {
+        this(
+                name,
+                slot,
+                dpRank,
+                blockSize,
+                endpoint,
+                bind,
+                replayEndpoint,
+                topic,
+                removals,
+                rootStoresRefresh,
+                freshness,
+                hashSeed,
+                form,
+                Map.of());
     }
 
     /**
@@ -95,7 +134,8 @@ public record SourceConfig(
                 false,
                 FreshnessLimits.DEFAULT,
                 BlockHasher.BASE_SEED,
-                MessageForm.ENGINE_BATCH);
+                MessageForm.ENGINE_BATCH,
+                Map.of());
     }
 
     /**
@@ -186,6 +226,13 @@ public record SourceConfig(
         return edit.build();
     }
 
+    /** The same source with names of LoRA adapters by number. */
+    public SourceConfig withLoraNumbers(Map<Long, String> names) {
+        final Edit edit = new Edit(this);
+        edit.loraNumbers = names;
+        return edit.build();
+    }
+
     /** A copy in which single values can be changed. */
     private static final class Edit {
         private final String name;
@@ -201,6 +248,7 @@ public record SourceConfig(
         private FreshnessLimits freshness;
         private long hashSeed;
         private MessageForm form;
+        private Map<Long, String> loraNumbers;
 
         private Edit(SourceConfig from) {
             name = from.name;
@@ -216,6 +264,7 @@ public record SourceConfig(
             freshness = from.freshness;
             hashSeed = from.hashSeed;
             form = from.form;
+            loraNumbers = from.loraNumbers;
         }
 
         private SourceConfig build() {
@@ -232,7 +281,8 @@ public record SourceConfig(
                     rootStoresRefresh,
                     freshness,
                     hashSeed,
-                    form);
+                    form,
+                    loraNumbers);
         }
     }
 }

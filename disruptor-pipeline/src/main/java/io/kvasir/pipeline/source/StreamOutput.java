@@ -27,6 +27,7 @@ final class StreamOutput {
     private final CountedSink sink;
     private final KvBatch batch = new KvBatch();
     private boolean clearPending;
+    private boolean wasMissing; // blocks of adapters, after the last message
     private int warnedBlockSize;
 
     StreamOutput(
@@ -50,7 +51,9 @@ final class StreamOutput {
         final boolean begins = sequence == 0 || contains(KvBatch.Kind.CLEARED, before);
         final long content = parts.tracker.contentOf(payload, offset, length);
         final boolean goesOn = status.loss() == null && follows(sequence);
-        batch.ofMessage(content, (begins || goesOn) && !decoder.lostBlocks());
+        final boolean missing = parts.loraNumbers.missing() > 0;
+        batch.ofMessage(content, (begins || goesOn) && !decoder.lostBlocks() && !missing);
+        batch.leavesOut(missing && !wasMissing);
         decoder.learned(batch);
         batch.at(parts.handedOn());
         if (!sink.offer(batch)) {
@@ -58,6 +61,10 @@ final class StreamOutput {
             return false;
         }
         clearPending = false;
+        wasMissing = missing;
+        if (contains(KvBatch.Kind.CLEARED, before)) {
+            parts.loraNumbers.clearedIn(sequence);
+        }
         refills.follow(sequence, batch);
         status.counts.events += decoder.eventCount();
         if (contains(KvBatch.Kind.STORED, before)) {
@@ -163,6 +170,8 @@ final class StreamOutput {
     /** Empties the slot in the index, as soon as the sink has room. */
     void clear() {
         clearPending = true;
+        wasMissing = false;
+        parts.loraNumbers.cleared();
         flushClear();
     }
 

@@ -1,5 +1,6 @@
 package io.kvasir.pipeline.source;
 
+import io.kvasir.pipeline.wire.LoraNumbers;
 import io.kvasir.pipeline.wire.MessageDecoder;
 
 import java.util.function.LongSupplier;
@@ -11,6 +12,7 @@ import java.util.function.LongSupplier;
 final class StreamParts {
     final SourceConfig config;
     final LongSupplier nanoClock;
+    final LoraNumbers loraNumbers;
     final MessageDecoder decoder;
     final RankFilter rank;
     final RemovalRuleDetector removals;
@@ -34,7 +36,8 @@ final class StreamParts {
     StreamParts(SourceConfig config, LongSupplier nanoClock) {
         this.config = config;
         this.nanoClock = nanoClock;
-        this.decoder = config.form().newDecoder(config);
+        this.loraNumbers = new LoraNumbers(config.loraNumbers());
+        this.decoder = config.form().newDecoder(config, loraNumbers);
         this.tracker = new SequenceTracker(config.form().firstNumber());
         this.rank = new RankFilter(config, decoder);
         this.removals = new RemovalRuleDetector(config.removals());

@@ -247,7 +247,9 @@ final class StreamStatus {
 
     /** Whether the index does not hold all that it was offered. Any thread. */
     boolean isImpaired() {
-        return counters.missing() > 0 || !counters.impairment().isEmpty();
+        return counters.missing() > 0
+                || parts.loraNumbers.missing() > 0
+                || !counters.impairment().isEmpty();
     }
 
     /** Whether all that was offered is applied. Any thread. */
@@ -362,6 +364,10 @@ final class StreamStatus {
         final String shortage = counters.shortage();
         if (!shortage.isEmpty()) {
             return shortage;
+        }
+        final String unnamed = parts.loraNumbers.problem();
+        if (!unnamed.isEmpty()) {
+            return unnamed;
         }
         final String forecasts = parts.forecasts.why();
         return forecasts == null ? problem : forecasts;

@@ -6,6 +6,7 @@ import io.kvasir.pipeline.zmtp.SocketPoller;
 
 import java.util.ArrayDeque;
 import java.util.Arrays;
+import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -226,6 +227,11 @@ final class ZmqSource implements EventSource {
     @Override
     public SourceStatus status() {
         return stream.status();
+    }
+
+    @Override
+    public void loraNumbers(Map<Long, String> names) {
+        stream.loraNumbers(names);
     }
 
     @Override

@@ -34,7 +34,7 @@ public enum DropReason {
     AMBIGUOUS_CACHE_NAMESPACE(false),
     /** The block's hash depends on something that a prompt's tokens do not show. */
     OPAQUE_EXTRA_KEYS(false),
-    /** The block belongs to an adapter whose name the event does not tell. */
+    /** The block is of an adapter that only a number tells, and its name is not known. */
     UNNAMED_LORA(false),
     /** A cache group of sliding-window, state-space or another kind that is not full attention. */
     NON_MAIN_ATTENTION_KIND(false),

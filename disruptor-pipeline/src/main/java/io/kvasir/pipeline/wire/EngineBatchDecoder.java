@@ -36,13 +36,19 @@ public final class EngineBatchDecoder implements MessageDecoder {
     private final ChainSeeds chainSeeds = new ChainSeeds(MAX_CHAIN_SEEDS);
     private final DropCounts drops = new DropCounts();
     private final BatchRank ranks = new BatchRank();
+    private final LoraNumbers loraNumbers;
     private final MultimodalHasher multimodal = new MultimodalHasher();
     private long[] engineHashes = new long[64];
     private long[] localHashes = new long[64];
     private int[] tokens = new int[1024];
     private byte[] loraName = NO_NAME;
     private long loraSeed;
+    private String lastLora = ""; // the adapter that was named last
+    private byte[] lastLoraName = NO_NAME;
+    private long lastLoraSeed;
     private long loraId;
+    private long heardId; // whose name was said last
+    private String heardName = "";
     private long parentHash;
     private boolean eagle;
     private boolean lostBlocks;
@@ -69,12 +75,25 @@ public final class EngineBatchDecoder implements MessageDecoder {
      * @throws IllegalArgumentException if {@code blockSize} is not positive
      */
     public EngineBatchDecoder(int blockSize, long hashSeed) {
+        this(blockSize, hashSeed, new LoraNumbers());
+    }
+
+    /**
+     * Creates a decoder for one source whose adapters may be known by number.
+     *
+     * @param blockSize tokens per block; stores with another size are dropped and counted
+     * @param hashSeed seed of the local hashes that it makes of an event's tokens
+     * @param loraNumbers of the engine
+     * @throws IllegalArgumentException if {@code blockSize} is not positive
+     */
+    public EngineBatchDecoder(int blockSize, long hashSeed, LoraNumbers loraNumbers) {
         if (blockSize <= 0) {
             throw new IllegalArgumentException("blockSize must be positive: " + blockSize);
         }
         this.blockSize = blockSize;
         this.baseSeed = hashSeed;
         this.loraSeed = hashSeed;
+        this.loraNumbers = loraNumbers;
     }
 
     @Override
@@ -111,6 +130,8 @@ public final class EngineBatchDecoder implements MessageDecoder {
     public void forget() {
         placement.forget();
         chainSeeds.clear();
+        loraNumbers.forget();
+        heardId = 0;
     }
 
     @Override
@@ -236,6 +257,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
         if (reason == null) {
             out.addCleared();
             chainSeeds.clear();
+            loraNumbers.cleared();
         }
         return reason;
     }
@@ -252,6 +274,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
         if (!readCopyCounts(count, out) && count > 0) {
             out.addRemoved(engineHashes, count);
         }
+        loraNumbers.settled(engineHashes, count);
         return null;
     }
 
@@ -312,10 +335,20 @@ public final class EngineBatchDecoder implements MessageDecoder {
             return DropReason.TOKEN_COUNT_MISMATCH;
         }
         reason = readLora();
+        if (reason == null && !root && loraId != 0 && loraNumbers.isMissed(parent)) {
+            reason = DropReason.UNNAMED_LORA; // it goes on where nothing is
+        }
         if (reason != null) {
+            if (reason == DropReason.UNNAMED_LORA) {
+                loraNumbers.missed(loraId, engineHashes, count);
+            }
             return reason;
         }
-        return hashAndAdd(root, parent, count, out);
+        reason = hashAndAdd(root, parent, count, out);
+        if (reason == null) {
+            loraNumbers.settled(engineHashes, count);
+        }
+        return reason;
     }
 
     private DropReason hashAndAdd(boolean root, long parent, int count, KvBatch out) {
@@ -431,16 +464,37 @@ public final class EngineBatchDecoder implements MessageDecoder {
             }
         }
         if (!named) {
+            return readLoraNumber();
+        }
+        takeLora(event.dataEquals(lastLoraName) ? lastLora : event.dataText());
+        if (loraId != 0 && (loraId != heardId || !lastLora.equals(heardName))) {
+            loraNumbers.heard(loraId, lastLora);
+            heardId = loraId;
+            heardName = lastLora;
+        }
+        return null;
+    }
+
+    private DropReason readLoraNumber() {
+        final String name = loraId == 0 ? null : loraNumbers.nameOf(loraId);
+        if (name == null) {
             loraName = NO_NAME;
             loraSeed = baseSeed;
             return loraId == 0 ? null : DropReason.UNNAMED_LORA;
         }
-        if (!event.dataEquals(loraName)) {
-            final String name = event.dataText();
-            loraName = ExtraKeys.utf8(name);
-            loraSeed = BlockHasher.seed(baseSeed, name, null);
-        }
+        takeLora(name);
+        loraNumbers.used(loraId, name);
         return null;
+    }
+
+    private void takeLora(String name) {
+        if (!name.equals(lastLora)) {
+            lastLora = name;
+            lastLoraName = ExtraKeys.utf8(name);
+            lastLoraSeed = BlockHasher.seed(baseSeed, name, null);
+        }
+        loraName = lastLoraName;
+        loraSeed = lastLoraSeed;
     }
 
     private long readInteger(int at) {

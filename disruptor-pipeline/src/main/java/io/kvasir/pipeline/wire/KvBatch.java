@@ -65,6 +65,7 @@ public final class KvBatch {
     private boolean ofMessage;
     private long content;
     private boolean complete;
+    private boolean leavesOut;
     private boolean learnedEagle;
     private boolean salted;
     private long mainGroup;
@@ -112,6 +113,7 @@ public final class KvBatch {
         ofMessage = false;
         content = 0;
         complete = false;
+        leavesOut = false;
         learnedEagle = false;
         salted = false;
         mainGroup = DecoderMemory.NONE.mainGroup();
@@ -130,6 +132,20 @@ public final class KvBatch {
         ofMessage = true;
         content = messageContent;
         complete = viewComplete;
+    }
+
+    /**
+     * Says that the message begins a time in which blocks that the engine announces are left out.
+     *
+     * @param begins whether it does
+     */
+    public void leavesOut(boolean begins) {
+        leavesOut = begins;
+    }
+
+    /** Whether blocks are left out from this message on, and none were before. */
+    public boolean leavesOut() {
+        return leavesOut;
     }
 
     /**
@@ -314,6 +330,7 @@ public final class KvBatch {
         ofMessage = other.ofMessage;
         content = other.content;
         complete = other.complete;
+        leavesOut = other.leavesOut;
         learnedEagle = other.learnedEagle;
         salted = other.salted;
         mainGroup = other.mainGroup;

@@ -465,6 +465,17 @@ public final class GatewaySettings {
                                     "LoRA adapter that the workers serve as a model.")
                             .alias("lora-adapters"));
 
+    /** Time between questions which adapters a worker has. */
+    public static final Setting<Duration> LORA_INTERVAL =
+            row(
+                    Setting.duration(
+                            "lora-interval-ms",
+                            10_000,
+                            100,
+                            "With lora-mode, time after which a worker is asked again for its"
+                                    + " adapters (GET /v1/models), with the next probe of its"
+                                    + " health."));
+
     /** Where the model's tokenizer is; null for none. */
     public static final Setting<Path> TOKENIZER =
             row(

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -40,6 +41,8 @@ import java.util.stream.Stream;
  * @param model name of the model that it serves; null for the gateway's first
  * @param input what it is sent of a prompt; token ids only where it does all of a request
  * @param limits what its engine can take, as far as it is said
+ * @param adapters its LoRA adapters, as far as they are said
+ * @param taints names of what keeps requests from it that do not tolerate that
  */
 public record WorkerConfig(
         String name,
@@ -56,7 +59,9 @@ public record WorkerConfig(
         EventPlaneWorker planeOrNull,
         String model,
         WorkerInput input,
-        WorkerLimits limits) {
+        WorkerLimits limits,
+        WorkerAdapters adapters,
+        Set<String> taints) {
     private static final String EVENT_WORKER = "event-worker";
     private static final String EVENT_RANK = "event-rank";
     static final List<String> KEYS =
@@ -65,7 +70,9 @@ public record WorkerConfig(
                             List.of("removals", "bind", "topic"),
                             Disaggregation.KEYS,
                             List.of("labels", EVENT_WORKER, EVENT_RANK, "model", "input"),
-                            WorkerLimits.KEYS)
+                            WorkerLimits.KEYS,
+                            WorkerAdapters.KEYS,
+                            List.of("taints"))
                     .flatMap(List::stream)
                     .toList();
     private static final Pattern NAME = Pattern.compile("[^\\s\\p{Cntrl},/]{1,200}");
@@ -81,6 +88,8 @@ public record WorkerConfig(
         Objects.requireNonNull(labels, "labels");
         Objects.requireNonNull(input, "input");
         Objects.requireNonNull(limits, "limits");
+        Objects.requireNonNull(adapters, "adapters");
+        Objects.requireNonNull(taints, "taints");
         if (!NAME.matcher(name).matches()) {
             throw new IllegalArgumentException(
                     "a worker's name has 1 to 200 characters, no blank, control character, comma or"
@@ -118,8 +127,8 @@ public record WorkerConfig(
      * Parses the form used by the {@code --worker} flag: {@code
      * http://host:port,events=tcp://..,replay=tcp://..,dp=2,removals=auto,bind=true,name=..,topic=..,
      * role=prefill,handoff=sglang,bootstrap=host:port,labels=zone:a;rack:7,event-worker=7,
-     * event-rank=0,model=m,input=tokens,kv-blocks=8192,max-batched-tokens=8192,max-requests=256}.
-     * All but the URL is optional.
+     * event-rank=0,model=m,input=tokens,kv-blocks=8192,max-batched-tokens=8192,max-requests=256,
+     * lora=A;B,lora-ids=A:1;B:2,taints=spot;night}. All but the URL is optional.
      *
      * @param flag the text
      * @return the worker
@@ -190,7 +199,9 @@ public record WorkerConfig(
                 plane(values),
                 values.get("model"),
                 WorkerInput.parse(values.getOrDefault("input", "text")),
-                WorkerLimits.of(values));
+                WorkerLimits.of(values),
+                WorkerAdapters.of(values),
+                WorkerLabels.taints(values));
     }
 
     private static EventPlaneWorker plane(Map<String, String> values) {
@@ -231,7 +242,9 @@ public record WorkerConfig(
                         planeOrNull,
                         served,
                         input,
-                        limits);
+                        limits,
+                        adapters,
+                        taints);
     }
 
     private static URI uri(String url) {

@@ -108,6 +108,9 @@ public final class InferenceRequest {
     /** Member {@link #NVEXT}, of which the gateway reads hints for routing; null for none. */
     public JsonNode nvext;
 
+    /** {@code nvext.routing_constraints}, null when absent. */
+    public JsonNode routingConstraints;
+
     /** Likely tokens that a chat asks for beside each of its answer. */
     int topLogprobs;
 

@@ -143,6 +143,7 @@ public final class RequestParser {
                 request.nvext = json.<JsonNode>readValueAsTree();
                 request.strictPriority = hint(request.nvext, "strict_priority");
                 request.headStart = hint(request.nvext, "priority");
+                request.routingConstraints = request.nvext.get("routing_constraints");
             }
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);

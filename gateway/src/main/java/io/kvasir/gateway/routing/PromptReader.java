@@ -22,6 +22,7 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
+import java.util.function.Predicate;
 
 /**
  * Finds out what a request asks to compute: the model and the prompt's tokens. Safe from any
@@ -37,6 +38,7 @@ public final class PromptReader {
     private final ChatModel encoder;
     private final IntSupplier maxModelLength;
     private final BooleanSupplier someTakeTokens;
+    private final Predicate<String> listedAdapters;
     private final AtomicBoolean complained = new AtomicBoolean();
 
     /**
@@ -44,18 +46,22 @@ public final class PromptReader {
      * @param maxModelLength most tokens of a prompt that a worker takes, {@link
      *     UsageReader#UNKNOWN} if that is not known
      * @param someTakeTokens whether a worker is sent token ids
+     * @param listedAdapters whether a worker has listed an adapter, which is served then beside
+     *     those that are configured
      */
     public PromptReader(
             GatewayConfig config,
             ChatModel encoder,
             IntSupplier maxModelLength,
-            BooleanSupplier someTakeTokens) {
+            BooleanSupplier someTakeTokens,
+            Predicate<String> listedAdapters) {
         this.model = config.get(GatewaySettings.MODEL);
         this.loraAdapters = config.get(GatewaySettings.LORA);
         this.blockSize = config.get(RouterSettings.BLOCK_SIZE);
         this.encoder = encoder;
         this.maxModelLength = maxModelLength;
         this.someTakeTokens = someTakeTokens;
+        this.listedAdapters = listedAdapters;
     }
 
     /**
@@ -104,7 +110,7 @@ public final class PromptReader {
         if (name == null || name.equals(model)) {
             return null;
         }
-        if (loraAdapters.contains(name)) {
+        if (loraAdapters.contains(name) || listedAdapters.test(name)) {
             return name;
         }
         throw ApiException.modelNotFound(name);

@@ -90,6 +90,7 @@ public final class RequestPart {
             UpstreamRegistry registry,
             long taints) {
         overrides.fill(request);
+        overrides.constraints().fill(request);
         request.addCost(cost);
         switch (leg) {
             case null -> request.excludeTainted(WorkerTaints.NEEDS_PREFILL | taints);

@@ -1,5 +1,7 @@
 package io.kvasir.gateway.routing;
 
+import com.fasterxml.jackson.databind.JsonNode;
+
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.routing.OverrideTexts.Kind;
@@ -27,6 +29,7 @@ import java.util.List;
  * @param pin the worker that answers; null for any
  * @param prefillPin the prefill worker of a split request; null for any
  * @param session of the request, as any caller may say; null for none
+ * @param constraints what it asks of labels and taints of its workers
  */
 public record RoutingHeaders(
         RoutingMode mode,
@@ -37,7 +40,8 @@ public record RoutingHeaders(
         Boolean trackOutput,
         Worker pin,
         Worker prefillPin,
-        String session) {
+        String session,
+        RoutingConstraints constraints) {
     /** Every header of the gateway's own starts so; none of a client's is passed on. */
     public static final String PREFIX = "x-kvasir-";
 
@@ -46,7 +50,17 @@ public record RoutingHeaders(
 
     /** Of a caller that is not trusted. */
     public static final RoutingHeaders NONE =
-            new RoutingHeaders(null, Double.NaN, Double.NaN, null, null, null, null, null, null);
+            new RoutingHeaders(
+                    null,
+                    Double.NaN,
+                    Double.NaN,
+                    null,
+                    null,
+                    null,
+                    null,
+                    null,
+                    null,
+                    RoutingConstraints.NONE);
 
     /**
      * Reads what a trusted caller says.
@@ -74,7 +88,30 @@ public record RoutingHeaders(
                         texts.of(Kind.PREFILL_DP_RANK),
                         registry.workers(WorkerPool.PREFILL),
                         "prefill "),
-                null);
+                null,
+                RoutingConstraints.parse(headers));
+    }
+
+    /**
+     * The same with what the body asks of labels and taints.
+     *
+     * @param hints {@code nvext.routing_constraints}; null for none
+     * @throws ApiException 400 if they cannot be read
+     */
+    public RoutingHeaders withHints(JsonNode hints) throws ApiException {
+        return hints == null
+                ? this
+                : new RoutingHeaders(
+                        mode,
+                        overlapWeight,
+                        temperature,
+                        assumeReuse,
+                        trackPrefill,
+                        trackOutput,
+                        pin,
+                        prefillPin,
+                        session,
+                        constraints.and(hints));
     }
 
     /**
@@ -94,7 +131,8 @@ public record RoutingHeaders(
                         trackOutput,
                         pin,
                         prefillPin,
-                        id);
+                        id,
+                        constraints);
     }
 
     /** Has a request be routed so, by the worker that answers. */

@@ -111,7 +111,7 @@ public final class WorkerReservations {
             routed(part, booking, System.nanoTime() - begin);
             return booking;
         } catch (RouteException e) {
-            throw refusal(requestId, prompt, e);
+            throw refusal(requestId, part, prompt, e);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
@@ -164,11 +164,12 @@ public final class WorkerReservations {
         }
     }
 
-    private ApiException refusal(String requestId, RoutedPrompt prompt, RouteException cause) {
+    private ApiException refusal(
+            String requestId, RequestPart part, RoutedPrompt prompt, RouteException cause) {
         LOG.atDebug()
                 .addKeyValue(RequestRecord.LOG_KEY, requestId)
                 .log("{}: not routed: {}", requestId, LogText.of(cause.getMessage()));
-        return needsText(cause, prompt) ? prompt.needsTextOrNull() : refusal(cause);
+        return needsText(cause, prompt) ? prompt.needsTextOrNull() : refusal(cause, part, prompt);
     }
 
     /** Whether requests wait for workers of a part, or follow one another. */
@@ -259,7 +260,7 @@ public final class WorkerReservations {
             waiter.refused(
                     switch (why) {
                         case QueueException full -> notQueued(full);
-                        case RouteException none -> refusal(requestId, prompt, none);
+                        case RouteException none -> refusal(requestId, part, prompt, none);
                         case ClosedException _ -> ApiException.routerClosed();
                         default -> {
                             LOG.atError()
@@ -292,6 +293,21 @@ public final class WorkerReservations {
                 why.getMessage());
     }
 
+    private ApiException refusal(RouteException e, RequestPart part, RoutedPrompt prompt) {
+        final boolean nowhere =
+                e.kind() == RouteException.Kind.NO_ADAPTER
+                        && registry.workersWith(part.pool(), prompt.lora()) == 0
+                        && registry.listsAdapters(part.pool());
+        return nowhere
+                ? ApiException.client(
+                        404,
+                        "model",
+                        "model_not_found",
+                        e.kind().name().toLowerCase(Locale.ROOT),
+                        e.getMessage())
+                : refusal(e);
+    }
+
     private static boolean fits(Upstream upstream, RoutedPrompt prompt) {
         return !upstream.takesTokens() || prompt.hasTokenForm();
     }
@@ -322,7 +338,7 @@ public final class WorkerReservations {
                     scratch.decision.worker().activeRequests(),
                     scratch.decision.worker());
         } catch (RouteException e) {
-            throw refusal(e);
+            throw refusal(e, part, prompt);
         } catch (ClosedException e) {
             throw ApiException.routerClosed();
         } finally {
@@ -371,6 +387,8 @@ public final class WorkerReservations {
                             ALL_WORKERS_BUSY,
                             NO_ROOM,
                             NONE_ELIGIBLE,
+                            NO_ADAPTER,
+                            NONE_SUITABLE,
                             PINNED_UNAVAILABLE ->
                             503;
                 };
@@ -378,7 +396,10 @@ public final class WorkerReservations {
                 status, kind.name().toLowerCase(Locale.ROOT), kind.retryable(), text);
     }
 
-    /** The router's message names workers and knobs: they are the operator's. */
+    /**
+     * The router's message names workers and knobs, which are the operator's, but where it says
+     * what the client asked for.
+     */
     private static String textForClient(RouteException cause) {
         return switch (cause.kind()) {
             case OVERLOADED -> "too many requests are being served at this moment; try again later";
@@ -388,7 +409,7 @@ public final class WorkerReservations {
             case ALL_EXCLUDED -> "every worker that could be tried has failed this request";
             case NONE_ELIGIBLE -> "no worker may serve this request at this moment";
             case PINNED_UNAVAILABLE -> "the worker that was asked for cannot be used";
-            case INVALID -> cause.getMessage();
+            case NO_ADAPTER, NONE_SUITABLE, INVALID -> cause.getMessage();
         };
     }
 

@@ -78,10 +78,11 @@ public final class HealthProbe {
     }
 
     private void keepAsking(Upstream upstream) {
+        final AdapterProbe adapters = new AdapterProbe(upstream, config);
         try {
             while (!Thread.currentThread().isInterrupted()) {
                 try {
-                    probe(upstream);
+                    probe(upstream, adapters);
                 } catch (RuntimeException e) {
                     LOG.error("probe of worker {} failed", upstream.name(), LogText.of(e));
                 }
@@ -104,7 +105,7 @@ public final class HealthProbe {
                 - (System.nanoTime() - startNs);
     }
 
-    private void probe(Upstream upstream) throws InterruptedException {
+    private void probe(Upstream upstream, AdapterProbe adapters) throws InterruptedException {
         try {
             final int status = get(upstream, "/health").getStatus();
             if (status >= 500) {
@@ -127,9 +128,25 @@ public final class HealthProbe {
             }
             return;
         }
-        if (upstream.probed()) {
+        final boolean anew = upstream.probed();
+        if (anew) {
             learnCache(upstream);
+        }
+        if (adapters.isDue(anew)) {
+            learnAdapters(upstream, adapters);
+        }
+        if (anew) {
             compareTokens(upstream);
+        }
+    }
+
+    private void learnAdapters(Upstream upstream, AdapterProbe adapters)
+            throws InterruptedException {
+        try {
+            final ContentResponse answer = get(upstream, AdapterProbe.PATH);
+            adapters.answered(answer.getStatus(), answer.getContent());
+        } catch (ProbeException e) {
+            adapters.failed(e.getMessage());
         }
     }
 

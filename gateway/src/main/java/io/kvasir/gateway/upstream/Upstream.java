@@ -8,6 +8,7 @@ import io.kvasir.gateway.config.WorkerInput;
 import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.pipeline.wire.LoraNumbers;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.WorkerPace;
@@ -18,6 +19,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.net.URI;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -64,6 +67,11 @@ public final class Upstream {
     private volatile int engineBlocks = UsageReader.UNKNOWN;
     private volatile int maxModelLength = UsageReader.UNKNOWN;
     private volatile boolean statesCachedTokens;
+    private Set<String> listed = Set.of(); // adapters that it lists; guarded by this
+    private Map<Long, String> listedNumbers = Map.of(); // likewise
+    private Map<Long, String> saidNumbers = Map.of(); // by operators; guarded by this
+    private Map<Long, String> numbersSaid = Map.of(); // to the router; guarded by this
+    private volatile boolean listedAdapters;
 
     /**
      * @param id unique among all servers that there ever were, and growing
@@ -107,6 +115,67 @@ public final class Upstream {
         ranks = List.copyOf(registered);
         publish();
         tellCapacity();
+        sayAdapters();
+    }
+
+    /** Has the router know which adapters it has: those that are configured, and those it lists. */
+    private synchronized void sayAdapters() {
+        final Set<String> all = new HashSet<>(config.adapters().names());
+        all.addAll(listed);
+        if (!all.isEmpty() || listedAdapters) {
+            ranks.forEach(rank -> rank.adapters(all));
+        }
+        final Map<Long, String> numbers = new HashMap<>(saidNumbers);
+        numbers.putAll(listedNumbers);
+        if (!numbers.isEmpty() || !numbersSaid.isEmpty()) {
+            ranks.forEach(rank -> rank.loraNumbers(numbers));
+        }
+        numbersSaid = numbers;
+    }
+
+    /**
+     * Takes the adapters that the server lists.
+     *
+     * @param numbers names by number, as far as it says them
+     * @throws IllegalArgumentException if they are too many; then nothing has changed
+     */
+    synchronized void adapters(Set<String> names, Map<Long, String> numbers) {
+        final Set<String> before = listed;
+        listed = Set.copyOf(names);
+        listedNumbers = Map.copyOf(numbers);
+        try {
+            listedAdapters = true;
+            sayAdapters();
+        } catch (IllegalArgumentException e) {
+            listed = before;
+            throw e;
+        }
+        if (!before.equals(listed)) {
+            LOG.info("worker {} lists {} adapters", name(), listed.size());
+        }
+    }
+
+    /**
+     * Takes the numbers that an operator says its events give to adapters; in place of what was
+     * said before, beside what is configured and what it lists itself.
+     *
+     * @param names by number
+     * @throws IllegalArgumentException if they are too many, a number is 0 or a name is empty
+     */
+    public synchronized void loraNumbers(Map<Long, String> names) {
+        LoraNumbers.check(names);
+        saidNumbers = Map.copyOf(names);
+        sayAdapters();
+    }
+
+    /** Numbers of adapters that were said while it runs, by name. */
+    public synchronized Map<Long, String> loraNumbers() {
+        return Map.copyOf(numbersSaid);
+    }
+
+    /** Whether it has said which adapters it has, or has said to have none. */
+    public boolean listsAdapters() {
+        return listedAdapters;
     }
 
     /** Tells the router what the engine can take: as configured, else as the engine states it. */
@@ -181,6 +250,11 @@ public final class Upstream {
     /** Where it is, in the operator's words. */
     public Map<String, String> labels() {
         return config.labels();
+    }
+
+    /** Names of what keeps requests from it that do not tolerate that. */
+    public Set<String> taints() {
+        return config.taints();
     }
 
     /** The workers that it is one of. */

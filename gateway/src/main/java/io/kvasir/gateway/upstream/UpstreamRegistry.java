@@ -23,6 +23,8 @@ import java.util.ArrayList;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.SortedSet;
+import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -221,19 +223,21 @@ public final class UpstreamRegistry {
     }
 
     private WorkerSpec spec(WorkerConfig worker, long id, int rank) {
-        return new WorkerSpec(
-                id,
-                worker.name(),
-                worker.url().toString(),
-                rank,
-                config.get(GatewaySettings.KV_EVENTS)
-                        ? source(worker, rank, config.get(RouterSettings.BLOCK_SIZE))
-                        : null,
-                WorkerTaints.of(worker),
-                config.get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.OFF
-                        ? null
-                        : worker.plane(rank),
-                worker.labels());
+        final WorkerSpec spec =
+                new WorkerSpec(
+                        id,
+                        worker.name(),
+                        worker.url().toString(),
+                        rank,
+                        config.get(GatewaySettings.KV_EVENTS)
+                                ? source(worker, rank, config.get(RouterSettings.BLOCK_SIZE))
+                                : null,
+                        WorkerTaints.of(worker),
+                        config.get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.OFF
+                                ? null
+                                : worker.plane(rank),
+                        worker.labels());
+        return spec.tainted(worker.taints());
     }
 
     private static SourceConfig source(WorkerConfig worker, int rank, int blockSize) {
@@ -245,7 +249,8 @@ public final class UpstreamRegistry {
                 .withBind(worker.eventsBind())
                 .withReplayEndpoint(worker.replay(rank))
                 .withTopic(worker.topic())
-                .withRemovals(worker.removals());
+                .withRemovals(worker.removals())
+                .withLoraNumbers(worker.adapters().numbers());
     }
 
     /** Has a registered server be none any more. */
@@ -353,6 +358,38 @@ public final class UpstreamRegistry {
      */
     public long prefillsWithoutDecode() {
         return WorkerTaints.allProtocolsBut(capabilities.splits());
+    }
+
+    /** Whether a worker, of any pool, is known to have an adapter. Two looks into tables. */
+    public boolean hasAdapter(String name) {
+        return workersWith(WorkerPool.MAIN, name) + workersWith(WorkerPool.PREFILL, name) > 0;
+    }
+
+    /** Workers of a pool that are known to have an adapter. */
+    public int workersWith(WorkerPool pool, String adapter) {
+        final KvRouter router = routers.of(pool);
+        return router == null ? 0 : router.workersWith(adapter);
+    }
+
+    /** Whether every server of a pool has said which adapters it has. */
+    public boolean listsAdapters(WorkerPool pool) {
+        for (Upstream upstream : upstreams(pool)) {
+            if (!upstream.listsAdapters()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Names of the adapters that workers of any pool are known to have, sorted. */
+    public SortedSet<String> adapters() {
+        final SortedSet<String> names = new TreeSet<>();
+        for (Upstream upstream : upstreams()) {
+            for (Worker rank : upstream.ranks()) {
+                names.addAll(rank.adapters());
+            }
+        }
+        return names;
     }
 
     /** The server of a worker; null once that is removed. */

@@ -104,7 +104,8 @@ class RequestParserTest {
                         GatewayConfig.builder().set(GatewaySettings.MODEL, "m").build(),
                         null,
                         () -> UsageReader.UNKNOWN,
-                        () -> false);
+                        () -> false,
+                        _ -> false);
         final InferenceRequest chat = chat("{\"messages\":[{\"role\":\"user\"}],\"n\":2}");
         final InferenceRequest batch = completion("{\"prompt\":[[1,2],[3],[4]],\"n\":4}");
         reader.read(chat, null, "id");

@@ -140,6 +140,7 @@ public final class FakeEngine implements AutoCloseable {
     public volatile String metricsPage =
             "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"100\"} 1\n";
     public volatile Script tokenize = call -> call.json(404, "{}");
+    public volatile Script models = call -> call.json(404, "{}");
     public volatile Script health = call -> call.json(200, "{}");
 
     public FakeEngine(Script script) {
@@ -237,6 +238,7 @@ public final class FakeEngine implements AutoCloseable {
             case "/health" -> health.answer(call);
             case "/metrics" -> call.keepAlive(metricsPage);
             case "/tokenize" -> tokenize.answer(call);
+            case "/v1/models" -> models.answer(call);
             default -> {
                 calls.add(call);
                 inFlight.incrementAndGet();

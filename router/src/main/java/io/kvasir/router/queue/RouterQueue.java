@@ -338,7 +338,14 @@ public final class RouterQueue implements AutoCloseable {
     private static boolean mayPass(RouteException.Kind kind) {
         return switch (kind) {
             case NO_ROOM, ALL_WORKERS_BUSY, OVERLOADED -> true;
-            case NO_WORKERS, ALL_EXCLUDED, NONE_ELIGIBLE, PINNED_UNAVAILABLE, INVALID -> false;
+            case NO_WORKERS,
+                    ALL_EXCLUDED,
+                    NONE_ELIGIBLE,
+                    NO_ADAPTER,
+                    NONE_SUITABLE,
+                    PINNED_UNAVAILABLE,
+                    INVALID ->
+                    false;
         };
     }
 

@@ -116,6 +116,16 @@ public final class RouterSettings {
                             "Sessions that stay with their workers at once; beyond it those that"
                                     + " would end soonest are forgotten. 25 bytes each."));
 
+    /** What it means for a request that a worker has its adapter. */
+    public static final Setting<LoraMode> LORA_MODE =
+            row(
+                    Setting.choice(
+                            "lora-mode",
+                            LoraMode.OFF,
+                            "Which workers a request for a LoRA adapter may go to: off = any;"
+                                    + " preferred = those that have it, any where none of them may"
+                                    + " be chosen; required = those that have it."));
+
     /** What decides among workers. */
     public static final Setting<String> SELECTION_POLICY =
             live(
@@ -203,6 +213,7 @@ public final class RouterSettings {
                                     + " engine's own cache hits are persistently other ones than"
                                     + " predicted: both = too high or too low, over = too high"
                                     + " alone, off = never."));
+
     /** How much less blocks count that most candidates hold. */
     public static final Setting<Double> HOT_PREFIX_DISCOUNT =
             row(
@@ -462,6 +473,7 @@ public final class RouterSettings {
                             "A worker is full, for busy-lease-ms, when its engine reports that more"
                                     + " than this part of its KV blocks is in use; 0 = never. Needs"
                                     + " engine-load."));
+
     /** Load, as a multiple of the tokens of one step, from which a worker has no room. */
     public static final Setting<Double> QUEUE_THRESHOLD =
             row(

@@ -8,8 +8,10 @@ import io.kvasir.gateway.openai.Json;
 
 import java.io.IOException;
 import java.math.BigInteger;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -25,6 +27,7 @@ public final class JsonBody {
     private static final long MOST_U32 = (1L << Integer.SIZE) - 1;
     private static final int FIRST_NUMBERS = 64;
     private static final int MOST_TEXT_LENGTH = 4_096;
+    private static final int MOST_TEXTS = 1_024;
 
     private final Map<String, Object> members = new HashMap<>(); // long[] or JsonNode
 
@@ -77,7 +80,10 @@ public final class JsonBody {
         long[] numbers = new long[FIRST_NUMBERS];
         int count = 0;
         String wrong = null;
-        while (parser.nextToken() != JsonToken.END_ARRAY) {
+        if (parser.nextToken() == JsonToken.VALUE_STRING) {
+            return texts(name, parser);
+        }
+        for (; parser.currentToken() != JsonToken.END_ARRAY; parser.nextToken()) {
             if (parser.currentToken() != JsonToken.VALUE_NUMBER_INT) {
                 wrong = wrong == null ? "not a whole number" : wrong;
                 parser.skipChildren();
@@ -99,6 +105,26 @@ public final class JsonBody {
         }
         return Arrays.copyOf(numbers, count);
     }
+
+    /** A list that begins with a text. */
+    private static Object texts(String name, JsonParser parser) throws IOException {
+        final List<String> texts = new ArrayList<>();
+        String wrong = null;
+        for (; parser.currentToken() != JsonToken.END_ARRAY; parser.nextToken()) {
+            if (parser.currentToken() != JsonToken.VALUE_STRING
+                    || parser.getTextLength() > MOST_TEXT_LENGTH
+                    || texts.size() == MOST_TEXTS) {
+                wrong = wrong == null ? name + "[" + texts.size() + "]: not a text" : wrong;
+                parser.skipChildren();
+            } else if (wrong == null) {
+                texts.add(parser.getText());
+            }
+        }
+        return wrong == null ? new Texts(texts) : new Unusable(wrong);
+    }
+
+    /** A list of texts alone. */
+    private record Texts(List<String> all) {}
 
     /** An array with something else in it than numbers of 64 bits. */
     private record Unusable(String why) {}
@@ -220,10 +246,50 @@ public final class JsonBody {
         }
     }
 
+    /** A list of texts; an empty one where there is none, or a null. */
+    public List<String> texts(String name) throws ServiceException {
+        if (isAbsent(name)) {
+            return List.of();
+        }
+        return switch (member(name)) {
+            case Texts(List<String> all) -> all;
+            case long[] numbers when numbers.length == 0 -> List.of();
+            case Unusable(String why) -> throw ServiceException.unusable(why);
+            default -> throw ServiceException.unusable(name + ": a list of texts is needed");
+        };
+    }
+
+    /** Texts by name, as an object; none where there is no object, or a null. */
+    public SortedMap<String, String> textsByName(String name) throws ServiceException {
+        final SortedMap<String, String> texts = new TreeMap<>();
+        final JsonNode object = objectOrNull(name);
+        if (object != null) {
+            for (Map.Entry<String, JsonNode> entry : object.properties()) {
+                if (!entry.getValue().isTextual()) {
+                    throw ServiceException.unusable(name + ": texts by name are needed");
+                }
+                texts.put(entry.getKey(), entry.getValue().textValue());
+            }
+        }
+        return texts;
+    }
+
+    /** An object; null where there is none, or a null. */
+    public JsonNode objectOrNull(String name) throws ServiceException {
+        if (isAbsent(name)) {
+            return null;
+        }
+        if (member(name) instanceof JsonNode node && node.isObject()) {
+            return node;
+        }
+        throw ServiceException.unusable(name + ": an object is needed");
+    }
+
     /** Signed numbers of 64 bits. */
     public long[] signedArray(String name) throws ServiceException {
         return switch (member(name)) {
             case long[] numbers -> numbers;
+            case Texts _ -> throw ServiceException.unusable(name + "[0]: not a whole number");
             case Unusable(String why) -> throw ServiceException.unusable(why);
             default -> throw ServiceException.unusable(name + ": a list of numbers is needed");
         };

@@ -23,7 +23,7 @@ public final class ServiceException extends Exception {
     }
 
     /** 422: a member of the body is missing, or is not what it must be. */
-    static ServiceException unusable(String message) {
+    public static ServiceException unusable(String message) {
         return new ServiceException(422, message);
     }
 

@@ -12,6 +12,7 @@ import io.kvasir.services.slots.SlotTracker;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.LongPredicate;
@@ -69,25 +70,33 @@ final class Chooser {
      * Chooses.
      *
      * @param allowed whether a worker may be chosen
+     * @param wanted what the prompt asks of its worker's taints
      * @throws ServiceException 503 if no rank can be chosen
      */
-    synchronized Selection choose(GroupKey key, Prompt prompt, LongPredicate allowed)
+    synchronized Selection choose(GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted)
             throws ServiceException {
         final int blockSize = workers.blockSize(key);
         final Map<Match.Rank, Integer> overlaps = overlaps(key, prompt);
         RankLoad best = null;
         double bestCost = 0;
         int ties = 0;
+        int unsuitable = 0;
         for (RankLoad load : loads(key, prompt.sequenceHashes, prompt.tokens)) {
             if (!allowed.test(load.worker())) {
                 continue;
             }
+            final Set<String> marks = workers.marks(load.worker());
+            if (!wanted.allows(marks)) {
+                unsuitable++;
+                continue;
+            }
             final int cached = overlaps.getOrDefault(rank(load), 0);
             final double cost =
-                    CostModel.linear(
-                            OVERLAP_WEIGHT,
-                            Math.max(0, load.prefillTokens() - cached) / (double) blockSize,
-                            load.decodeBlocks());
+                    wanted.factor(marks)
+                            * CostModel.linear(
+                                    OVERLAP_WEIGHT,
+                                    Math.max(0, load.prefillTokens() - cached) / (double) blockSize,
+                                    load.decodeBlocks());
             if (best == null || cost < bestCost) {
                 best = load;
                 bestCost = cost;
@@ -97,7 +106,14 @@ final class Chooser {
             }
         }
         if (best == null) {
-            throw ServiceException.noRoom("no endpoints available to route work");
+            throw ServiceException.noRoom(
+                    "no endpoints available to route work"
+                            + (unsuitable == 0
+                                    ? ""
+                                    : ": "
+                                            + unsuitable
+                                            + " ranks lack one of the required taints "
+                                            + wanted.required()));
         }
         final WorkerSheet worker = workers.schedulable(key, best.worker());
         final SortedMap<Long, Integer> byRank = new TreeMap<>();
@@ -133,10 +149,11 @@ final class Chooser {
      * @throws ServiceException 409 for an id that is in use, 503 if no rank can be chosen, or there
      *     is no room
      */
-    synchronized Selection reserve(String id, GroupKey key, Prompt prompt, LongPredicate allowed)
+    synchronized Selection reserve(
+            String id, GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted)
             throws ServiceException {
         checkFree(id);
-        final Selection chosen = choose(key, prompt, allowed);
+        final Selection chosen = choose(key, prompt, allowed, wanted);
         tracker.add(
                 key,
                 id,

@@ -127,8 +127,10 @@ final class SelectApi {
         shown.put("max_num_batched_tokens", sheet.batchTokens());
         shown.put("total_kv_blocks", sheet.kvBlocks());
         shown.putNull("stable_routing_id").putNull("is_eagle");
-        shown.putArray("taints");
-        shown.putObject("topology_domains");
+        final ArrayNode taints = shown.putArray("taints");
+        sheet.taints().forEach(taints::add);
+        final ObjectNode places = shown.putObject("topology_domains");
+        sheet.places().forEach(places::put);
         shown.putNull("kv_transfer_domain").putNull("kv_transfer_enforcement");
         shown.putNull("kv_transfer_preferred_weight");
         if (!entry.reasons().isEmpty()) {
@@ -167,7 +169,11 @@ final class SelectApi {
         final JsonBody body = call.body();
         final GroupKey key = Prompt.key(body);
         final Selection chosen =
-                chooser.choose(key, Prompt.of(body, workers.blockSize(key)), allowed(body));
+                chooser.choose(
+                        key,
+                        Prompt.of(body, workers.blockSize(key)),
+                        allowed(body),
+                        Wanted.of(body));
         final ObjectNode shown = ServiceJson.object();
         final String id = body.textOrNull(ID);
         if (id != null) {
@@ -183,7 +189,7 @@ final class SelectApi {
         final Prompt prompt = Prompt.of(body, workers.blockSize(key));
         final String given = body.textOrNull(ID);
         final String id = given == null ? UUID.randomUUID().toString() : given;
-        final Selection chosen = chooser.reserve(id, key, prompt, allowed(body));
+        final Selection chosen = chooser.reserve(id, key, prompt, allowed(body), Wanted.of(body));
         final ObjectNode shown = ServiceJson.object().put(ID, id);
         final ArrayNode hashes = shown.putArray("sequence_hashes");
         LongStream.of(prompt.sequenceHashes).forEach(hashes::add);

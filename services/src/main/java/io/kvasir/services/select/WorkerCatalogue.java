@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -173,6 +174,12 @@ final class WorkerCatalogue {
                             + key.words());
         }
         return known.sheet;
+    }
+
+    /** What prompts may ask of a worker; nothing where it is not there. */
+    synchronized Set<String> marks(long id) {
+        final Entry known = workers.get(id);
+        return known == null ? Set.of() : known.sheet.marks();
     }
 
     /**

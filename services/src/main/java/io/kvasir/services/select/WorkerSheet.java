@@ -6,10 +6,14 @@ import io.kvasir.services.http.ServiceException;
 
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.SortedMap;
+import java.util.SortedSet;
 import java.util.TreeMap;
+import java.util.TreeSet;
 
 /**
  * What callers have said of a worker; what they have not said is null.
@@ -25,6 +29,8 @@ import java.util.TreeMap;
  * @param replay address of the replay socket of its first rank
  * @param batchTokens most tokens of one step of its engine
  * @param kvBlocks blocks of its engine's cache
+ * @param taints what prompts may ask for, by name; never null
+ * @param places where it is, by domain of the topology; never null
  */
 record WorkerSheet(
         long id,
@@ -37,12 +43,19 @@ record WorkerSheet(
         SortedMap<Integer, String> eventsByRank,
         String replay,
         Long batchTokens,
-        Long kvBlocks) {
+        Long kvBlocks,
+        SortedSet<String> taints,
+        SortedMap<String, String> places) {
     /** Ranks that one worker has at most. */
     static final int MOST_RANKS = 4_096;
 
+    private static final String TAINTS = "taints";
+    private static final String PLACES = "topology_domains";
+
     WorkerSheet {
         eventsByRank = Collections.unmodifiableSortedMap(new TreeMap<>(eventsByRank));
+        taints = Collections.unmodifiableSortedSet(new TreeSet<>(taints));
+        places = Collections.unmodifiableSortedMap(new TreeMap<>(places));
     }
 
     /** Reads a whole one. */
@@ -58,7 +71,9 @@ record WorkerSheet(
                         new TreeMap<>(),
                         null,
                         null,
-                        null)
+                        null,
+                        new TreeSet<>(),
+                        new TreeMap<>())
                 .with(body);
     }
 
@@ -79,7 +94,37 @@ record WorkerSheet(
                 eventsByRank(body),
                 text(body, "replay_endpoint", replay),
                 number(body, "max_num_batched_tokens", batchTokens),
-                number(body, "total_kv_blocks", kvBlocks));
+                number(body, "total_kv_blocks", kvBlocks),
+                body.has(TAINTS) ? taintsOf(body) : taints,
+                body.has(PLACES) ? placesOf(body) : places);
+    }
+
+    private static SortedSet<String> taintsOf(JsonBody body) throws ServiceException {
+        final SortedSet<String> taints = new TreeSet<>(body.texts(TAINTS));
+        checkMost(TAINTS, taints.size());
+        return taints;
+    }
+
+    private static SortedMap<String, String> placesOf(JsonBody body) throws ServiceException {
+        final SortedMap<String, String> places = body.textsByName(PLACES);
+        checkMost(PLACES, places.size());
+        return places;
+    }
+
+    private static void checkMost(String name, int count) throws ServiceException {
+        if (count > Wanted.MOST) {
+            throw ServiceException.unusable(name + ": " + count + " are more than " + Wanted.MOST);
+        }
+    }
+
+    /** All that a prompt may ask for: taints, and places as taints. */
+    Set<String> marks() {
+        if (places.isEmpty()) {
+            return taints;
+        }
+        final Set<String> marks = new HashSet<>(taints);
+        places.forEach((domain, value) -> marks.add(Wanted.place(domain, value)));
+        return marks;
     }
 
     private SortedMap<Integer, String> eventsByRank(JsonBody body) throws ServiceException {

@@ -167,6 +167,85 @@ class SelectServiceTest {
                 + "}],\"pending_count\":0,\"pending_isl_tokens\":0}]";
     }
 
+    private static String wanted(String constraints) {
+        return ask(",\"routing_constraints\":" + constraints);
+    }
+
+    @Test
+    void aPromptGetsAWorkerWithTheTaintsThatItRequiresOrPrefers() {
+        name(1, NOBODY, ",\"taints\":[\"spot\"],\"topology_domains\":{\"zone\":\"a\"}");
+        name(2, NOBODY, ",\"topology_domains\":{\"zone\":\"b\"}");
+        for (int i = 0; i < 10; i++) {
+            for (String one :
+                    List.of(
+                            "{\"required_taints\":[\"spot\"]}",
+                            "{\"required_taints\":[\"spot\",\"dynamo.topology/zone=a\"]}",
+                            "{\"preferred_taints\":{\"spot\":0.5}}",
+                            "{\"preferred_taints\":{\"dynamo.topology/zone=b\":-1}}")) {
+                assertEquals(1, posted(200, "/select", wanted(one)).path("worker_id").asInt());
+            }
+            final String other = "{\"required_taints\":[\"dynamo.topology/zone=b\"]}";
+            assertEquals(2, posted(200, "/select", wanted(other)).path("worker_id").asInt());
+        }
+        final String nowhere = wanted("{\"required_taints\":[\"dynamo.topology/zone=c\"]}");
+        assertTrue(
+                posted(503, "/select_and_reserve", nowhere)
+                        .toString()
+                        .contains("2 ranks lack one of the required taints"));
+        posted(
+                503,
+                "/select",
+                ask(
+                        ",\"allowed_worker_ids\":[2],\"routing_constraints\":"
+                                + "{\"required_taints\":[\"spot\"]}"));
+        posted(200, "/select", wanted("null"));
+        posted(200, "/select", wanted("{}"));
+    }
+
+    @Test
+    void taintsOfAWorkerAreShownAndChangeWithoutLosingItsReservations() {
+        name(1, NOBODY, ",\"taints\":[\"b\",\"a\",\"a\"]");
+        assertEquals("[\"a\",\"b\"]", http.get("/workers").json().at("/0/taints").toString());
+        posted(200, "/select_and_reserve", ask(""));
+        final Http.Answer changed =
+                http.patch("/workers/1", "{\"taints\":[],\"topology_domains\":{\"rack\":\"7\"}}");
+        assertEquals("{\"rack\":\"7\"}", changed.json().path("topology_domains").toString());
+        assertEquals("[]", changed.json().path("taints").toString());
+        posted(503, "/select", wanted("{\"required_taints\":[\"a\"]}"));
+        assertEquals(load(9, 2, 1), http.get("/loads").text());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "7",
+                "[]",
+                "{\"required_taints\":\"a\"}",
+                "{\"required_taints\":[1]}",
+                "{\"required_taints\":[\"\"]}",
+                "{\"preferred_taints\":[\"a\"]}",
+                "{\"preferred_taints\":{\"a\":\"b\"}}"
+            })
+    void constraintsThatCannotBeReadAreRefused(String constraints) {
+        name(1, NOBODY, "");
+        posted(422, "/select", wanted(constraints));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "\"taints\":7",
+                "\"taints\":[1]",
+                "\"taints\":[\"a\",1]",
+                "\"topology_domains\":[]",
+                "\"topology_domains\":{\"zone\":1}"
+            })
+    void taintsThatCannotBeReadAreRefused(String member) {
+        posted(422, "/workers", worker(1, NOBODY, "," + member));
+    }
+
     @Test
     void aSelectionWithAnIdIsReservedLaterOnce() {
         name(1, NOBODY, "");

@@ -1,0 +1,75 @@
+package io.kvasir.router;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+/** What a request asks of the labels and taints of its worker. Owned by a {@link RouteRequest}. */
+final class Constraints {
+    /** Labels of one kind at most. */
+    static final int MOST = 64;
+
+    private final List<String> required = new ArrayList<>(4);
+    private final List<String> preferred = new ArrayList<>(4);
+    private final List<String> tolerated = new ArrayList<>(4);
+    private double[] weights = new double[4]; // of the preferred ones
+
+    void clear() {
+        required.clear();
+        preferred.clear();
+        tolerated.clear();
+    }
+
+    void require(String label) {
+        add(required, "required", label);
+    }
+
+    void tolerate(String taint) {
+        add(tolerated, "tolerated", taint);
+    }
+
+    void prefer(String label, double weight) {
+        if (!Double.isFinite(weight)) {
+            throw new IllegalArgumentException(
+                    "weight=" + weight + " of preferred " + label + " must be finite");
+        }
+        add(preferred, "preferred", label);
+        if (weights.length < preferred.size()) {
+            weights = Arrays.copyOf(weights, 2 * weights.length);
+        }
+        weights[preferred.size() - 1] = weight;
+    }
+
+    private static void add(List<String> to, String kind, String label) {
+        if (label.isBlank()) {
+            throw new IllegalArgumentException("a " + kind + " label is empty");
+        }
+        if (to.size() == MOST) {
+            throw new IllegalArgumentException(
+                    "more than " + MOST + " labels are " + kind + ", the last one " + label);
+        }
+        to.add(label);
+    }
+
+    List<String> required() {
+        return required;
+    }
+
+    List<String> preferred() {
+        return preferred;
+    }
+
+    double weight(int preference) {
+        return weights[preference];
+    }
+
+    /** Whether a worker's taint does not keep the request away: to ask for it is to bear it. */
+    boolean isTolerated(String taint) {
+        return tolerated.contains(taint) || required.contains(taint) || preferred.contains(taint);
+    }
+
+    /** Whether there is a taint that the request may tolerate. */
+    boolean toleratesSome() {
+        return !tolerated.isEmpty() || !required.isEmpty() || !preferred.isEmpty();
+    }
+}
