@@ -404,6 +404,9 @@ class SuitabilityTest {
                     final Asked asked = asked(fleet);
                     final RouteRequest request =
                             asked.fill(request()).session("s" + random.nextInt(20));
+                    // a booking that is applied meanwhile would change who is busy
+                    EngineMessages.await(
+                            () -> router.bookingPipeline().backlog() == 0, "an empty ring");
                     final Set<Worker> allowed = allowed(fleet, asked, lora);
                     try {
                         final Lease lease = router.reserve(request, decision);
