@@ -39,8 +39,9 @@ public enum MessageForm {
 
     MessageDecoder newDecoder(SourceConfig config) {
         return switch (this) {
-            case ENGINE_BATCH -> new EngineBatchDecoder(config.blockSize(), config.hashSeed());
-            case ROUTER_EVENT -> new RouterEventDecoder();
+            case ENGINE_BATCH ->
+                    new EngineBatchDecoder(config.blockSize(), config.hashSeed(), config.tiers());
+            case ROUTER_EVENT -> new RouterEventDecoder(config.tiers());
         };
     }
 }

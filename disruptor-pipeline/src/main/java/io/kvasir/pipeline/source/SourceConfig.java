@@ -1,8 +1,10 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.index.StorageTier;
 
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * Where the events of one (worker, data-parallel rank) come from and how they are read.
@@ -23,6 +25,7 @@ import java.util.Objects;
  *     mean its own settings
  * @param hashSeed seed of the local hashes that the events' tokens get: that of the index they feed
  * @param form what the messages are
+ * @param tiers tiers below the device whose blocks are indexed, too
  */
 public record SourceConfig(
         String name,
@@ -37,7 +40,8 @@ public record SourceConfig(
         boolean rootStoresRefresh,
         FreshnessLimits freshness,
         long hashSeed,
-        MessageForm form) {
+        MessageForm form,
+        Set<StorageTier> tiers) {
     /**
      * Checks the values.
      *
@@ -51,6 +55,7 @@ public record SourceConfig(
         Objects.requireNonNull(removals, "removals");
         Objects.requireNonNull(freshness, "freshness");
         Objects.requireNonNull(form, "form");
+        tiers = Set.copyOf(tiers);
         if (slot < 0 || dpRank < 0) {
             throw new IllegalArgumentException(
                     "slot and dpRank must not be negative: slot=" + slot + ", dpRank=" + dpRank);
@@ -95,7 +100,8 @@ public record SourceConfig(
                 false,
                 FreshnessLimits.DEFAULT,
                 BlockHasher.BASE_SEED,
-                MessageForm.ENGINE_BATCH);
+                MessageForm.ENGINE_BATCH,
+                Set.of());
     }
 
     /**
@@ -186,6 +192,13 @@ public record SourceConfig(
         return edit.build();
     }
 
+    /** The same source of which the blocks of these tiers below the device are wanted, too. */
+    public SourceConfig withTiers(Set<StorageTier> indexed) {
+        final Edit edit = new Edit(this);
+        edit.tiers = indexed;
+        return edit.build();
+    }
+
     /** A copy in which single values can be changed. */
     private static final class Edit {
         private final String name;
@@ -201,6 +214,7 @@ public record SourceConfig(
         private FreshnessLimits freshness;
         private long hashSeed;
         private MessageForm form;
+        private Set<StorageTier> tiers;
 
         private Edit(SourceConfig from) {
             name = from.name;
@@ -216,6 +230,7 @@ public record SourceConfig(
             freshness = from.freshness;
             hashSeed = from.hashSeed;
             form = from.form;
+            tiers = from.tiers;
         }
 
         private SourceConfig build() {
@@ -232,7 +247,8 @@ public record SourceConfig(
                     rootStoresRefresh,
                     freshness,
                     hashSeed,
-                    form);
+                    form,
+                    tiers);
         }
     }
 }

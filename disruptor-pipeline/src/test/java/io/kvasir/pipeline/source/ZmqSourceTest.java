@@ -26,6 +26,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -374,7 +375,8 @@ class ZmqSourceTest {
                                     false,
                                     FreshnessLimits.DEFAULT,
                                     BlockHasher.BASE_SEED,
-                                    MessageForm.ENGINE_BATCH));
+                                    MessageForm.ENGINE_BATCH,
+                                    Set.of()));
             publisher.lose(store(1));
             second.lose(storeOfRank1(2));
             second.lose(storeOfRank1(3));
