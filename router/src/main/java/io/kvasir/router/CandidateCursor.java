@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.Candidate;
 import io.kvasir.router.policy.CandidateView;
@@ -94,6 +95,11 @@ final class CandidateCursor implements CandidateView, Candidate {
     @Override
     public int overlapBlocks() {
         return selection.costs().overlap(slot);
+    }
+
+    @Override
+    public int overlapBlocks(StorageTier tier) {
+        return selection.costs().overlap(slot, tier);
     }
 
     @Override

@@ -30,6 +30,7 @@ final class ListedCosts {
     private static final byte SETTLED = 3;
 
     private final Candidates candidates;
+    private final TierOverlaps tiers;
 
     private int[] list = {}; // unless all are listed
     private int count;
@@ -48,8 +49,9 @@ final class ListedCosts {
     private double[] credits = {}; // where the slot overlaps and the group is settled
     private IndexState[] states = {}; // where the slot overlaps and the group is settled
 
-    ListedCosts(Candidates candidates) {
+    ListedCosts(Candidates candidates, TierOverlaps tiers) {
         this.candidates = candidates;
+        this.tiers = tiers;
     }
 
     /**
@@ -105,7 +107,7 @@ final class ListedCosts {
     private void copy(int from, int to, OverlapScores cached, OverlapScores active) {
         cached.copyDepths(from, to, overlaps);
         active.copyDepths(from, to, activePrefixes);
-        deepest = cached.deepest();
+        deepest = tiers.any() ? tiers.deepest() : cached.deepest();
     }
 
     boolean contains(int group) {
@@ -186,7 +188,7 @@ final class ListedCosts {
                         .leastLess(
                                 from * GROUP_SLOTS,
                                 to * GROUP_SLOTS,
-                                overlaps,
+                                tiers.any() ? tiers.reach() : overlaps,
                                 reusableBlocks,
                                 activePrefixes);
         final double more = Math.max(0, blockWeight - 1) * Math.min(deepest, reusableBlocks);
@@ -208,6 +210,9 @@ final class ListedCosts {
         for (int i = from; i < from + GROUP_SLOTS; i++) {
             final int reused = Math.min(overlaps[i], reusableBlocks);
             relative[i] = relative[i] - reused * blockWeight - activePrefixes[i];
+        }
+        for (int i = from; tiers.any() && i < from + GROUP_SLOTS; i++) {
+            relative[i] -= tiers.extra(i) * blockWeight;
         }
         for (long out = ~candidates.slots(group); out != 0; out &= out - 1) {
             relative[from + Long.numberOfTrailingZeros(out)] = Double.POSITIVE_INFINITY;
@@ -273,7 +278,7 @@ final class ListedCosts {
         boolean changed = false;
         for (long rest = candidates.slots(group); rest != 0; rest &= rest - 1) {
             final int slot = group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
-            if (overlaps[slot] == 0) {
+            if ((tiers.any() ? tiers.reach()[slot] : overlaps[slot]) == 0) {
                 continue;
             }
             final IndexState state = candidates.state(slot);
@@ -283,7 +288,7 @@ final class ListedCosts {
             final double credit = candidates.credit(slot);
             credits[slot] = credit;
             if (credit != 1) {
-                final int reused = Math.min(overlaps[slot], reusableBlocks);
+                final double reused = Math.min(overlaps[slot], reusableBlocks) + tiers.extra(slot);
                 relative[slot] += (1 - credit) * reused * blockWeight;
                 changed = true;
             }

@@ -49,6 +49,7 @@ final class PromptMatcher {
                         request,
                         request.cached,
                         request.active,
+                        request.tiers,
                         parts.board,
                         degradedCredit,
                         busyLimits);
@@ -76,7 +77,7 @@ final class PromptMatcher {
         for (int tries = 0; tries < MAX_TRIES && !stable; tries++) {
             final WorkerSet seen = workers.get();
             out.begin(seen);
-            out.fill(request, cached, active, parts.board, degradedCredit, busyLimits);
+            out.fill(request, cached, active, null, parts.board, degradedCredit, busyLimits);
             stable = seen == workers.get();
         }
         if (!stable) {
@@ -92,6 +93,9 @@ final class PromptMatcher {
         }
         if (parts.predictedOrNull != null) {
             predict(request, seen);
+        }
+        if (request.tiers != null) {
+            matchTiers(request);
         }
         // matching no block clears what the last prompt had in use
         parts.active.matchActiveInside(
@@ -110,6 +114,15 @@ final class PromptMatcher {
         for (int i = 0; i < found.matchedSlots(); i++) {
             addOnce(request.cached, found, found.slotAt(i));
         }
+    }
+
+    /** Finds how far the workers' prefixes go on below their devices. */
+    private void matchTiers(RouteRequest request) {
+        final boolean eagle = parts.indexPipeline.hasEagleBlocks();
+        if (eagle) {
+            request.hashEagle();
+        }
+        request.tiers.match(parts.lowerOrNull, request, eagle);
     }
 
     /** Adds what the workers without events are taken to hold. */

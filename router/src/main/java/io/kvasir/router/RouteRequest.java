@@ -55,6 +55,7 @@ public final class RouteRequest {
     OverlapScores cached;
     final OverlapScores active;
     final OverlapScores predicted; // null where nothing is predicted
+    final TierScores tiers; // null where no tier below the device is followed
     long[] localHashes = new long[64];
     int blockCount;
 
@@ -73,6 +74,7 @@ public final class RouteRequest {
             int maxBlocks,
             int maxSlots,
             boolean predicts,
+            TierScores tiersOrNull,
             boolean assumesReuse) {
         this.maker = maker;
         usuallyReuses = assumesReuse;
@@ -83,6 +85,7 @@ public final class RouteRequest {
         this.cached = new OverlapScores(maxSlots);
         this.active = new OverlapScores(maxSlots);
         this.predicted = predicts ? new OverlapScores(maxSlots) : null;
+        this.tiers = tiersOrNull;
     }
 
     /** Refuses to be routed by another router, whose blocks or hashes are others. */

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.index.IndexMemory;
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -35,6 +36,7 @@ final class RouterParts implements AutoCloseable {
     final MemoryGate gate = new MemoryGate(NAME);
     final LoadBoard board;
     final PrefixIndex index;
+    final LowerTiers lowerOrNull; // null where no tier below the device is followed
     final ActiveRequests active;
     final PredictedPrefixes predictedOrNull; // null when nothing is predicted
     final DecisionJournal journalOrNull; // null where no decisions are kept
@@ -63,7 +65,8 @@ final class RouterParts implements AutoCloseable {
             active = maker.activeRequests(config, board, gate);
             final PredictedPrefixesConfig predicted = config.predictedOrNull();
             predictedOrNull = predicted == null ? null : maker.predicted(predicted, gate);
-            started = maker.indexPipeline(config, index, errors);
+            lowerOrNull = maker.lowerTiers(config, index, gate);
+            started = maker.indexPipeline(config, index, lowerOrNull, errors);
             bookingPipeline = maker.bookingPipeline(config, active, predictedOrNull, errors);
             indexPipeline = started;
         } catch (Throwable t) {

@@ -148,11 +148,12 @@ final class Selection {
             RouteRequest request,
             OverlapScores cached,
             OverlapScores active,
+            TierScores tiersOrNull,
             LoadBoard board,
             double degradedCredit,
             BusyLimits limits) {
         candidates.fill(request, board, overlapWeight / blockSize, degradedCredit, limits);
-        costs.fill(cached, active, reusableBlocks, overlapWeight);
+        costs.fill(cached, active, tiersOrNull, reusableBlocks, overlapWeight);
     }
 
     /** Takes the paces of the workers, and the time by the router's clock. */
@@ -274,8 +275,14 @@ final class Selection {
 
     /** Tokens of the prompt that a slot need not compute. */
     double cachedTokens(int slot) {
-        final int overlap = costs.overlap(slot);
-        return overlap > 0 ? costs.credit(slot) * Math.min(overlap, reusableBlocks) * blockSize : 0;
+        return costs.reach(slot) > 0 ? costs.credit(slot) * reusedBlocks(slot) * blockSize : 0;
+    }
+
+    /**
+     * Blocks of a slot that an engine reuses, those below the device by the weight of their tier.
+     */
+    double reusedBlocks(int slot) {
+        return Math.min(costs.overlap(slot), reusableBlocks) + costs.tiers().extra(slot);
     }
 
     /** What all candidates' linear costs have in common, which relative costs leave out. */

@@ -50,7 +50,7 @@ class ChangingWorkersTest {
                             }
                             return set;
                         });
-        final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false, true);
+        final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false, null, true);
         request.tokens(new int[40], 40).hash();
         selection.begin(request, 16, true, RoutingMode.KV, 1, 0);
         if (given) {
