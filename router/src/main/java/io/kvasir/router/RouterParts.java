@@ -129,7 +129,8 @@ final class RouterParts implements AutoCloseable {
                 replicaOrNull,
                 planeOrNull,
                 snapshots,
-                policyFailures);
+                policyFailures,
+                TierStatus.of(lowerOrNull));
     }
 
     private List<RouterStatus.Usage> usages() {

@@ -13,8 +13,9 @@ final class TierScores {
     private final OverlapScores hostOrNull;
     private final OverlapScores diskOrNull;
     private final OverlapScores sharedOrNull; // slot 0
-    private final OverlapScores eagle;
+    private final int maxSlots;
     private final TierWeights weights;
+    private OverlapScores eagle; // null before the first prompt that is matched both ways
 
     /**
      * @param lower the tiers to be matched
@@ -26,7 +27,7 @@ final class TierScores {
         hostOrNull = lower.isIndexed(StorageTier.HOST) ? new OverlapScores(maxSlots) : null;
         diskOrNull = lower.isIndexed(StorageTier.DISK) ? new OverlapScores(maxSlots) : null;
         sharedOrNull = lower.isIndexed(StorageTier.SHARED) ? new OverlapScores(1) : null;
-        eagle = new OverlapScores(maxSlots);
+        this.maxSlots = maxSlots;
     }
 
     /**
@@ -48,6 +49,9 @@ final class TierScores {
         }
         index.matchInside(request.localHashes, request.blockCount, out);
         if (withEagle) {
+            if (eagle == null) {
+                eagle = new OverlapScores(maxSlots);
+            }
             index.matchInside(request.eagleHashes, request.eagleBlockCount, eagle);
             for (int i = 0; i < eagle.matchedSlots(); i++) {
                 final int slot = eagle.slotAt(i);

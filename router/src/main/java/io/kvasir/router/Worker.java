@@ -1,7 +1,9 @@
 package io.kvasir.router;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexState;
@@ -24,6 +26,7 @@ public final class Worker implements CandidateWorker {
     private final long nameHash;
     private final LoadBoard board;
     private final PrefixIndex index;
+    private final LowerTiers lowerOrNull; // null where no tier is followed
     private final IndexState withoutEvents;
     private final long[] journalName;
     private final LearnedLine promptTimes = new LearnedLine();
@@ -41,6 +44,7 @@ public final class Worker implements CandidateWorker {
             int slotGeneration,
             LoadBoard board,
             PrefixIndex index,
+            LowerTiers lowerOrNull,
             IndexState withoutEvents) {
         this.spec = spec;
         this.slot = slot;
@@ -48,6 +52,7 @@ public final class Worker implements CandidateWorker {
         nameHash = BlockHasher.seed(spec.dpRank(), spec.name(), null);
         this.board = board;
         this.index = index;
+        this.lowerOrNull = lowerOrNull;
         this.withoutEvents = withoutEvents;
         journalName = JournalRecord.name(spec.name());
         board.open(slot, true);
@@ -227,6 +232,18 @@ public final class Worker implements CandidateWorker {
      */
     public long indexedBlocks() {
         return index.heldBlocks(slot);
+    }
+
+    /**
+     * Blocks that the index holds for this worker in a tier; of shared storage, all that are there.
+     *
+     * @return distinct engine hashes; 0 where the tier is not followed
+     */
+    public long indexedBlocks(StorageTier tier) {
+        if (tier == StorageTier.DEVICE) {
+            return indexedBlocks();
+        }
+        return lowerOrNull == null ? 0 : lowerOrNull.heldBlocks(tier, slot);
     }
 
     /**

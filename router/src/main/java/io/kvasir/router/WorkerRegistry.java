@@ -277,6 +277,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                             generations[slot],
                             parts.board,
                             parts.index,
+                            parts.lowerOrNull,
                             parts.predictedOrNull == null
                                     ? IndexState.DEGRADED
                                     : IndexState.PREDICTED);

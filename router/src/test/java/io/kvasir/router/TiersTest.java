@@ -123,6 +123,12 @@ class TiersTest {
         assertEquals(9 * BLOCK, decision.predictedCachedTokens());
         assertEquals(4 * BLOCK, decision.predictedDeviceTokens());
         assertEquals(3.5 * BLOCK, decision.tokensToCompute());
+        assertEquals(4, tiered.worker.indexedBlocks(StorageTier.DEVICE));
+        assertEquals(3, tiered.worker.indexedBlocks(StorageTier.HOST));
+        assertEquals(2, tiered.worker.indexedBlocks(StorageTier.DISK));
+        assertEquals(0, plain.worker.indexedBlocks(StorageTier.HOST));
+        assertEquals(2, router.status().tiers().size());
+        assertEquals(0, router.status().tiers().getFirst().refused().get("unknown-parent"));
         assertTrue(
                 decision.explain().contains("holds 4 blocks + 3 host + 2 disk (EXACT"),
                 decision.explain());
