@@ -44,14 +44,15 @@ public final class PredictionFeedback {
             booking.lease().engineCachedTokens(actual);
             final int predicted = booking.decision().predictedCachedTokens();
             metrics.compared(upstream.name(), usage.promptTokens(), predicted, actual);
-            judgeRemovals(booking, predicted, actual);
+            judgeRemovals(booking, booking.decision().predictedDeviceTokens(), actual);
         }
     }
 
     /**
      * Lets the source judge what removals mean, by requests that had the worker to themselves: a
      * neighbour's blocks may push out the prefix between decision and admission, which says nothing
-     * of the rule.
+     * of the rule. Nor does what an engine did not load from a lower tier: the device's blocks
+     * alone are compared.
      */
     private static void judgeRemovals(
             WorkerReservations.Booking booking, int predicted, int actual) {
