@@ -4,6 +4,7 @@ import com.fasterxml.jackson.core.JsonGenerator;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.UsageReader;
@@ -260,6 +261,8 @@ final class StatusEndpoints {
         item.put("active_blocks", worker.activeBlocks());
         LoadView.put(item, worker);
         item.put("index_blocks", worker.indexedBlocks());
+        item.put("host_blocks", worker.indexedBlocks(StorageTier.HOST));
+        item.put("disk_blocks", worker.indexedBlocks(StorageTier.DISK));
         item.put("index_state", lower(worker.state()));
         final SourceStatus status = worker.sourceStatus();
         final String problem = status == null ? worker.indexProblem() : status.problem();

@@ -101,6 +101,7 @@ final class Bookings {
         lease.believes(
                 decision.indexState(),
                 request.prefills() ? request.tokenCount() : 0,
+                decision.believedDeviceTokens(),
                 decision.believedCachedTokens(),
                 decision.activePrefixTokens(),
                 decision.activeRequests() == 0);

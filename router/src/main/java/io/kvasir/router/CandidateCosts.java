@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.LoadBoardDescriptor;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
@@ -24,6 +25,7 @@ final class CandidateCosts {
     private final HotPrefix hot = new HotPrefix();
     private final ListedCosts listed;
     private final SharedCosts shared;
+    private final TierOverlaps tiers = new TierOverlaps();
     private OverlapScores cached; // until the choice is made
     private OverlapScores active;
     private int settledSlot = NONE; // asked by itself
@@ -32,13 +34,14 @@ final class CandidateCosts {
 
     CandidateCosts(Candidates candidates) {
         this.candidates = candidates;
-        listed = new ListedCosts(candidates, hot);
+        listed = new ListedCosts(candidates, hot, tiers);
         shared = new SharedCosts(candidates, hot);
     }
 
     /**
      * Takes what the matches found.
      *
+     * @param tiersOrNull of the tiers below the devices; null where there are none
      * @param reusable most blocks that an engine reuses of the prompt
      * @param weight what a block less to prefill counts
      * @param hotDiscount strength of {@link HotPrefix}
@@ -46,6 +49,7 @@ final class CandidateCosts {
     void fill(
             OverlapScores cachedScores,
             OverlapScores activeScores,
+            TierScores tiersOrNull,
             int reusable,
             double weight,
             double hotDiscount) {
@@ -54,9 +58,11 @@ final class CandidateCosts {
         cached = cachedScores;
         active = activeScores;
         hot.fill(candidates, cached, reusable, hotDiscount);
+        tiers.fill(tiersOrNull, cached, groups, reusable);
         shared.fill(cached, active, reusable, weight);
         listed.clear(reusable, weight);
-        if (cached.listedSlots() + active.listedSlots() > groups * (GROUP_SLOTS / 8)) {
+        if (tiers.any()
+                || cached.listedSlots() + active.listedSlots() > groups * (GROUP_SLOTS / 8)) {
             listed.addAll(cached, active); // cheaper than to find out which
         } else {
             list(cached, groups);
@@ -144,7 +150,7 @@ final class CandidateCosts {
      * @return whether its cost is the one computed
      */
     boolean isExact(int slot) {
-        if (listed.isSettled(slot / GROUP_SLOTS) || overlap(slot) == 0) {
+        if (listed.isSettled(slot / GROUP_SLOTS) || reach(slot) == 0) {
             return true;
         }
         settledSlot = slot;
@@ -166,6 +172,28 @@ final class CandidateCosts {
     /** Blocks that leading ones which a candidate holds count less, as most hold them. */
     double hotDiscount(int blocks) {
         return hot.discount(blocks);
+    }
+
+    /** Leading blocks that a slot holds in any tier, or can load. */
+    int reach(int slot) {
+        return tiers.any() ? tiers.reach()[slot] : overlap(slot);
+    }
+
+    /**
+     * Blocks that a slot holds in a tier, or of shared storage, beyond those in the tiers above.
+     */
+    int overlap(int slot, StorageTier tier) {
+        return switch (tier) {
+            case DEVICE -> overlap(slot);
+            case HOST -> tiers.host(slot);
+            case DISK -> tiers.disk(slot);
+            case SHARED -> tiers.shared(slot);
+        };
+    }
+
+    /** What slots hold below their devices. */
+    TierOverlaps tiers() {
+        return tiers;
     }
 
     /** Leading blocks that are in use on a slot. */
@@ -193,8 +221,6 @@ final class CandidateCosts {
 
     /** Whether the costs of a group asked the worker; only candidates are asked. */
     private boolean isSettledOverlap(int slot) {
-        return listed.isSettled(slot / GROUP_SLOTS)
-                && listed.overlap(slot) > 0
-                && candidates.contains(slot);
+        return listed.isSettled(slot / GROUP_SLOTS) && reach(slot) > 0 && candidates.contains(slot);
     }
 }

@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.EngineLoad;
 import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.source.IndexState;
@@ -96,6 +97,11 @@ final class CandidateCursor implements CandidateView, Candidate {
     @Override
     public int overlapBlocks() {
         return selection.costs().overlap(slot);
+    }
+
+    @Override
+    public int overlapBlocks(StorageTier tier) {
+        return selection.costs().overlap(slot, tier);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.Eligibility;
 import io.kvasir.router.policy.RoutingMode;
@@ -76,15 +77,23 @@ public final class Decision {
         return isChosen() ? selection.costs().overlap(selection.chosen()) : 0;
     }
 
+    /**
+     * Blocks of the prompt that the chosen worker holds in a tier, or can load from it, from where
+     * those in the tiers above end; the device's are {@link #overlapBlocks()}.
+     */
+    public int overlapBlocks(StorageTier tier) {
+        return isChosen() ? selection.costs().overlap(selection.chosen(), tier) : 0;
+    }
+
     /** Leading blocks of the prompt that are in use on the chosen worker. */
     int activePrefixBlocks() {
         return selection.costs().activePrefix(selection.chosen());
     }
 
     /**
-     * Prompt tokens that the chosen worker's engine is expected to report as cached. What the index
-     * cannot be trusted for counts less, down to nothing, as it did in the choice; the booking
-     * leaves as much to prefill. 0 where the worker does not compute the prompt.
+     * Prompt tokens that the chosen worker's engine is expected to report as cached, whatever tier
+     * it takes them from. What the index cannot be trusted for counts less, down to nothing, as it
+     * did in the choice. 0 where the worker does not compute the prompt.
      *
      * @return {@code min(overlap, ⌊(tokens − 1) / blockSize⌋) · blockSize · credit}, rounded down
      */
@@ -97,6 +106,11 @@ public final class Decision {
      * report if the index is right.
      */
     public int believedCachedTokens() {
+        return isChosen() ? reusableTokens(selection.costs().reach(selection.chosen())) : 0;
+    }
+
+    /** The same of its device alone: an engine need not load what lies below. */
+    int believedDeviceTokens() {
         return reusableTokens(overlapBlocks());
     }
 
@@ -131,9 +145,16 @@ public final class Decision {
         return selection.prefillBlocks(selection.chosen()) * selection.blockSize();
     }
 
-    /** Tokens of the prompt that the chosen worker has to prefill. */
+    /**
+     * Tokens of the prompt that the chosen worker has to prefill; what it loads from lower tiers
+     * counts in part.
+     */
     int prefillTokens() {
-        return selection.prefillTokens() - predictedCachedTokens();
+        final double held =
+                selection.chosenCredit()
+                        * selection.reusedBlocks(selection.chosen())
+                        * selection.blockSize();
+        return selection.prefillTokens() - (int) held;
     }
 
     /**
@@ -274,6 +295,11 @@ public final class Decision {
         return selection.costs().overlap(candidate(i).slot());
     }
 
+    /** The same in a tier, or of shared storage, from where those in the tiers above end. */
+    public int overlapBlocks(int i, StorageTier tier) {
+        return selection.costs().overlap(candidate(i).slot(), tier);
+    }
+
     /** Leading blocks of the prompt that running requests of a worker use now. */
     public int activePrefixBlocks(int i) {
         return selection.costs().activePrefix(candidate(i).slot());
@@ -346,16 +372,30 @@ public final class Decision {
                 ? "not a candidate, " + exclusion(i) + '\n'
                 : String.format(
                         Locale.ROOT,
-                        "cost %.3f = prefill %.3f, decode %d; holds %d blocks (%s, event %d), "
+                        "cost %.3f = prefill %.3f, decode %d; holds %d blocks%s (%s, event %d), "
                                 + "%d of them in use, %d requests%n",
                         cost(i),
                         prefillBlocks(i),
                         decodeBlocks(i),
                         overlapBlocks(i),
+                        belowDevice(i),
                         state(i),
                         eventSequence(i),
                         activePrefixBlocks(i),
                         activeRequests(i));
+    }
+
+    /** What a worker holds in lower tiers; empty where that is nothing. */
+    private String belowDevice(int i) {
+        final StringBuilder text = new StringBuilder();
+        for (StorageTier tier : StorageTier.values()) {
+            final int blocks = overlapBlocks(i, tier);
+            if (tier != StorageTier.DEVICE && blocks > 0) {
+                text.append(" + ").append(blocks).append(' ');
+                text.append(tier.name().toLowerCase(Locale.ROOT));
+            }
+        }
+        return text.toString();
     }
 
     private static String number(double value) {

@@ -43,21 +43,30 @@ final class EngineHits {
     void compare(int believed, int inUse, int stated, boolean alone) {
         if (check != PredictionCheck.OFF) {
             ofPredicted.expire();
-            ofPredicted.compare(explained(believed, inUse, stated), stated, alone);
+            ofPredicted.compare(explained(believed, believed, inUse, stated), stated, alone);
         }
     }
 
     /** Takes a hit of one with events. */
-    void report(EventSource events, int believed, int inUse, int stated, boolean alone) {
+    void report(
+            EventSource events,
+            int onDevice,
+            int believed,
+            int inUse,
+            int stated,
+            boolean alone) {
         if (check != PredictionCheck.OFF) {
-            events.reportEngineHit(explained(believed, inUse, stated), stated, alone);
+            events.reportEngineHit(explained(onDevice, believed, inUse, stated), stated, alone);
         }
     }
 
-    /** What could be believed that explains what the engine had. */
-    private int explained(int believed, int inUse, int stated) {
+    /**
+     * What could be believed that explains what the engine had. It need not load what lies below
+     * its device.
+     */
+    private int explained(int onDevice, int believed, int inUse, int stated) {
         if (stated <= believed) {
-            return believed;
+            return Math.max(onDevice, stated);
         }
         return check == PredictionCheck.OVER ? stated : Math.min(stated, Math.max(believed, inUse));
     }

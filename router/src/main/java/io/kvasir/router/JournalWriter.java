@@ -99,5 +99,7 @@ final class JournalWriter {
                 selection.candidates().loads().activeRequests(slot),
                 selection.addedBlocks(slot),
                 selection.eventSequence(slot));
+        final TierOverlaps tiers = selection.costs().tiers();
+        record.tiers(tiers.host(slot), tiers.disk(slot), tiers.shared(slot));
     }
 }

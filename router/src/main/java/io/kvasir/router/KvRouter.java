@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import io.kvasir.core.index.IndexMemory;
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -444,7 +445,15 @@ public final class KvRouter implements AutoCloseable {
                 config.hashSeed(),
                 config.get(RouterSettings.MAX_BLOCKS_PER_REQUEST),
                 parts.board.slots(),
-                parts.predictedOrNull != null);
+                parts.predictedOrNull != null,
+                newTierScores());
+    }
+
+    private TierScores newTierScores() {
+        return parts.lowerOrNull == null
+                ? null
+                : new TierScores(
+                        parts.lowerOrNull, TierWeights.of(config.settings()), parts.board.slots());
     }
 
     /**
@@ -868,6 +877,15 @@ public final class KvRouter implements AutoCloseable {
      */
     public PrefixIndex index() {
         return parts.index;
+    }
+
+    /**
+     * What workers hold below their devices, for inspection and metrics.
+     *
+     * @return the tiers; only their any-thread methods may be called. Null where none is followed
+     */
+    public LowerTiers lowerTiersOrNull() {
+        return parts.lowerOrNull;
     }
 
     /**

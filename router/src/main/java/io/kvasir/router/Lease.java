@@ -32,7 +32,8 @@ public final class Lease implements AutoCloseable {
     private long decidedNs;
     private IndexState decidedBy;
     private int promptTokens; // that the worker prefills; 0 where it does not
-    private int believedTokens; // cached, by what was known
+    private int deviceTokens; // cached on the device, by what was known
+    private int believedTokens; // cached in any tier
     private int inUseTokens; // of running requests
     private boolean wasIdle;
     private BusyMarks marks; // null where the request is no probe
@@ -81,9 +82,11 @@ public final class Lease implements AutoCloseable {
     }
 
     /** What was known of the prompt when it was decided, for what the engine says later. */
-    void believes(IndexState state, int tokens, int believed, int inUse, boolean idle) {
+    void believes(
+            IndexState state, int tokens, int device, int believed, int inUse, boolean idle) {
         decidedBy = state;
         promptTokens = tokens;
+        deviceTokens = device;
         believedTokens = believed;
         inUseTokens = inUse;
         wasIdle = idle;
@@ -128,6 +131,7 @@ public final class Lease implements AutoCloseable {
             worker.engineHit(
                     decidedBy,
                     promptTokens,
+                    deviceTokens,
                     believedTokens,
                     inUseTokens,
                     tokens,

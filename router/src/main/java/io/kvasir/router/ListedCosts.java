@@ -31,6 +31,7 @@ final class ListedCosts {
 
     private final Candidates candidates;
     private final HotPrefix hot;
+    private final TierOverlaps tiers;
 
     private int[] list = {}; // unless all are listed
     private int count;
@@ -49,9 +50,10 @@ final class ListedCosts {
     private double[] credits = {}; // where the slot overlaps and the group is settled
     private IndexState[] states = {}; // where the slot overlaps and the group is settled
 
-    ListedCosts(Candidates candidates, HotPrefix hot) {
+    ListedCosts(Candidates candidates, HotPrefix hot, TierOverlaps tiers) {
         this.candidates = candidates;
         this.hot = hot;
+        this.tiers = tiers;
     }
 
     /**
@@ -107,7 +109,7 @@ final class ListedCosts {
     private void copy(int from, int to, OverlapScores cached, OverlapScores active) {
         cached.copyDepths(from, to, overlaps);
         active.copyDepths(from, to, activePrefixes);
-        deepest = cached.deepest();
+        deepest = tiers.any() ? tiers.deepest() : cached.deepest();
     }
 
     boolean contains(int group) {
@@ -188,7 +190,7 @@ final class ListedCosts {
                         .leastLess(
                                 from * GROUP_SLOTS,
                                 to * GROUP_SLOTS,
-                                overlaps,
+                                tiers.any() ? tiers.reach() : overlaps,
                                 reusableBlocks,
                                 activePrefixes);
         final double more = Math.max(0, blockWeight - 1) * Math.min(deepest, reusableBlocks);
@@ -210,6 +212,9 @@ final class ListedCosts {
         for (int i = from; i < from + GROUP_SLOTS; i++) {
             final double reused = hot.credited(Math.min(overlaps[i], reusableBlocks));
             relative[i] = relative[i] - reused * blockWeight - activePrefixes[i];
+        }
+        for (int i = from; tiers.any() && i < from + GROUP_SLOTS; i++) {
+            relative[i] -= tiers.extra(i) * blockWeight;
         }
         for (long out = ~candidates.slots(group); out != 0; out &= out - 1) {
             relative[from + Long.numberOfTrailingZeros(out)] = Double.POSITIVE_INFINITY;
@@ -275,7 +280,7 @@ final class ListedCosts {
         boolean changed = false;
         for (long rest = candidates.slots(group); rest != 0; rest &= rest - 1) {
             final int slot = group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest);
-            if (overlaps[slot] == 0) {
+            if ((tiers.any() ? tiers.reach()[slot] : overlaps[slot]) == 0) {
                 continue;
             }
             final IndexState state = candidates.state(slot);
@@ -285,7 +290,8 @@ final class ListedCosts {
             final double credit = candidates.credit(slot);
             credits[slot] = credit;
             if (credit != 1) {
-                final double reused = hot.credited(Math.min(overlaps[slot], reusableBlocks));
+                final double reused =
+                        hot.credited(Math.min(overlaps[slot], reusableBlocks)) + tiers.extra(slot);
                 relative[slot] += (1 - credit) * reused * blockWeight;
                 changed = true;
             }

@@ -3,6 +3,8 @@ package io.kvasir.router;
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.core.index.IndexMemory;
+import io.kvasir.core.index.LowerTiers;
+import io.kvasir.core.index.LowerTiersConfig;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.ActiveRequestsConfig;
@@ -138,6 +140,12 @@ class PartMaker {
         return new PrefixIndex(config.index(), gate, memoryOrNull);
     }
 
+    /** The indexes of the tiers below the device; null where none is followed. */
+    LowerTiers lowerTiers(RouterConfig config, PrefixIndex index, MemoryGate gate) {
+        final LowerTiersConfig tiers = config.lowerTiersOrNull();
+        return tiers == null ? null : new LowerTiers(index, tiers, gate);
+    }
+
     ActiveRequests activeRequests(RouterConfig config, LoadBoard board, MemoryGate gate) {
         return new ActiveRequests(
                 new ActiveRequestsConfig(
@@ -153,8 +161,9 @@ class PartMaker {
         return new PredictedPrefixes(config, gate);
     }
 
-    IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index, ErrorHandler errors) {
-        return new IndexPipeline(config.indexPipeline(), index, errors);
+    IndexPipeline indexPipeline(
+            RouterConfig config, PrefixIndex index, LowerTiers lowerOrNull, ErrorHandler errors) {
+        return new IndexPipeline(config.indexPipeline(), index, lowerOrNull, errors);
     }
 
     BookingPipeline bookingPipeline(

@@ -44,7 +44,7 @@ final class PromptMatcher {
                 out.begin(seen, parts.index);
                 out.marks(request, parts.workerMarks);
                 matchInside(request, seen);
-                out.fill(request, request.cached, request.active, parts.board);
+                out.fill(request, request.cached, request.active, request.tiers, parts.board);
                 takeOutFull(out);
                 stable = seen == workers.get(); // else a slot may be open for its next tenant
             }
@@ -71,7 +71,7 @@ final class PromptMatcher {
             final WorkerSet seen = workers.get();
             out.begin(seen);
             out.marks(request, parts.workerMarks);
-            out.fill(request, cached, active, parts.board);
+            out.fill(request, cached, active, null, parts.board);
             takeOutFull(out);
             stable = seen == workers.get();
         }
@@ -94,6 +94,9 @@ final class PromptMatcher {
         if (parts.predictedOrNull != null) {
             predict(request, seen);
         }
+        if (request.tiers != null) {
+            matchTiers(request);
+        }
         // matching no block clears what the last prompt had in use
         parts.active.matchActiveInside(
                 request.localHashes, request.reuses() ? request.blockCount : 0, request.active);
@@ -112,6 +115,15 @@ final class PromptMatcher {
         for (int i = 0; i < found.matchedSlots(); i++) {
             addOnce(request.cached, found, found.slotAt(i));
         }
+    }
+
+    /** Finds how far the workers' prefixes go on below their devices. */
+    private void matchTiers(RouteRequest request) {
+        final boolean eagle = parts.indexPipeline.hasEagleBlocks();
+        if (eagle) {
+            request.hashEagle();
+        }
+        request.tiers.match(parts.lowerOrNull, request, eagle);
     }
 
     /** Adds what the workers without events are taken to hold. */

@@ -78,6 +78,7 @@ public final class RouteRequest {
     OverlapScores cached;
     final OverlapScores active;
     final OverlapScores predicted; // null where nothing is predicted
+    final TierScores tiers; // null where no tier below the device is followed
     long[] localHashes = new long[64];
     int blockCount;
 
@@ -99,7 +100,8 @@ public final class RouteRequest {
             long hashSeed,
             int maxBlocks,
             int maxSlots,
-            boolean predicts) {
+            boolean predicts,
+            TierScores tiersOrNull) {
         this.maker = maker;
         this.blockSize = blockSize;
         this.hashSeed = hashSeed;
@@ -107,6 +109,7 @@ public final class RouteRequest {
         this.cached = new OverlapScores(maxSlots);
         this.active = new OverlapScores(maxSlots);
         this.predicted = predicts ? new OverlapScores(maxSlots) : null;
+        this.tiers = tiersOrNull;
     }
 
     /** Refuses to be routed by another router, whose blocks or hashes are others. */

@@ -3,7 +3,9 @@ package io.kvasir.router;
 import com.sun.management.OperatingSystemMXBean;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.index.LowerTiersConfig;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.ring.WaitMode;
@@ -31,6 +33,7 @@ import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 
@@ -193,6 +196,12 @@ public final class RouterConfig {
                             + RouterSettings.PREFIX_INDEX
                             + "=on, or single-flight=off");
         }
+    }
+
+    /** Tiers below the device that are followed; null where none is. */
+    LowerTiersConfig lowerTiersOrNull() {
+        final Set<StorageTier> tiers = TierWeights.of(settings).tiers();
+        return indexed && !tiers.isEmpty() ? new LowerTiersConfig(tiers, index()) : null;
     }
 
     private void checkSeed() {

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.index.IndexMemory;
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -40,6 +41,7 @@ final class RouterParts implements AutoCloseable {
     final BusyMarks marks;
     final EngineLoads engineLoads;
     final PrefixIndex index;
+    final LowerTiers lowerOrNull; // null where no tier below the device is followed
     final ActiveRequests active;
     final PredictedPrefixes predictedOrNull; // null when nothing is predicted
     final DecisionJournal journalOrNull; // null where no decisions are kept
@@ -70,7 +72,8 @@ final class RouterParts implements AutoCloseable {
             active = maker.activeRequests(config, board, gate);
             final PredictedPrefixesConfig predicted = config.predictedOrNull();
             predictedOrNull = predicted == null ? null : maker.predicted(predicted, gate);
-            started = maker.indexPipeline(config, index, errors);
+            lowerOrNull = maker.lowerTiers(config, index, gate);
+            started = maker.indexPipeline(config, index, lowerOrNull, errors);
             bookingPipeline = maker.bookingPipeline(config, active, predictedOrNull, errors);
             indexPipeline = started;
         } catch (Throwable t) {
@@ -133,7 +136,8 @@ final class RouterParts implements AutoCloseable {
                 replicaOrNull,
                 planeOrNull,
                 snapshots,
-                policyFailures);
+                policyFailures,
+                TierStatus.of(lowerOrNull));
     }
 
     private List<RouterStatus.Usage> usages() {

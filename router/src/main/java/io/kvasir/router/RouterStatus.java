@@ -26,6 +26,7 @@ import java.util.SequencedMap;
  * @param planeOrNull what came from the event plane; null where the router is on none
  * @param snapshots what became of snapshots of the index
  * @param policyFailures how often the selection policy has failed
+ * @param tiers the tiers below the device that are followed
  */
 public record RouterStatus(
         List<Usage> usages,
@@ -38,10 +39,12 @@ public record RouterStatus(
         ReplicaStatus replicaOrNull,
         EventPlaneStatus planeOrNull,
         Snapshots snapshots,
-        PolicyFailures policyFailures) {
-    /** Copies the list. */
+        PolicyFailures policyFailures,
+        List<TierStatus> tiers) {
+    /** Copies the lists. */
     public RouterStatus {
         usages = List.copyOf(usages);
+        tiers = List.copyOf(tiers);
     }
 
     /**

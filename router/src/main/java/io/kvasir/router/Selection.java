@@ -182,14 +182,20 @@ final class Selection {
     }
 
     /** Takes loads and matches; from here on the numbers stand still. */
-    void fill(RouteRequest request, OverlapScores cached, OverlapScores active, LoadBoard board) {
+    void fill(
+            RouteRequest request,
+            OverlapScores cached,
+            OverlapScores active,
+            TierScores tiersOrNull,
+            LoadBoard board) {
         candidates.fill(
                 request,
                 board,
                 overlapWeight / blockSize,
                 rules.degradedCredit(),
                 rules.busyLimits());
-        costs.fill(cached, active, reusableBlocks, overlapWeight, rules.hotDiscount());
+        costs.fill(
+                cached, active, tiersOrNull, reusableBlocks, overlapWeight, rules.hotDiscount());
     }
 
     /** Takes the paces of the workers, and the time by the router's clock. */
@@ -345,8 +351,14 @@ final class Selection {
 
     /** Tokens of the prompt that a slot need not compute. */
     double cachedTokens(int slot) {
-        final int overlap = costs.overlap(slot);
-        return overlap > 0 ? costs.credit(slot) * Math.min(overlap, reusableBlocks) * blockSize : 0;
+        return costs.reach(slot) > 0 ? costs.credit(slot) * reusedBlocks(slot) * blockSize : 0;
+    }
+
+    /**
+     * Blocks of a slot that an engine reuses, those below the device by the weight of their tier.
+     */
+    double reusedBlocks(int slot) {
+        return Math.min(costs.overlap(slot), reusableBlocks) + costs.tiers().extra(slot);
     }
 
     /** What all candidates' linear costs have in common, which relative costs leave out. */

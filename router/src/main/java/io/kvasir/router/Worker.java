@@ -1,7 +1,9 @@
 package io.kvasir.router;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.EngineLoad;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.source.EventSource;
@@ -45,6 +47,7 @@ public final class Worker implements CandidateWorker {
     private final BusyMarks marks;
     private final LongSupplier clock;
     private final PrefixIndex index;
+    private final LowerTiers lowerOrNull; // null where no tier is followed
     private final IndexState withoutEvents;
     private final WorkerMarks workerMarks;
     private final String[] taintNames; // an array, so that looking at them allocates nothing
@@ -82,6 +85,7 @@ public final class Worker implements CandidateWorker {
         engineLoads = parts.engineLoads;
         marks = parts.marks;
         this.clock = clock;
+        lowerOrNull = parts.lowerOrNull;
         this.withoutEvents = withoutEvents;
         this.hits = hits;
         workerMarks = parts.workerMarks;
@@ -341,6 +345,7 @@ public final class Worker implements CandidateWorker {
     void engineHit(
             IndexState decided,
             int promptTokens,
+            int onDevice,
             int believed,
             int inUse,
             int stated,
@@ -353,7 +358,7 @@ public final class Worker implements CandidateWorker {
             return;
         }
         if (decided == IndexState.EXACT || decided == IndexState.DEGRADED) {
-            hits.report(events, believed, inUse, stated, alone);
+            hits.report(events, onDevice, believed, inUse, stated, alone);
         }
         if (events.state() == IndexState.DEGRADED && hits.hasComputed(promptTokens, stated)) {
             events.reportServed();
@@ -524,6 +529,18 @@ public final class Worker implements CandidateWorker {
      */
     public long indexedBlocks() {
         return index.heldBlocks(slot);
+    }
+
+    /**
+     * Blocks that the index holds for this worker in a tier; of shared storage, all that are there.
+     *
+     * @return distinct engine hashes; 0 where the tier is not followed
+     */
+    public long indexedBlocks(StorageTier tier) {
+        if (tier == StorageTier.DEVICE) {
+            return indexedBlocks();
+        }
+        return lowerOrNull == null ? 0 : lowerOrNull.heldBlocks(tier, slot);
     }
 
     /**

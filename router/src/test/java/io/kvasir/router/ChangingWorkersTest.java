@@ -49,7 +49,7 @@ class ChangingWorkersTest {
                             }
                             return set;
                         });
-        final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false);
+        final RouteRequest request = new RouteRequest(null, 16, 1337, 64, SLOTS, false, null);
         request.tokens(new int[40], 40).hash();
         selection.begin(
                 request, 16, true, new CurrentRules(config, parts, registry::current).get());

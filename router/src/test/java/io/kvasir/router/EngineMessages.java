@@ -32,6 +32,15 @@ public final class EngineMessages {
 
     /** The same behind a block. */
     static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash, Long parent) {
+        return stored(prompt, blocks, blockSize, firstHash, parent, "GPU");
+    }
+
+    /**
+     * The same in a medium. Of no prompt there are no tokens, only names, as offloading engines
+     * announce.
+     */
+    static byte[] stored(
+            int[] prompt, int blocks, int blockSize, long firstHash, Long parent, String medium) {
         final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
             begin(out, 7, "BlockStored", blocks);
@@ -47,8 +56,9 @@ public final class EngineMessages {
                 out.writeLong(parent);
             }
             text(out, "token_ids");
-            array(out, blocks * blockSize);
-            for (int i = 0; i < blocks * blockSize; i++) {
+            final int tokens = prompt.length == 0 ? 0 : blocks * blockSize;
+            array(out, tokens);
+            for (int i = 0; i < tokens; i++) {
                 out.writeByte(0xce);
                 out.writeInt(prompt[i]);
             }
@@ -57,7 +67,7 @@ public final class EngineMessages {
             text(out, "lora_id");
             out.writeByte(0xc0);
             text(out, "medium");
-            text(out, "GPU");
+            text(out, medium);
             out.writeByte(0);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -67,6 +77,11 @@ public final class EngineMessages {
 
     /** One batch that removes the blocks that {@link #stored} has named, the last first. */
     static byte[] removed(int blocks, long firstHash) {
+        return removed(blocks, firstHash, "GPU");
+    }
+
+    /** The same from a medium. */
+    static byte[] removed(int blocks, long firstHash, String medium) {
         final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {
             begin(out, 3, "BlockRemoved", blocks);
@@ -75,7 +90,7 @@ public final class EngineMessages {
                 out.writeLong(firstHash + i);
             }
             text(out, "medium");
-            text(out, "GPU");
+            text(out, medium);
             out.writeByte(0);
         } catch (IOException e) {
             throw new UncheckedIOException(e);

@@ -43,7 +43,8 @@ class FillWatchTest {
                 null,
                 null,
                 new RouterStatus.Snapshots(null, null),
-                new PolicyFailures(0, 0, 0, 0));
+                new PolicyFailures(0, 0, 0, 0),
+                List.of());
     }
 
     @Test

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.counters.CountersReader;
 import io.kvasir.core.index.IndexMemory;
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
@@ -157,8 +158,17 @@ class LifecycleTest {
         }
 
         @Override
-        IndexPipeline indexPipeline(RouterConfig config, PrefixIndex index, ErrorHandler errors) {
-            return made(() -> super.indexPipeline(config, index, errors));
+        LowerTiers lowerTiers(RouterConfig config, PrefixIndex index, MemoryGate gate) {
+            return made(() -> super.lowerTiers(config, index, gate));
+        }
+
+        @Override
+        IndexPipeline indexPipeline(
+                RouterConfig config,
+                PrefixIndex index,
+                LowerTiers lowerOrNull,
+                ErrorHandler errors) {
+            return made(() -> super.indexPipeline(config, index, lowerOrNull, errors));
         }
 
         @Override
@@ -191,7 +201,7 @@ class LifecycleTest {
                 small().routedPrefixes(PredictedPrefixesConfig.of(8))
                         .set(RouterSettings.COUNTERS_DIR, folder)
                         .config();
-        final int steps = 7;
+        final int steps = 8;
         for (int step = 0; step < steps; step++) {
             final FailingMaker maker = new FailingMaker(step);
             final OutOfMemoryError error =

@@ -93,7 +93,7 @@ public final class ExplanationPrinter {
         }
         text +=
                 ": it holds "
-                        + chosen.path("overlap_blocks").asInt()
+                        + held(chosen)
                         + " of "
                         + explained.decision().path("blocks").asInt()
                         + " blocks and costs "
@@ -166,7 +166,7 @@ public final class ExplanationPrinter {
                     name(c.path("index_state").asText("?")),
                     whole(c, "event_sequence"),
                     whole(c, "active_requests"),
-                    whole(c, "overlap_blocks"),
+                    held(c),
                     whole(c, "active_prefix_blocks"),
                     figure(Explanation.number(c, "prefill_blocks")),
                     figure(Explanation.number(c, "decode_blocks")),
@@ -177,6 +177,15 @@ public final class ExplanationPrinter {
         if (all.size() > mostRows) {
             out.println((all.size() - mostRows) + " costlier candidates are left out (--rows)");
         }
+    }
+
+    /** Blocks on the device, and those below it where there are any. */
+    private static String held(JsonNode candidate) {
+        final int lower =
+                candidate.path("host_blocks").asInt()
+                        + candidate.path("disk_blocks").asInt()
+                        + candidate.path("shared_blocks").asInt();
+        return candidate.path("overlap_blocks").asInt() + (lower == 0 ? "" : " + " + lower);
     }
 
     private void excluded(Explanation explained) {

@@ -64,7 +64,7 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public PrefixIndex(PrefixIndexConfig config, MemoryGate gate) {
-        this(config, gate, null);
+        this(config, gate, new WriterLane(gate));
     }
 
     /**
@@ -77,9 +77,27 @@ public final class PrefixIndex implements AutoCloseable {
      * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public PrefixIndex(PrefixIndexConfig config, MemoryGate gate, IndexMemory memoryOrNull) {
+        this(config, gate, new WriterLane(gate), memoryOrNull);
+    }
+
+    /**
+     * Makes an index in memory of the process that has its writer thread in common with others.
+     *
+     * @param gate keeps the memory while callers are inside; closed if the memory is refused
+     * @param writer how that thread keeps the memory
+     */
+    PrefixIndex(PrefixIndexConfig config, MemoryGate gate, WriterLane writer) {
+        this(config, gate, writer, null);
+    }
+
+    private PrefixIndex(
+            PrefixIndexConfig config,
+            MemoryGate gate,
+            WriterLane writer,
+            IndexMemory memoryOrNull) {
         this.config = config;
         this.gate = gate;
-        this.writer = new WriterLane(gate);
+        this.writer = writer;
         try {
             this.tables = new IndexTables(config, gate, memoryOrNull);
             this.checkpointOrNull = tables.checkpointOrNull;
@@ -154,6 +172,82 @@ public final class PrefixIndex implements AutoCloseable {
                     localHashes,
                     blockCount,
                     refresh);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * Gives a block that a slot holds one more engine hash. Writer thread. If that stood for
+     * another block, it is released there with all its copies; if it is one of the block's already,
+     * nothing changes.
+     *
+     * @param workerSlot worker slot
+     * @param heldEngineHash an engine hash of the block
+     * @param engineHash the further one
+     * @return {@link StoreResult#UNKNOWN_PARENT} when the block is not held, or {@link
+     *     StoreResult#MISSING_PARENT} when that may be for lack of room
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    StoreResult addName(int workerSlot, long heldEngineHash, long engineHash) {
+        final int lane = writer.enter();
+        try {
+            return store.addName(workerSlot, heldEngineHash, engineHash);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /** Whether an engine hash stands for a block that a slot holds. Writer thread. */
+    boolean holds(int workerSlot, long engineHash) {
+        return tables.lookups[workerSlot].position(engineHash) != HeldRunDescriptor.NO_POSITION;
+    }
+
+    /**
+     * Shows one block that a slot holds. Writer thread.
+     *
+     * @return whether the engine hash stands for one
+     */
+    boolean show(int workerSlot, long engineHash, HeldRunVisitor visitor) {
+        final int lane = writer.enter();
+        try {
+            final int position = tables.lookups[workerSlot].position(engineHash);
+            if (position == HeldRunDescriptor.NO_POSITION) {
+                return false;
+            }
+            slotWalk.showBlock(workerSlot, position, visitor);
+            return true;
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
+     * Gives an empty slot of another index all that the slot of that number holds here. Writer
+     * thread of both; takes time for each block.
+     */
+    void copySlot(int workerSlot, PrefixIndex other) {
+        final int lane = writer.enter();
+        try (SlotExport export = SlotExport.atOnce(tables, capacity, workerSlot)) {
+            final SlotImport copy = other.importInto(workerSlot);
+            final boolean[] whole = {true};
+            export.show(
+                    Integer.MAX_VALUE,
+                    new SlotVisitor() {
+                        @Override
+                        public void path(SlotPath path) {
+                            whole[0] &= copy.path(path);
+                        }
+
+                        @Override
+                        public void copies(long engineHash, int copies) {
+                            copy.copies(engineHash, copies);
+                        }
+                    });
+            copy.end(missingBlocks(workerSlot), turnover(workerSlot));
+            if (!whole[0]) {
+                throw new AssertionError("slot " + workerSlot + " was shown out of order");
+            }
         } finally {
             writer.exit(lane);
         }

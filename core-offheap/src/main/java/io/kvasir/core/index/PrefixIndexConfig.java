@@ -93,6 +93,12 @@ public record PrefixIndexConfig(
                 budget(maxWorkerSlots, maxBlocks, maxHeldBlocks, BYTES_PER_HELD_LONG));
     }
 
+    /** The same limits and budget for another number of slots. */
+    PrefixIndexConfig withSlots(int workerSlots) {
+        return new PrefixIndexConfig(
+                workerSlots, maxBlocks, maxHeldBlocks, budgetBytes, capacityRule);
+    }
+
     /** The same sizes with another rule for stores that do not fit. */
     public PrefixIndexConfig with(CapacityRule rule) {
         return new PrefixIndexConfig(maxWorkerSlots, maxBlocks, maxHeldBlocks, budgetBytes, rule);

@@ -52,16 +52,27 @@ public final class SlotExport implements AutoCloseable {
     private int taskCount;
     private int nextHeldRun;
     private int nextRecord;
+    private final boolean pinned;
     private boolean open = true;
 
     SlotExport(IndexTables tables, IndexCapacity capacity, int slot) {
+        this(tables, capacity, slot, true);
+        capacity.pin(slot);
+    }
+
+    private SlotExport(IndexTables tables, IndexCapacity capacity, int slot, boolean pinned) {
         this.tree = tables.tree;
         this.holders = tables.holders;
         this.capacity = capacity;
         this.heldRuns = tables.heldRuns[slot];
         this.lookup = tables.lookups[slot];
         this.slot = slot;
-        capacity.pin(slot);
+        this.pinned = pinned;
+    }
+
+    /** One that is shown and closed before the index is written again, so nothing is pinned. */
+    static SlotExport atOnce(IndexTables tables, IndexCapacity capacity, int slot) {
+        return new SlotExport(tables, capacity, slot, false);
     }
 
     /**
@@ -91,7 +102,9 @@ public final class SlotExport implements AutoCloseable {
     public void close() {
         if (open) {
             open = false;
-            capacity.unpin();
+            if (pinned) {
+                capacity.unpin();
+            }
         }
     }
 

@@ -57,6 +57,32 @@ final class SlotWalk {
         return shown;
     }
 
+    /** Shows the block at a position, without further names. */
+    void showBlock(int slot, int position, HeldRunVisitor visitor) {
+        final HeldRuns held = heldRuns[slot];
+        final int heldRun = HeldRunDescriptor.heldRun(position);
+        final int arrayOffset = HeldRunDescriptor.arrayOffset(position);
+        final int run = tree.segmentAt(held.run(heldRun), arrayOffset);
+        engineHashes[0] = held.name(heldRun, arrayOffset);
+        localHashes[0] = tree.hash(run, arrayOffset - tree.first(run));
+        final int depth = tree.depth(run) + arrayOffset - tree.first(run);
+        if (depth == 0) {
+            visitor.run(0, 0, engineHashes, localHashes, 1);
+        } else if (arrayOffset > 0 && held.holds(heldRun, arrayOffset - 1)) {
+            final long parent = held.name(heldRun, arrayOffset - 1);
+            visitor.run(depth, parent, engineHashes, localHashes, 1);
+        } else {
+            final int before = arrayOffset > 0 ? NO_HELD_RUN : holderOfEnd(slot, tree.parent(run));
+            final boolean behindHole = before == NO_HELD_RUN;
+            visitor.run(
+                    behindHole ? HeldRunVisitor.BEHIND_HOLE : depth,
+                    behindHole ? 0 : held.name(before, endOffset(tree.parent(run))),
+                    engineHashes,
+                    localHashes,
+                    1);
+        }
+    }
+
     /** Shows consecutive blocks that are held; the one before the first of them is not. */
     private void showBlocks(
             int slot, int heldRun, int arrayOffset, int count, HeldRunVisitor visitor) {

@@ -48,6 +48,9 @@ final class StoreOperation extends SlotOperation {
     private int count;
     private boolean refresh;
 
+    /** The further engine hash of a block. */
+    private final long[] single = new long[1];
+
     /** What was done about each block so far. */
     private byte[] outcomes = new byte[64];
 
@@ -99,6 +102,48 @@ final class StoreOperation extends SlotOperation {
         end();
         record(result);
         return result;
+    }
+
+    /** The same as {@link PrefixIndex#addName}. */
+    StoreResult addName(int workerSlot, long held, long further) {
+        begin(workerSlot);
+        single[0] = further;
+        engineHashes = single;
+        count = 1;
+        final StoreResult result = name(held, further);
+        end();
+        record(result);
+        return result;
+    }
+
+    private StoreResult name(long held, long further) {
+        int position = lookup.position(held);
+        if (position == NO_POSITION) {
+            return missing.missing(slot) > 0
+                    ? StoreResult.MISSING_PARENT
+                    : StoreResult.UNKNOWN_PARENT;
+        }
+        final int known = lookup.position(further);
+        if (known == position) {
+            return StoreResult.STORED;
+        }
+        if (known != NO_POSITION) {
+            release(further, known);
+            conflictingStores.add(1);
+            position = lookup.position(held); // without memory for a hole it may have been released
+        }
+        for (int left = MOST_EVICTED; position != NO_POSITION && left > 0; left--) {
+            if (capacity.fits(1, 0, heldChange) && lookup.addAlias(further, position)) {
+                heldChange++;
+                return StoreResult.STORED;
+            }
+            if (!capacity.evicts()
+                    || capacity.evict(slot, HeldRunDescriptor.heldRun(position), 1) == 0) {
+                return StoreResult.CAPACITY;
+            }
+            position = lookup.position(held);
+        }
+        return StoreResult.CAPACITY;
     }
 
     private void record(StoreResult result) {

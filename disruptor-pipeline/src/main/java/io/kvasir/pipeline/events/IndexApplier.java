@@ -1,6 +1,8 @@
 package io.kvasir.pipeline.events;
 
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.index.StoreResult;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
@@ -13,6 +15,7 @@ import io.kvasir.pipeline.wire.KvEventSink;
 public final class IndexApplier implements KvEventSink {
     private static final int RETAINED_BLOCKS = 1 << 16;
     private final PrefixIndex index;
+    private final LowerTiers lowerOrNull;
 
     private final SlotMarks marks;
 
@@ -29,7 +32,16 @@ public final class IndexApplier implements KvEventSink {
      * @param index the index to write; not closed by this class
      */
     public IndexApplier(PrefixIndex index) {
+        this(index, null);
+    }
+
+    /**
+     * @param index the index to write; not closed by this class
+     * @param lowerOrNull the tiers below the device, of that index; null where none is indexed
+     */
+    public IndexApplier(PrefixIndex index, LowerTiers lowerOrNull) {
         this.index = index;
+        this.lowerOrNull = lowerOrNull;
         this.marks = new SlotMarks(index);
         this.listeners = new ApplyListener[index.config().maxWorkerSlots()];
         index.onEviction(this::evicted);
@@ -76,11 +88,19 @@ public final class IndexApplier implements KvEventSink {
         final ApplyListener listener = batch.listener();
         listeners[batch.slot()] = listener;
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
+            if (batch.tier(at) != StorageTier.DEVICE) {
+                applyLower(batch, at);
+                continue;
+            }
             switch (batch.kind(at)) {
                 case STORED -> store(batch, at, listener);
                 case REMOVED -> remove(batch, at, listener);
                 case REMOVED_TO -> {
                     index.removeTo(batch.slot(), batch.engineHash(at), batch.count(at));
+                    if (lowerOrNull != null) {
+                        lowerOrNull.deviceRemovedTo(
+                                batch.slot(), batch.engineHash(at), batch.count(at));
+                    }
                     listener.removed(1, 0);
                 }
                 case REFILL -> {
@@ -90,8 +110,9 @@ public final class IndexApplier implements KvEventSink {
                         index.endRefill(batch.slot());
                     }
                 }
+                case NAMED -> throw new IllegalArgumentException("of a lower tier only");
                 case CLEARED -> {
-                    index.clear(batch.slot());
+                    clear(batch.slot());
                     marks.cleared(batch.slot());
                     listener.cleared();
                 }
@@ -104,6 +125,47 @@ public final class IndexApplier implements KvEventSink {
         listener.missing(index.missingBlocks(batch.slot()));
         listener.applied(batch.operations());
         return true;
+    }
+
+    /** Empties a slot in all tiers. */
+    void clear(int slot) {
+        try {
+            index.clear(slot);
+        } finally {
+            if (lowerOrNull != null) {
+                lowerOrNull.cleared(slot);
+            }
+        }
+    }
+
+    /**
+     * An operation in a lower tier, which the listener, of the index itself, is not notified of.
+     */
+    private void applyLower(KvBatch batch, int at) {
+        if (lowerOrNull == null) {
+            return;
+        }
+        final int count = batch.count(at);
+        reserve(count);
+        batch.engineHashes(at, engineHashes);
+        switch (batch.kind(at)) {
+            case STORED -> {
+                batch.localHashes(at, localHashes);
+                lowerOrNull.stored(
+                        batch.slot(),
+                        batch.tier(at),
+                        batch.isRoot(at),
+                        batch.parent(at),
+                        engineHashes,
+                        localHashes,
+                        count);
+            }
+            case NAMED ->
+                    lowerOrNull.storedByName(batch.slot(), batch.tier(at), engineHashes, count);
+            case REMOVED -> lowerOrNull.removed(batch.slot(), batch.tier(at), engineHashes, count);
+            default -> throw new IllegalArgumentException(batch.kind(at) + " is of no tier");
+        }
+        trim();
     }
 
     private void store(KvBatch batch, int at, ApplyListener listener) {
@@ -121,6 +183,16 @@ public final class IndexApplier implements KvEventSink {
                         localHashes,
                         count,
                         batch.isReport(at));
+        if (lowerOrNull != null) {
+            lowerOrNull.deviceStored(
+                    batch.slot(),
+                    root,
+                    batch.parent(at),
+                    engineHashes,
+                    localHashes,
+                    count,
+                    batch.isReport(at));
+        }
         marks.stored(batch.slot(), result);
         listener.stored(result, count);
         trim();
@@ -131,6 +203,9 @@ public final class IndexApplier implements KvEventSink {
         reserve(count);
         batch.engineHashes(at, engineHashes);
         final int unknown = index.remove(batch.slot(), engineHashes, count, batch.copyRule());
+        if (lowerOrNull != null) {
+            lowerOrNull.deviceRemoved(batch.slot(), engineHashes, count, batch.copyRule());
+        }
         listener.removed(count, unknown);
         trim();
     }

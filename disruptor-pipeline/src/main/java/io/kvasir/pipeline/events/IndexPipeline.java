@@ -2,7 +2,9 @@ package io.kvasir.pipeline.events;
 
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.HeldRunVisitor;
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.ring.WriterRing;
 import io.kvasir.pipeline.ring.WriterThread;
@@ -20,6 +22,7 @@ import org.agrona.ErrorHandler;
 
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
@@ -42,6 +45,7 @@ public final class IndexPipeline implements AutoCloseable {
     private static final int LOAD_WORDS = 8; // of a batch beside its hashes
 
     private final PrefixIndex index;
+    private final Set<StorageTier> tiers; // below the device that are indexed
     private final SpareBatches spares;
     private final WriterThread thread;
     private final WriterMailbox mailbox = new WriterMailbox();
@@ -79,6 +83,27 @@ public final class IndexPipeline implements AutoCloseable {
      * @throws IllegalStateException if another pipeline writes the index
      */
     public IndexPipeline(IndexPipelineConfig config, PrefixIndex index, ErrorHandler errors) {
+        this(config, index, null, errors);
+    }
+
+    /**
+     * Starts the writer thread.
+     *
+     * @param config sizes and times
+     * @param index the index to write; not closed by this class. Its memory stays until the writer
+     *     thread has ended
+     * @param lowerOrNull the tiers below the device, of that index, which the same thread writes;
+     *     null where events of none are wanted
+     * @param errors takes what goes wrong on the writer thread, beside the log
+     * @throws io.kvasir.core.memory.ClosedException if the index is closed
+     * @throws IllegalStateException if another pipeline writes the index
+     */
+    public IndexPipeline(
+            IndexPipelineConfig config,
+            PrefixIndex index,
+            LowerTiers lowerOrNull,
+            ErrorHandler errors) {
+        this.tiers = lowerOrNull == null ? Set.of() : lowerOrNull.tiers();
         this.sources = new EventSources(config.zmq());
         this.index = index;
         this.spares = new SpareBatches(config.initialWords(), config.retainedWords());
@@ -87,7 +112,13 @@ public final class IndexPipeline implements AutoCloseable {
             this.generations = new AtomicIntegerArray(index.config().maxWorkerSlots());
             this.writer =
                     new IndexWriter(
-                            index, spares, thread, mailbox, config.snapshotBatches(), errors);
+                            index,
+                            lowerOrNull,
+                            spares,
+                            thread,
+                            mailbox,
+                            config.snapshotBatches(),
+                            errors);
             this.keptSlots = writer.keptSlots();
             this.keptPositionOrNull = writer.keptPosition();
             this.ring =
@@ -132,7 +163,7 @@ public final class IndexPipeline implements AutoCloseable {
     public synchronized EventSource openZmq(SourceConfig source, StreamStart startOrNull) {
         checkOpen();
         recall(startOrNull);
-        return sources.openZmq(source, sink(source.slot()), startOrNull);
+        return sources.openZmq(source.withTiers(tiers), sink(source.slot()), startOrNull);
     }
 
     /**
@@ -157,7 +188,7 @@ public final class IndexPipeline implements AutoCloseable {
     public synchronized EngineStream openDirect(SourceConfig source, StreamStart startOrNull) {
         checkOpen();
         recall(startOrNull);
-        return sources.openDirect(source, sink(source.slot()), startOrNull);
+        return sources.openDirect(source.withTiers(tiers), sink(source.slot()), startOrNull);
     }
 
     private void recall(StreamStart startOrNull) {

@@ -3,6 +3,7 @@ package io.kvasir.pipeline.events;
 import com.lmax.disruptor.EventHandler;
 import com.lmax.disruptor.ExceptionHandler;
 
+import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.pipeline.ring.WriterThread;
 import io.kvasir.pipeline.source.PlanePosition;
@@ -44,13 +45,14 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
 
     IndexWriter(
             PrefixIndex index,
+            LowerTiers lowerOrNull,
             SpareBatches spares,
             WriterThread thread,
             WriterMailbox mailbox,
             int snapshotBatches,
             ErrorHandler errors) {
         this.index = index;
-        this.applier = new IndexApplier(index);
+        this.applier = new IndexApplier(index, lowerOrNull);
         this.spares = spares;
         this.thread = thread;
         this.mailbox = mailbox;
@@ -98,7 +100,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         if (load.generation() == generations[load.slot()] && !load.hasFailed()) {
             load.fail();
             try {
-                index.clear(load.slot());
+                applier.clear(load.slot());
                 index.commit();
             } catch (RuntimeException error) {
                 setAside(load.slot(), error);
@@ -159,7 +161,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         }
         try {
             if (!load.apply(part, index, applier.marks())) {
-                index.clear(load.slot());
+                applier.clear(load.slot());
                 index.eventApplied(load.slot(), KvBatch.NO_SEQUENCE);
                 load.fail(); // last: a caller that reads it finds the slot empty
             }
@@ -185,7 +187,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         generations[slot]++;
         try {
             exporter.retire(slot, this::skip);
-            index.clear(slot);
+            applier.clear(slot);
             applier.forget(slot);
             index.keptLabel(slot, NO_LABEL);
             index.eventApplied(slot, KvBatch.NO_SEQUENCE);
@@ -270,7 +272,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
             quarantinedSlots = quarantined.cardinality();
             index.spoil(); // what an error has left in the middle is not to be found after a
             // restart
-            index.clear(slot);
+            applier.clear(slot);
         } catch (Throwable again) {
             failures.getAndIncrement(); // not emptied either, and set aside
         }

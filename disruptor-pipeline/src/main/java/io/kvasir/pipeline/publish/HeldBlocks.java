@@ -98,7 +98,7 @@ final class HeldBlocks {
                     remove(hashes[i]);
                 }
             }
-            case CLEARED, REMOVED_TO, REFILL -> throw new AssertionError(batch.kind(at));
+            case CLEARED, REMOVED_TO, REFILL, NAMED -> throw new AssertionError(batch.kind(at));
         }
     }
 

@@ -2,6 +2,7 @@ package io.kvasir.pipeline.publish;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 
@@ -211,7 +212,8 @@ public final class KvEventPublisher implements AutoCloseable {
     /**
      * Publishes operations as events, in order.
      *
-     * @param batch stores with public local hashes, removals of last copies, clears
+     * @param batch stores with public local hashes, removals of last copies, clears; of blocks on
+     *     the device
      * @return number of the last event
      * @throws IOException if an event is not published; those before it may be
      */
@@ -219,6 +221,10 @@ public final class KvEventPublisher implements AutoCloseable {
         begin();
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
             final int count = batch.count(at);
+            if (batch.tier(at) != StorageTier.DEVICE) {
+                throw new IllegalArgumentException(
+                        "blocks on the device are published alone: tier=" + batch.tier(at));
+            }
             switch (batch.kind(at)) {
                 case STORED -> {
                     reserve(count);
@@ -235,7 +241,7 @@ public final class KvEventPublisher implements AutoCloseable {
                     flushIfFull(0);
                     message.addCleared();
                 }
-                case REMOVED_TO, REFILL ->
+                case REMOVED_TO, REFILL, NAMED ->
                         throw new IllegalArgumentException(batch.kind(at) + " is no event");
             }
         }

@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.pipeline.wire.KvBatch;
 
 import org.agrona.collections.Long2LongHashMap;
@@ -9,8 +10,8 @@ import java.util.Arrays;
 import java.util.BitSet;
 
 /**
- * What one engine has in its cache by its own events: every block with its parent, local hash and
- * copies. Some 60 bytes of heap for each, so it is made for a while only. Not thread-safe.
+ * What one engine has in its device's cache by its own events: every block with its parent, local
+ * hash and copies. Some 60 bytes of heap for each, so it is made for a while only. Not thread-safe.
  */
 final class EngineCache {
     private static final long ABSENT = -1;
@@ -53,6 +54,9 @@ final class EngineCache {
     void apply(KvBatch batch) {
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
             final int count = batch.count(at);
+            if (batch.tier(at) != StorageTier.DEVICE) {
+                continue; // what a lower tier has is not reported again
+            }
             switch (batch.kind(at)) {
                 case STORED -> {
                     reserve(count);
@@ -69,7 +73,7 @@ final class EngineCache {
                 }
                 case REMOVED_TO -> removeTo(batch.engineHash(at), count);
                 case CLEARED -> clear();
-                case REFILL -> {}
+                case REFILL, NAMED -> {}
             }
         }
     }

@@ -44,8 +44,9 @@ public enum MessageForm {
     MessageDecoder newDecoder(SourceConfig config, LoraNumbers loraNumbers) {
         return switch (this) {
             case ENGINE_BATCH ->
-                    new EngineBatchDecoder(config.blockSize(), config.hashSeed(), loraNumbers);
-            case ROUTER_EVENT -> new RouterEventDecoder();
+                    new EngineBatchDecoder(
+                            config.blockSize(), config.hashSeed(), config.tiers(), loraNumbers);
+            case ROUTER_EVENT -> new RouterEventDecoder(config.tiers());
         };
     }
 }

@@ -1,13 +1,16 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.MessageDecoder;
 import io.kvasir.pipeline.wire.RouterEventDecoder;
 
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * The dump of a local indexer, as far as it has come: a shadow of what the slot is to have, some 16
@@ -17,10 +20,12 @@ final class PlaneDump {
     private static final int RETAINED_WORDS = 1 << 12;
 
     private final int slot;
+    private static final Set<StorageTier> ALL_TIERS = EnumSet.allOf(StorageTier.class);
+
     private final long lastNumber;
     private final long lostNumber;
     private final ApplyListener listener;
-    private final MessageDecoder decoder = new RouterEventDecoder();
+    private final MessageDecoder decoder = new RouterEventDecoder(ALL_TIERS); // index takes its own
     private final List<KvBatch> batches = new ArrayList<>();
     private KvBatch part;
     private long words;

@@ -1,10 +1,12 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.pipeline.wire.LoraNumbers;
 
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * Where the events of one (worker, data-parallel rank) come from and how they are read.
@@ -27,6 +29,7 @@ import java.util.Objects;
  * @param form what the messages are
  * @param loraNumbers names of LoRA adapters by the numbers that the engine gives them in every life
  *     of its, for events that say a number alone
+ * @param tiers tiers below the device whose blocks are indexed, too
  */
 public record SourceConfig(
         String name,
@@ -42,7 +45,8 @@ public record SourceConfig(
         FreshnessLimits freshness,
         long hashSeed,
         MessageForm form,
-        Map<Long, String> loraNumbers) {
+        Map<Long, String> loraNumbers,
+        Set<StorageTier> tiers) {
     /**
      * Checks the values.
      *
@@ -56,6 +60,7 @@ public record SourceConfig(
         Objects.requireNonNull(removals, "removals");
         Objects.requireNonNull(freshness, "freshness");
         Objects.requireNonNull(form, "form");
+        tiers = Set.copyOf(tiers);
         if (slot < 0 || dpRank < 0) {
             throw new IllegalArgumentException(
                     "slot and dpRank must not be negative: slot=" + slot + ", dpRank=" + dpRank);
@@ -79,7 +84,7 @@ public record SourceConfig(
         }
     }
 
-    /** A source without names of adapters by number. */
+    /** A source without names of adapters by number, of which the device's blocks alone are wanted. */
     public SourceConfig(
             String name,
             int slot,
@@ -108,7 +113,8 @@ public record SourceConfig(
                 freshness,
                 hashSeed,
                 form,
-                Map.of());
+                Map.of(),
+                Set.of());
     }
 
     /**
@@ -135,7 +141,8 @@ public record SourceConfig(
                 FreshnessLimits.DEFAULT,
                 BlockHasher.BASE_SEED,
                 MessageForm.ENGINE_BATCH,
-                Map.of());
+                Map.of(),
+                Set.of());
     }
 
     /**
@@ -233,6 +240,13 @@ public record SourceConfig(
         return edit.build();
     }
 
+    /** The same source of which the blocks of these tiers below the device are wanted, too. */
+    public SourceConfig withTiers(Set<StorageTier> indexed) {
+        final Edit edit = new Edit(this);
+        edit.tiers = indexed;
+        return edit.build();
+    }
+
     /** A copy in which single values can be changed. */
     private static final class Edit {
         private final String name;
@@ -249,6 +263,7 @@ public record SourceConfig(
         private long hashSeed;
         private MessageForm form;
         private Map<Long, String> loraNumbers;
+        private Set<StorageTier> tiers;
 
         private Edit(SourceConfig from) {
             name = from.name;
@@ -265,6 +280,7 @@ public record SourceConfig(
             hashSeed = from.hashSeed;
             form = from.form;
             loraNumbers = from.loraNumbers;
+            tiers = from.tiers;
         }
 
         private SourceConfig build() {
@@ -282,7 +298,8 @@ public record SourceConfig(
                     freshness,
                     hashSeed,
                     form,
-                    loraNumbers);
+                    loraNumbers,
+                    tiers);
         }
     }
 }

@@ -6,10 +6,10 @@ package io.kvasir.pipeline.wire;
  *
  * <pre>
  *   word 0, of every operation
- *   63      56 55        50    49       48   47        32 31                              0
- *   +---------+------------+--------+------+------------+---------------------------------+
- *   | kind    | spare      | report | root | spare      | count                           |
- *   +---------+------------+--------+------+------------+---------------------------------+
+ *   63      56 55        50    49       48   47  34 33 32 31                              0
+ *   +---------+------------+--------+------+------+-----+---------------------------------+
+ *   | kind    | spare      | report | root | spare| tier| count                           |
+ *   +---------+------------+--------+------+------+-----+---------------------------------+
  *
  *   kind            0        1                2                      2 + count
  *                   +--------+----------------+----------------------+----------------------+
@@ -23,7 +23,10 @@ package io.kvasir.pipeline.wire;
  *                   +--------+-------------+
  *   3 CLEARED       | word 0 |                           count = 0
  *   4 REFILL        | word 0 |                           count = 0: begins, 1: is complete
- *                   +--------+
+ *                   +--------+----------------------+
+ *   5 NAMED         | word 0 | engine hash × count  |    a store that says names only
+ *                   +--------+----------------------+
+ *   tier     of a STORED, a REMOVED and a NAMED; 0 = the device
  *   report   a STORED that only reports what the engine holds
  *   root     a STORED whose first block starts a prompt; parent is without meaning then
  * </pre>
@@ -32,6 +35,8 @@ final class BatchDescriptor {
     static final int KIND_SHIFT = 56;
     static final long ROOT_FLAG = 1L << 48;
     static final long REPORT_FLAG = ROOT_FLAG << 1;
+    static final int TIER_SHIFT = 32;
+    static final int TIER_MASK = 3;
 
     /** Word with kind, flags and count. */
     static final int HEAD_OFFSET = 0;
@@ -44,7 +49,7 @@ final class BatchDescriptor {
     /** First engine hash of a STORED. */
     static final int STORED_HASHES_OFFSET = PARENT_OFFSET + 1;
 
-    /** First engine hash of a REMOVED, the only one of a REMOVED_TO. */
+    /** First engine hash of a REMOVED and a NAMED, the only one of a REMOVED_TO. */
     static final int REMOVED_HASHES_OFFSET = FIELDS_OFFSET;
 
     private BatchDescriptor() {}
@@ -58,7 +63,7 @@ final class BatchDescriptor {
     static int length(KvBatch.Kind kind, int count) {
         return switch (kind) {
             case STORED -> localHashesOffset(count) + count;
-            case REMOVED -> REMOVED_HASHES_OFFSET + count;
+            case REMOVED, NAMED -> REMOVED_HASHES_OFFSET + count;
             case REMOVED_TO -> REMOVED_HASHES_OFFSET + 1;
             case CLEARED, REFILL -> FIELDS_OFFSET;
         };

@@ -20,12 +20,14 @@ public enum DropReason {
     NON_LOCAL_LOCALITY(false),
     /** A storage medium of an unknown name. */
     UNKNOWN_MEDIUM(false),
-    /** The block lies in host memory; only the device tier feeds the index. */
+    /** The block lies in host memory, a tier that is not indexed. */
     HOST_PINNED_TIER(false),
-    /** The block lies on disk; only the device tier feeds the index. */
+    /** The block lies on disk, a tier that is not indexed. */
     DISK_TIER(false),
-    /** The block lies in an external store; only the device tier feeds the index. */
+    /** The block lies in shared storage, a tier that is not indexed. */
     EXTERNAL_TIER(false),
+    /** A store in a lower tier of blocks of another size, whose names say nothing here. */
+    FOREIGN_BLOCK_SIZE(false),
     /** The block is owned by a cache service, not by the engine. */
     UNSUPPORTED_OWNERSHIP(false),
     /** An owner of an unknown name. */

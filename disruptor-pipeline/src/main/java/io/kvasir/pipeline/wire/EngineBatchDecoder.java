@@ -2,7 +2,9 @@ package io.kvasir.pipeline.wire;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.hash.MultimodalHasher;
+import io.kvasir.core.index.StorageTier;
 
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -31,7 +33,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
     private final MsgpackReader batch = new MsgpackReader();
     private final MsgpackReader event = new MsgpackReader();
     private final EventFields fields = new EventFields();
-    private final Placement placement = new Placement();
+    private final Placement placement;
     private final ExtraKeys extraKeys = new ExtraKeys();
     private final ChainSeeds chainSeeds = new ChainSeeds(MAX_CHAIN_SEEDS);
     private final DropCounts drops = new DropCounts();
@@ -75,7 +77,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
      * @throws IllegalArgumentException if {@code blockSize} is not positive
      */
     public EngineBatchDecoder(int blockSize, long hashSeed) {
-        this(blockSize, hashSeed, new LoraNumbers());
+        this(blockSize, hashSeed, Set.of(), new LoraNumbers());
     }
 
     /**
@@ -83,13 +85,17 @@ public final class EngineBatchDecoder implements MessageDecoder {
      *
      * @param blockSize tokens per block; stores with another size are dropped and counted
      * @param hashSeed seed of the local hashes that it makes of an event's tokens
+     * @param tiers tiers below the device whose blocks are wanted; those of others are dropped and
+     *     counted
      * @param loraNumbers of the engine
      * @throws IllegalArgumentException if {@code blockSize} is not positive
      */
-    public EngineBatchDecoder(int blockSize, long hashSeed, LoraNumbers loraNumbers) {
+    public EngineBatchDecoder(
+            int blockSize, long hashSeed, Set<StorageTier> tiers, LoraNumbers loraNumbers) {
         if (blockSize <= 0) {
             throw new IllegalArgumentException("blockSize must be positive: " + blockSize);
         }
+        this.placement = new Placement(tiers);
         this.blockSize = blockSize;
         this.baseSeed = hashSeed;
         this.loraSeed = hashSeed;
@@ -272,13 +278,16 @@ public final class EngineBatchDecoder implements MessageDecoder {
             return DropReason.MALFORMED_EVENT;
         }
         if (!readCopyCounts(count, out) && count > 0) {
-            out.addRemoved(engineHashes, count);
+            out.addRemoved(placement.tier(), engineHashes, count);
         }
         loraNumbers.settled(engineHashes, count);
         return null;
     }
 
-    /** Adds one operation per block if the event says how many copies of each are left. */
+    /**
+     * Adds one operation per block if the event says how many copies of each are left; of a lower
+     * tier, the removal of those of which none is.
+     */
     private boolean readCopyCounts(int count, KvBatch out) {
         final int at = fields.at(EventFields.COPY_COUNTS);
         if (at < 0) {
@@ -296,8 +305,19 @@ public final class EngineBatchDecoder implements MessageDecoder {
             }
         }
         event.position(first);
+        if (placement.tier() == StorageTier.DEVICE) {
+            for (int i = 0; i < count; i++) {
+                out.addRemovedTo(engineHashes[i], (int) event.readLong());
+            }
+            return true;
+        }
+        int ended = 0;
         for (int i = 0; i < count; i++) {
-            out.addRemovedTo(engineHashes[i], (int) event.readLong());
+            engineHashes[ended] = engineHashes[i];
+            ended += event.readLong() == 0 ? 1 : 0;
+        }
+        if (ended > 0) {
+            out.addRemoved(placement.tier(), engineHashes, ended);
         }
         return true;
     }
@@ -307,11 +327,19 @@ public final class EngineBatchDecoder implements MessageDecoder {
         if (reason != null) {
             return reason;
         }
+        final boolean onDevice = placement.tier() == StorageTier.DEVICE;
+        if (!onDevice && !hasTokens()) {
+            return named(out);
+        }
         final long size = readInteger(fields.at(EventFields.BLOCK_SIZE));
         if (size <= 0 || size > Integer.MAX_VALUE) {
             return DropReason.MALFORMED_EVENT;
         }
-        learnedBlockSize = (int) size;
+        if (onDevice) {
+            learnedBlockSize = (int) size;
+        } else if (size != blockSize) {
+            return DropReason.FOREIGN_BLOCK_SIZE;
+        }
         final boolean root = readParent();
         final long parent = root ? 0 : parentHash;
         final int count = event.ok() ? readHashes(fields.at(EventFields.BLOCK_HASHES)) : -1;
@@ -351,6 +379,28 @@ public final class EngineBatchDecoder implements MessageDecoder {
         return reason;
     }
 
+    /** Whether the event has tokens: an offloading engine may give the names of blocks alone. */
+    private boolean hasTokens() {
+        final int at = fields.at(EventFields.TOKEN_IDS);
+        if (at < 0) {
+            return false;
+        }
+        event.position(at);
+        return event.peek() != MsgpackReader.Kind.NIL && event.readArrayHeader() != 0;
+    }
+
+    private DropReason named(KvBatch out) {
+        final int count = readHashes(fields.at(EventFields.BLOCK_HASHES));
+        if (count < 0) {
+            return DropReason.MALFORMED_EVENT;
+        }
+        if (count == 0) {
+            return DropReason.EMPTY_STORE;
+        }
+        out.addNamed(placement.tier(), engineHashes, count);
+        return null;
+    }
+
     private DropReason hashAndAdd(boolean root, long parent, int count, KvBatch out) {
         extraKeys.reset(count);
         DropReason reason = extraKeys.readSaltField(event, fields.at(EventFields.CACHE_SALT));
@@ -388,7 +438,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
             learnedEagle = true;
             out.markEagle();
         }
-        out.addStored(root, parent, engineHashes, localHashes, count);
+        out.addStored(placement.tier(), root, parent, engineHashes, localHashes, count);
         return null;
     }
 

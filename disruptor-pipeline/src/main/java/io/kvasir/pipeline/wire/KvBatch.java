@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.wire;
 
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.StorageTier;
 
 import java.util.Arrays;
 import java.util.Objects;
@@ -32,7 +33,9 @@ public final class KvBatch {
         /** Every block of the slot was removed. */
         CLEARED(3),
         /** Stores that follow give back what there was no room for; with count 1: have done so. */
-        REFILL(4);
+        REFILL(4),
+        /** Blocks were stored in a lower tier, of which the engine says the names only. */
+        NAMED(5);
 
         private final long code;
 
@@ -47,6 +50,7 @@ public final class KvBatch {
                 case 2 -> REMOVED_TO;
                 case 3 -> CLEARED;
                 case 4 -> REFILL;
+                case 5 -> NAMED;
                 default -> throw new IllegalArgumentException("not an operation: " + word);
             };
         }
@@ -231,6 +235,31 @@ public final class KvBatch {
     }
 
     /**
+     * Adds a store in a tier.
+     *
+     * @param tier where the blocks are
+     * @param root whether the first block starts a prompt
+     * @param parent engine hash of the block before the first one; ignored at the root
+     * @param engineHashes engine hash of block {@code i} at index {@code i}; copied
+     * @param localHashes local hash of block {@code i} at index {@code i}; copied
+     * @param count number of blocks
+     */
+    public void addStored(
+            StorageTier tier,
+            boolean root,
+            long parent,
+            long[] engineHashes,
+            long[] localHashes,
+            int count) {
+        final long flags = flags(tier) | (root ? BatchDescriptor.ROOT_FLAG : 0);
+        addStored(flags, parent, engineHashes, localHashes, count);
+    }
+
+    private static long flags(StorageTier tier) {
+        return (long) tier.number() << BatchDescriptor.TIER_SHIFT;
+    }
+
+    /**
      * Adds a report of blocks that the engine holds: those that are held already stay as they are.
      *
      * @param root whether the first block starts a prompt
@@ -267,8 +296,34 @@ public final class KvBatch {
      * @param count number of blocks
      */
     public void addRemoved(long[] engineHashes, int count) {
+        addRemoved(StorageTier.DEVICE, engineHashes, count);
+    }
+
+    /**
+     * Adds a removal from a tier.
+     *
+     * @param tier where the blocks were
+     * @param engineHashes hashes of the removed blocks; copied
+     * @param count number of blocks
+     */
+    public void addRemoved(StorageTier tier, long[] engineHashes, int count) {
+        addNames(Kind.REMOVED, tier, engineHashes, count);
+    }
+
+    /**
+     * Adds a store that says names only.
+     *
+     * @param tier where the blocks are, not the device
+     * @param engineHashes hashes that the engine has announced before; copied
+     * @param count number of blocks
+     */
+    public void addNamed(StorageTier tier, long[] engineHashes, int count) {
+        addNames(Kind.NAMED, tier, engineHashes, count);
+    }
+
+    private void addNames(Kind kind, StorageTier tier, long[] engineHashes, int count) {
         Objects.checkFromIndexSize(0, count, engineHashes.length);
-        final int at = append(Kind.REMOVED, 0, count);
+        final int at = append(kind, flags(tier), count);
         System.arraycopy(engineHashes, 0, words, at + BatchDescriptor.REMOVED_HASHES_OFFSET, count);
     }
 
@@ -411,6 +466,17 @@ public final class KvBatch {
      */
     public Kind kind(int at) {
         return Kind.of(words[at + BatchDescriptor.HEAD_OFFSET]);
+    }
+
+    /**
+     * Where the blocks of a store or a removal are.
+     *
+     * @param at cursor of the operation
+     */
+    public StorageTier tier(int at) {
+        final long word = words[at + BatchDescriptor.HEAD_OFFSET];
+        return StorageTier.of(
+                (int) (word >>> BatchDescriptor.TIER_SHIFT) & BatchDescriptor.TIER_MASK);
     }
 
     /**

@@ -1,9 +1,13 @@
 package io.kvasir.pipeline.wire;
 
+import io.kvasir.core.index.StorageTier;
+
+import java.util.Set;
+
 /**
  * Decides by medium, locality, ownership and cache group whether an event is about blocks that the
- * index is to know: held in device memory, on this machine, by the engine itself, in the group of
- * the model's full attention.
+ * index is to know: held in a tier that is indexed, on this machine or in shared storage, by the
+ * engine itself, in the group of the model's full attention.
  *
  * <p>A model with several cache groups announces each block once per group. Only one group may
  * count: the first that announces itself as full attention, or group 0 as long as none has. One
@@ -30,7 +34,21 @@ final class Placement {
                     "cross_attention",
                     "encoder_only_attention");
 
+    private final Set<StorageTier> indexed;
     private long mainGroup = UNLEARNED;
+    private StorageTier tier = StorageTier.DEVICE;
+
+    /**
+     * @param indexed tiers below the device whose blocks the index is to know
+     */
+    Placement(Set<StorageTier> indexed) {
+        this.indexed = indexed;
+    }
+
+    /** Where the blocks of the event are that was checked last. */
+    StorageTier tier() {
+        return tier;
+    }
 
     void forget() {
         mainGroup = UNLEARNED;
@@ -48,7 +66,7 @@ final class Placement {
     /** Why the event is not for the index; null if it is. */
     DropReason check(MsgpackReader reader, EventFields fields) {
         DropReason reason = medium(reader, fields.at(EventFields.MEDIUM));
-        if (reason == null) {
+        if (reason == null && tier != StorageTier.SHARED) { // that is elsewhere by its nature
             reason = locality(reader, fields.at(EventFields.LOCALITY));
         }
         if (reason == null) {
@@ -61,6 +79,7 @@ final class Placement {
     }
 
     DropReason medium(MsgpackReader reader, int at) {
+        tier = StorageTier.DEVICE;
         if (!readText(reader, at)) {
             return absentOrMalformed(reader, at);
         }
@@ -68,12 +87,25 @@ final class Placement {
             return null;
         }
         if (isOneOf(reader, HOST)) {
-            return DropReason.HOST_PINNED_TIER;
+            tier = StorageTier.HOST;
+        } else if (isOneOf(reader, DISK)) {
+            tier = StorageTier.DISK;
+        } else if (isOneOf(reader, EXTERNAL)) {
+            tier = StorageTier.SHARED;
+        } else {
+            return DropReason.UNKNOWN_MEDIUM;
         }
-        if (isOneOf(reader, DISK)) {
-            return DropReason.DISK_TIER;
-        }
-        return isOneOf(reader, EXTERNAL) ? DropReason.EXTERNAL_TIER : DropReason.UNKNOWN_MEDIUM;
+        return indexed.contains(tier) ? null : notIndexed(tier);
+    }
+
+    /** Why blocks of a tier are dropped where it is not indexed. */
+    static DropReason notIndexed(StorageTier tier) {
+        return switch (tier) {
+            case HOST -> DropReason.HOST_PINNED_TIER;
+            case DISK -> DropReason.DISK_TIER;
+            case SHARED -> DropReason.EXTERNAL_TIER;
+            case DEVICE -> throw new IllegalArgumentException("the device is always indexed");
+        };
     }
 
     private static DropReason locality(MsgpackReader reader, int at) {

@@ -1,6 +1,9 @@
 package io.kvasir.pipeline.wire;
 
+import io.kvasir.core.index.StorageTier;
+
 import java.util.Arrays;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -8,25 +11,41 @@ import java.util.concurrent.atomic.AtomicLong;
  * public ones (seed 1337), made by the publisher: they fit an index with that seed alone.
  *
  * <p>Keys may come in any order and integers in any width; unknown keys are ignored. An absent tier
- * is the device, an absent domain the worker; both must not be null. Only blocks in a worker's own
- * device memory feed the index. Nothing is thrown for any input, and nothing is allocated once the
- * scratch arrays have grown to the largest event, which is bounded by the bytes it takes.
+ * is the device, an absent domain the worker; both must not be null. Only a worker's own blocks and
+ * those in shared storage feed the index, of the device and the tiers that are wanted. Nothing is
+ * thrown for any input, and nothing is allocated once the scratch arrays have grown to the largest
+ * event, which is bounded by the bytes it takes.
  */
 public final class RouterEventDecoder implements MessageDecoder {
     private static final int RETAINED_BLOCKS = 1 << 14;
+    private static final StorageTier[] TIERS = StorageTier.values();
 
     private final DropCounts drops = new DropCounts();
     private final MsgpackReader msgpack = new MsgpackReader();
     private final JsonReader json = new JsonReader();
     private final RouterEventFields fields = new RouterEventFields();
     private final AtomicLong multimodalStores = new AtomicLong();
+    private final Set<StorageTier> indexed;
     private long[] engineHashes = new long[64];
     private long[] localHashes = new long[64];
+    private StorageTier tier = StorageTier.DEVICE; // of the event that is decoded
     private boolean multimodal;
     private boolean lostBlocks;
 
-    /** Creates a decoder for one source. */
-    public RouterEventDecoder() {}
+    /** Creates a decoder for one source, of which the blocks on the device are wanted. */
+    public RouterEventDecoder() {
+        this(Set.of());
+    }
+
+    /**
+     * Creates a decoder for one source.
+     *
+     * @param tiers tiers below the device whose blocks are wanted too; those of others are dropped
+     *     and counted
+     */
+    public RouterEventDecoder(Set<StorageTier> tiers) {
+        indexed = Set.copyOf(tiers);
+    }
 
     @Override
     public Shape shapeOf(byte[] payload, int offset, int length) {
@@ -100,14 +119,15 @@ public final class RouterEventDecoder implements MessageDecoder {
         return true;
     }
 
-    /** Why the event is not about blocks in the worker's own device memory; null if it is. */
+    /** Why the event is not about blocks that the index is to know; null if it is. */
     private DropReason placement(DocumentReader in, RouterEventFields.Type type) {
         if (type == RouterEventFields.Type.MALFORMED) {
             return DropReason.MALFORMED_EVENT;
         }
-        final int tier = fields.at(RouterEventFields.STORAGE_TIER);
-        if (tier >= 0) {
-            final DropReason reason = isWord(in, tier) ? tier(in) : DropReason.MALFORMED_EVENT;
+        tier = StorageTier.DEVICE;
+        final int tierAt = fields.at(RouterEventFields.STORAGE_TIER);
+        if (tierAt >= 0) {
+            final DropReason reason = isWord(in, tierAt) ? tier(in) : DropReason.MALFORMED_EVENT;
             if (reason != null) {
                 return reason;
             }
@@ -124,19 +144,16 @@ public final class RouterEventDecoder implements MessageDecoder {
         return in.peek() == MsgpackReader.Kind.STRING && in.readData();
     }
 
-    private static DropReason tier(DocumentReader in) {
-        if (in.dataEquals(RouterEventNames.DEVICE)) {
-            return null;
+    private DropReason tier(DocumentReader in) {
+        for (StorageTier named : TIERS) {
+            if (in.dataEquals(RouterEventNames.of(named))) {
+                tier = named;
+                return named == StorageTier.DEVICE || indexed.contains(named)
+                        ? null
+                        : Placement.notIndexed(named);
+            }
         }
-        if (in.dataEquals(RouterEventNames.HOST_PINNED)) {
-            return DropReason.HOST_PINNED_TIER;
-        }
-        if (in.dataEquals(RouterEventNames.DISK)) {
-            return DropReason.DISK_TIER;
-        }
-        return in.dataEquals(RouterEventNames.EXTERNAL)
-                ? DropReason.EXTERNAL_TIER
-                : DropReason.UNKNOWN_MEDIUM;
+        return DropReason.UNKNOWN_MEDIUM;
     }
 
     private static DropReason domain(DocumentReader in) {
@@ -174,7 +191,7 @@ public final class RouterEventDecoder implements MessageDecoder {
         if (multimodal) {
             multimodalStores.getAndIncrement();
         }
-        out.addStored(root, parent, engineHashes, localHashes, count);
+        out.addStored(tier, root, parent, engineHashes, localHashes, count);
         return null;
     }
 
@@ -238,7 +255,7 @@ public final class RouterEventDecoder implements MessageDecoder {
             return DropReason.MALFORMED_EVENT;
         }
         if (count > 0) {
-            out.addRemoved(engineHashes, count);
+            out.addRemoved(tier, engineHashes, count);
         }
         return null;
     }

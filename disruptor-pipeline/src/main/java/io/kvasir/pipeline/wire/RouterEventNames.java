@@ -1,5 +1,7 @@
 package io.kvasir.pipeline.wire;
 
+import io.kvasir.core.index.StorageTier;
+
 /**
  * The words of router events, their envelopes, and the queries for old ones, as they stand in
  * messages.
@@ -43,4 +45,14 @@ final class RouterEventNames {
     static final byte[] ERROR = EventFields.ascii("error");
 
     private RouterEventNames() {}
+
+    /** What a tier is called. */
+    static byte[] of(StorageTier tier) {
+        return switch (tier) {
+            case DEVICE -> DEVICE;
+            case HOST -> HOST_PINNED;
+            case DISK -> DISK;
+            case SHARED -> EXTERNAL;
+        };
+    }
 }

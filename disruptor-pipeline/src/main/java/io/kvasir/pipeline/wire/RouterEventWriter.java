@@ -1,5 +1,7 @@
 package io.kvasir.pipeline.wire;
 
+import io.kvasir.core.index.StorageTier;
+
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 
@@ -69,7 +71,7 @@ public final class RouterEventWriter {
     private static void event(
             MsgpackWriter out, long workerId, int dpRank, long eventId, KvBatch batch, int at) {
         out.map(4).text(RouterEventNames.WORKER_ID).unsigned(workerId);
-        out.text(RouterEventNames.STORAGE_TIER).text(RouterEventNames.DEVICE);
+        out.text(RouterEventNames.STORAGE_TIER).text(RouterEventNames.of(batch.tier(at)));
         out.text(RouterEventNames.RESIDENCY_DOMAIN).text(RouterEventNames.WORKER);
         out.text(RouterEventNames.EVENT).map(3);
         out.text(RouterEventNames.EVENT_ID).unsigned(eventId);
@@ -91,7 +93,7 @@ public final class RouterEventWriter {
                 }
             }
             case CLEARED -> out.text(RouterEventNames.CLEARED);
-            case REMOVED_TO, REFILL -> throw noForm(batch, at);
+            case REMOVED_TO, REFILL, NAMED -> throw noForm(batch, at);
         }
     }
 
@@ -152,6 +154,11 @@ public final class RouterEventWriter {
     public static byte[] json(long workerId, int dpRank, long eventId, KvBatch batch, int at) {
         final StringBuilder out = new StringBuilder(BYTES_PER_EVENT);
         out.append("{\"worker_id\":").append(Long.toUnsignedString(workerId));
+        if (batch.tier(at) != StorageTier.DEVICE) {
+            final byte[] tier = RouterEventNames.of(batch.tier(at));
+            out.append(",\"storage_tier\":\"");
+            out.append(new String(tier, StandardCharsets.US_ASCII)).append('"');
+        }
         out.append(",\"event\":{\"event_id\":").append(eventId).append(",\"data\":");
         switch (batch.kind(at)) {
             case STORED -> stored(out, batch, at);
@@ -165,7 +172,7 @@ public final class RouterEventWriter {
                 out.append("]}}");
             }
             case CLEARED -> out.append("\"cleared\"");
-            case REMOVED_TO, REFILL -> throw noForm(batch, at);
+            case REMOVED_TO, REFILL, NAMED -> throw noForm(batch, at);
         }
         out.append(",\"dp_rank\":").append(dpRank).append("}}");
         return out.toString().getBytes(StandardCharsets.US_ASCII);

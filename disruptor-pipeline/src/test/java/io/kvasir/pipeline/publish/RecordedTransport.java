@@ -59,7 +59,7 @@ final class RecordedTransport implements RouterEventTransport {
                 yield "removed " + shortened(names);
             }
             case CLEARED -> "cleared";
-            case REMOVED_TO, REFILL -> throw new AssertionError(events.kind(at));
+            case REMOVED_TO, REFILL, NAMED -> throw new AssertionError(events.kind(at));
         };
     }
 

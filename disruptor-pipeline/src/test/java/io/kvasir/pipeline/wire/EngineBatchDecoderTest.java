@@ -14,6 +14,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.StorageTier;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -26,6 +27,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 class EngineBatchDecoderTest {
     private static final String V2 = "cb38e4d7fb2dca5c e8d3ec39b907b74c";
@@ -64,6 +66,13 @@ class EngineBatchDecoderTest {
                 case REMOVED_TO -> lines.add("left " + batch.engineHash(at) + ": " + count);
                 case CLEARED -> lines.add("cleared");
                 case REFILL -> lines.add("refill " + count);
+                case NAMED -> {
+                    batch.engineHashes(at, hashes);
+                    lines.add("named " + Arrays.toString(Arrays.copyOf(hashes, count)));
+                }
+            }
+            if (batch.tier(at) != StorageTier.DEVICE) {
+                lines.add(batch.tier(at) + " " + lines.removeLast());
             }
         }
         return lines;
@@ -417,6 +426,115 @@ class EngineBatchDecoderTest {
         assertEquals(reason.isEmpty() ? 3 : 0, operations.size());
         assertEquals(reason.isEmpty() ? Map.of() : Map.of(reason, 3L), decoder.drops().nonZero());
         assertFalse(decoder.lostBlocks());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "CPU, HOST",
+        "CPU_PINNED, HOST",
+        "CPU_TIER1, HOST",
+        "CPU_TIER2, DISK",
+        "DISK, DISK",
+        "NVME, DISK",
+        "STORAGE, DISK",
+        "EXTERNAL, SHARED",
+        "NETWORK, SHARED",
+        "REMOTE, SHARED",
+        "SHARED, SHARED"
+    })
+    void aMediumNamesTheTierWhereThatIsWanted(String medium, StorageTier tier) {
+        final byte[] events =
+                batch(
+                        stored(List.of(5), null, range(1, 4), 4, "medium", medium),
+                        removed(List.of(5), "medium", medium),
+                        stored(List.of(6), 5, range(1, 4), 4),
+                        Map.of("type", "AllBlocksCleared", "medium", medium));
+        final EngineBatchDecoder all = decoderOf(StorageTier.values());
+        assertEquals(
+                List.of(
+                        tier + " stored root [5] cb38e4d7fb2dca5c",
+                        tier + " removed [5]",
+                        "stored behind 5 [6] cb38e4d7fb2dca5c",
+                        "cleared"),
+                decode(all, events));
+        assertEquals(Map.of(), all.drops().nonZero());
+        assertEquals(4, all.learnedBlockSize());
+
+        final EngineBatchDecoder others =
+                decoderOf(
+                        Arrays.stream(StorageTier.values())
+                                .filter(t -> t != tier)
+                                .toArray(StorageTier[]::new));
+        assertEquals(List.of("stored behind 5 [6] cb38e4d7fb2dca5c"), decode(others, events));
+        assertEquals(3, others.drops().total());
+        assertFalse(others.lostBlocks());
+    }
+
+    /** As vLLM's offloading connector announces: names alone, a block size of 0 or of its own. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 4, 48})
+    void aStoreWithoutTokensInALowerTierIsOneOfNames(int size) {
+        final List<Integer> none = List.of();
+        assertEquals(
+                List.of("HOST named [5, 6]"),
+                decode(
+                        decoderOf(StorageTier.HOST),
+                        batch(stored(List.of(5, 6), null, none, size, "medium", "CPU"))));
+    }
+
+    @Test
+    void namesOfLowerTiersMayBeBytesWhereTheDevicesAreNumbers() {
+        final byte[] digest = new byte[32];
+        digest[30] = 1;
+        digest[31] = 2;
+        assertEquals(
+                List.of("HOST named [258]", "HOST removed [258]"),
+                decode(
+                        decoderOf(StorageTier.HOST),
+                        batch(
+                                stored(List.of(digest), null, List.of(), 0, "medium", "CPU"),
+                                removed(List.of(digest), "medium", "CPU"))));
+    }
+
+    @Test
+    void aLowerTierOfOtherBlocksSaysNothingOfTheDevice() {
+        final EngineBatchDecoder host = decoderOf(StorageTier.HOST);
+        assertEquals(
+                List.of(),
+                decode(
+                        host,
+                        batch(
+                                stored(List.of(5), null, range(1, 8), 8, "medium", "CPU"),
+                                stored(List.of(), null, List.of(), 0, "medium", "CPU"))));
+        assertEquals(Map.of("foreign_block_size", 1L, "empty_store", 1L), host.drops().nonZero());
+        assertEquals(0, host.learnedBlockSize());
+        assertFalse(host.lostBlocks());
+    }
+
+    @Test
+    void ofALowerTierOnlyTheLastCopyIsARemoval() {
+        assertEquals(
+                List.of("DISK removed [6]"),
+                decode(
+                        decoderOf(StorageTier.DISK),
+                        batch(
+                                removed(
+                                        List.of(5, 6, 7),
+                                        "medium",
+                                        "DISK",
+                                        "remaining_copy_counts",
+                                        List.of(1, 0, 2)))));
+    }
+
+    private EngineBatchDecoder decoderOf(StorageTier... tiers) {
+        return new EngineBatchDecoder(
+                4, BlockHasher.BASE_SEED, Set.of(tiers), new LoraNumbers());
+    }
+
+    private List<String> decode(EngineBatchDecoder by, byte[] payload) {
+        out.reset(0, 0, CopyRule.PHYSICAL, false, ApplyListener.NONE);
+        by.decode(payload, 0, payload.length, out);
+        return describe(out);
     }
 
     @Test

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 
@@ -22,6 +23,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 
 class RouterEventDecoderTest {
     private final RouterEventDecoder decoder = new RouterEventDecoder();
@@ -93,6 +95,35 @@ class RouterEventDecoderTest {
                                 "\"blocks\":[{\"block_hash\":1,\"tokens_hash\":2,\"mm_extra_info\":"
                                     + "{\"mm_objects\":[{\"mm_hash\":5,\"offsets\":[[0,3]]}]}}]")));
         assertEquals(1, decoder.multimodalStores());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"host_pinned, HOST", "disk, DISK", "external, SHARED"})
+    void aTierIsTheBlocksWhereItIsWanted(String name, StorageTier tier) {
+        final String of = "{\"storage_tier\":\"" + name + "\",";
+        final RouterEventDecoder wanting = new RouterEventDecoder(Set.of(tier));
+        final KvBatch out = RouterEventGoldenTest.empty();
+        for (String event :
+                List.of(
+                        store("\"blocks\":[{\"block_hash\":1,\"tokens_hash\":2}]"),
+                        event("{\"removed\":{\"block_hashes\":[1]}}"),
+                        event("\"cleared\""))) {
+            final byte[] bytes = ascii(of + event.substring(1));
+            message.wrap(bytes, 0, bytes.length);
+            message.next();
+            wanting.decode(bytes, message.eventOffset(), message.eventLength(), out);
+        }
+        assertEquals(
+                List.of(
+                        tier + " stored root [1] 0000000000000002",
+                        tier + " removed [1]",
+                        "cleared"),
+                EngineBatchDecoderTest.describe(out));
+        assertEquals(0, wanting.drops().total());
+        final byte[] written = RouterEventWriter.json(7, 0, 1, out, out.first());
+        assertTrue(
+                new String(written, StandardCharsets.US_ASCII)
+                        .startsWith("{\"worker_id\":7,\"storage_tier\":\"" + name + "\","));
     }
 
     @ParameterizedTest

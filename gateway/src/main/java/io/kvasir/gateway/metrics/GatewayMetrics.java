@@ -1,5 +1,6 @@
 package io.kvasir.gateway.metrics;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.disagg.BlockRelease;
@@ -71,6 +72,8 @@ import java.util.function.ToLongFunction;
  * router and the workers know is read when the page is asked for.
  */
 public final class GatewayMetrics {
+    private static final List<StorageTier> OF_WORKERS = List.of(StorageTier.HOST, StorageTier.DISK);
+
     private static final double NANOS = 1e9;
     private static final double MILLIS = 1e3;
     private static final int FAILED = 400;
@@ -921,6 +924,38 @@ public final class GatewayMetrics {
                                         .forEach((cause, n) -> out.call((double) n, cause))),
                 ofModel("cause"));
         count(
+                prefix + "tier_refused_total",
+                "What the indexes of tiers below the device did not take, by cause" + pool,
+                each(
+                        router,
+                        (status, out) ->
+                                status.tiers()
+                                        .forEach(
+                                                tier ->
+                                                        tier.refused()
+                                                                .forEach(
+                                                                        (cause, n) ->
+                                                                                out.call(
+                                                                                        (double) n,
+                                                                                        lower(
+                                                                                                tier
+                                                                                                        .tier()),
+                                                                                        cause)))),
+                ofModel("tier", "cause"));
+        gauge(
+                prefix + "tier_index_bytes",
+                "Memory that the indexes of tiers below the device use" + pool,
+                each(
+                        router,
+                        (status, out) ->
+                                status.tiers()
+                                        .forEach(
+                                                tier ->
+                                                        out.call(
+                                                                (double) tier.usedBytes(),
+                                                                lower(tier.tier())))),
+                ofModel("tier"));
+        count(
                 prefix + "failures_total",
                 "Events and bookings that could not be applied because of an error" + pool,
                 each(router, (status, out) -> out.call((double) status.failures())),
@@ -1125,6 +1160,22 @@ public final class GatewayMetrics {
         worker("prefill_tokens", "Tokens still to be prefilled", Worker::prefillTokens);
         worker("active_blocks", "Blocks in use by running requests", Worker::activeBlocks);
         worker("index_blocks", "Blocks the index holds for the worker", Worker::indexedBlocks);
+        gauge(
+                "kvasir_worker_tier_blocks",
+                "Blocks the index holds for the worker below its device; absent where there are"
+                        + " none",
+                out -> {
+                    for (Worker w : snapshot.workers) {
+                        for (StorageTier tier : OF_WORKERS) {
+                            if (w.indexedBlocks(tier) > 0) {
+                                out.call(w.indexedBlocks(tier), w.name(), rank(w), lower(tier));
+                            }
+                        }
+                    }
+                },
+                "worker",
+                "dp_rank",
+                "tier");
         worker("event_sequence", "Number of the last event applied", Worker::eventSequence);
         worker("up", "1 if requests may be sent to the worker", w -> w.available() ? 1 : 0);
         gauge(

@@ -122,6 +122,9 @@ final class ProxyHeaders {
         headers.put("x-kvasir-worker", decision.worker());
         headers.put("x-kvasir-dp-rank", Integer.toString(decision.dpRank()));
         headers.put("x-kvasir-overlap-blocks", Integer.toString(decision.overlapBlocks()));
+        if (decision.lowerTierBlocks() > 0) {
+            headers.put("x-kvasir-lower-tier-blocks", Integer.toString(decision.lowerTierBlocks()));
+        }
         headers.put(
                 "x-kvasir-predicted-cached-tokens",
                 Integer.toString(decision.predictedCachedTokens()));

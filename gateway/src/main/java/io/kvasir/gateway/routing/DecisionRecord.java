@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.gateway.metrics.ModelMetrics;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.trace.LegTrace;
@@ -31,6 +32,7 @@ public final class DecisionRecord {
             Decision.Exclusion exclusion,
             IndexState state,
             int overlapBlocks,
+            TierBlocks tiers,
             int activePrefixBlocks,
             double prefillBlocks,
             long decodeBlocks,
@@ -38,6 +40,24 @@ public final class DecisionRecord {
             long eventSequence,
             double addedBlocks,
             double cost) {}
+
+    /** Blocks of the prompt below a worker's device, each from where those above it end. */
+    private record TierBlocks(int host, int disk, int shared) {
+        private static final TierBlocks NONE = new TierBlocks(0, 0, 0);
+
+        static TierBlocks of(Decision decision, int i) {
+            final int host = decision.overlapBlocks(i, StorageTier.HOST);
+            final int disk = decision.overlapBlocks(i, StorageTier.DISK);
+            final int shared = decision.overlapBlocks(i, StorageTier.SHARED);
+            return (host | disk | shared) == 0 ? NONE : new TierBlocks(host, disk, shared);
+        }
+
+        void put(ObjectNode json) {
+            json.put("host_blocks", host);
+            json.put("disk_blocks", disk);
+            json.put("shared_blocks", shared);
+        }
+    }
 
     /**
      * What a choice is to be seen beside.
@@ -68,6 +88,7 @@ public final class DecisionRecord {
     private final int dpRank;
     private final double cost;
     private final int overlapBlocks;
+    private final TierBlocks tiers;
     private final int predictedCachedTokens;
     private final long eventSequence;
     private final Candidate[] candidates;
@@ -120,10 +141,11 @@ public final class DecisionRecord {
         this.predictedCachedTokens = decision.predictedCachedTokens();
         this.tokensToCompute = decision.tokensToCompute();
         this.eventSequence = decision.eventSequence();
-        this.activeRequests = decision.activeRequests();
         this.indexState = decision.indexState();
         this.settings = decision.settingsNumber();
         this.blockSize = decision.blockSize();
+        long active = 0;
+        TierBlocks found = TierBlocks.NONE;
         this.candidates = new Candidate[decision.candidateCount()];
         for (int i = 0; i < candidates.length; i++) {
             candidates[i] =
@@ -133,6 +155,7 @@ public final class DecisionRecord {
                             decision.exclusion(i),
                             decision.state(i),
                             decision.overlapBlocks(i),
+                            TierBlocks.of(decision, i),
                             decision.activePrefixBlocks(i),
                             decision.prefillBlocks(i),
                             decision.decodeBlocks(i),
@@ -140,7 +163,13 @@ public final class DecisionRecord {
                             decision.eventSequence(i),
                             decision.addedBlocks(i),
                             decision.cost(i));
+            if (decision.candidate(i) == decision.worker()) {
+                active = decision.activeRequests(i);
+                found = candidates[i].tiers;
+            }
         }
+        activeRequests = active;
+        tiers = found;
     }
 
     String requestId() {
@@ -180,6 +209,11 @@ public final class DecisionRecord {
     /** Tokens of the prompt that the chosen worker need not compute. */
     public int predictedCachedTokens() {
         return predictedCachedTokens;
+    }
+
+    /** Blocks that the worker holds below its device, or can load. */
+    public int lowerTierBlocks() {
+        return tiers.host + tiers.disk + tiers.shared;
     }
 
     /** Number of the last event of the chosen worker that was applied. */
@@ -341,6 +375,7 @@ public final class DecisionRecord {
         json.put("index_state", indexState.name().toLowerCase(Locale.ROOT));
         number(json, "cost", cost);
         json.put("overlap_blocks", overlapBlocks);
+        tiers.put(json);
         json.put("predicted_cached_tokens", predictedCachedTokens);
         json.put("event_sequence", eventSequence);
         json.put("outcome", outcome);
@@ -368,6 +403,7 @@ public final class DecisionRecord {
                             : c.exclusion.name().toLowerCase(Locale.ROOT));
             item.put("index_state", c.state.name().toLowerCase(Locale.ROOT));
             item.put("overlap_blocks", c.overlapBlocks);
+            c.tiers.put(item);
             item.put("active_prefix_blocks", c.activePrefixBlocks);
             item.put("prefill_blocks", c.prefillBlocks);
             item.put("decode_blocks", c.decodeBlocks);

@@ -62,6 +62,8 @@ final class JournalDescriptor {
 
     static final int NAME = 0;
     static final int NAME_WORDS = 6;
+
+    // three words are of two numbers: the one named here low, blocks in a tier high
     static final int DP_RANK = 6;
     static final int INDEX_STATE = 7;
     static final int COST = 8;
@@ -72,6 +74,9 @@ final class JournalDescriptor {
     static final int ACTIVE_REQUESTS = 13;
     static final int ADDED_BLOCKS = 14;
     static final int EVENT_SEQUENCE = 15;
+    static final int SHARED_BLOCKS = DP_RANK;
+    static final int HOST_BLOCKS = OVERLAP_BLOCKS;
+    static final int DISK_BLOCKS = ACTIVE_PREFIX_BLOCKS;
 
     private JournalDescriptor() {}
 

@@ -219,6 +219,20 @@ public final class JournalRecord {
         words[JournalDescriptor.LISTED] = listed + 1L;
     }
 
+    /**
+     * Says what the candidate that was listed last holds in tiers below its device, or can load.
+     *
+     * @param hostBlocks in host memory, from the device's on
+     * @param diskBlocks on disk, from the host's on
+     * @param sharedBlocks in shared storage, from the disk's on
+     */
+    public void tiers(int hostBlocks, int diskBlocks, int sharedBlocks) {
+        final int at = candidate(listed() - 1);
+        words[at + JournalDescriptor.HOST_BLOCKS] |= (long) hostBlocks << Integer.SIZE;
+        words[at + JournalDescriptor.DISK_BLOCKS] |= (long) diskBlocks << Integer.SIZE;
+        words[at + JournalDescriptor.SHARED_BLOCKS] |= (long) sharedBlocks << Integer.SIZE;
+    }
+
     /** The decision's number: those of a router count from 0. */
     public long number() {
         return words[JournalDescriptor.NUMBER];
@@ -364,9 +378,28 @@ public final class JournalRecord {
         return words[candidate(i) + JournalDescriptor.DECODE_BLOCKS];
     }
 
-    /** Leading blocks of the prompt that it held. */
+    /** Leading blocks of the prompt that it held on its device. */
     public int overlapBlocks(int i) {
         return (int) words[candidate(i) + JournalDescriptor.OVERLAP_BLOCKS];
+    }
+
+    /** Blocks that it held in host memory, from the device's on. */
+    public int hostBlocks(int i) {
+        return high(candidate(i) + JournalDescriptor.HOST_BLOCKS);
+    }
+
+    /** Blocks that it held on disk, from the host's on. */
+    public int diskBlocks(int i) {
+        return high(candidate(i) + JournalDescriptor.DISK_BLOCKS);
+    }
+
+    /** Blocks that it could load from shared storage, from the disk's on. */
+    public int sharedBlocks(int i) {
+        return high(candidate(i) + JournalDescriptor.SHARED_BLOCKS);
+    }
+
+    private int high(int at) {
+        return (int) (words[at] >>> Integer.SIZE);
     }
 
     /** Leading blocks of the prompt that were in use there. */

@@ -108,7 +108,7 @@ public final class WhatIf {
         if (record.prefills()) {
             final int reusable = record.tokens() == 0 ? 0 : (record.tokens() - 1) / blockSize;
             promptTokens += record.tokens();
-            cachedTokens += (double) Math.min(record.overlapBlocks(choice), reusable) * blockSize;
+            cachedTokens += (double) Math.min(heldBlocks(record, choice), reusable) * blockSize;
         }
         prefillBlocks += record.prefillBlocks(choice);
         decodeBlocks += record.decodeBlocks(choice);
@@ -116,6 +116,13 @@ public final class WhatIf {
             addTime(record.prefillBlocks(0), record.firstTokenNs() / 1e9);
             timedBlocks += record.prefillBlocks(choice);
         }
+    }
+
+    private static int heldBlocks(JournalRecord record, int candidate) {
+        return record.overlapBlocks(candidate)
+                + record.hostBlocks(candidate)
+                + record.diskBlocks(candidate)
+                + record.sharedBlocks(candidate);
     }
 
     private void addTime(double blocks, double seconds) {

@@ -1,5 +1,6 @@
 package io.kvasir.router.policy;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.pipeline.source.IndexState;
 
 /**
@@ -22,11 +23,19 @@ public interface Candidate {
     int requestBlocks();
 
     /**
-     * How much of the prompt the worker holds.
+     * How much of the prompt the worker holds on its device.
      *
      * @return leading blocks
      */
     int overlapBlocks();
+
+    /**
+     * How much of the prompt the worker holds in a tier, or can load from shared storage.
+     *
+     * @param tier where; {@link StorageTier#DEVICE} is {@link #overlapBlocks()}
+     * @return blocks, from where those in the tiers above end
+     */
+    int overlapBlocks(StorageTier tier);
 
     /**
      * How much of the prompt is in use by requests that run on the worker.
@@ -51,7 +60,8 @@ public interface Candidate {
 
     /**
      * What of the prompt the engine is taken to have in its cache, {@link #credit} included: whole
-     * blocks, never the last token, nothing where the worker does not compute the prompt.
+     * blocks, those of lower tiers by their weights, never the last token, nothing where the worker
+     * does not compute the prompt.
      *
      * @return tokens, fractional
      */

@@ -167,6 +167,49 @@ public final class RouterSettings {
                             .variable("DYN_ROUTER_KV_OVERLAP_SCORE_WEIGHT")
                             .variable("DYN_OVERLAP_SCORE_WEIGHT"));
 
+    /** What a block in host memory counts against one on the device. */
+    public static final Setting<Double> HOST_CACHE_HIT_WEIGHT =
+            row(
+                    Setting.decimal(
+                                    "host-cache-hit-weight",
+                                    0.75,
+                                    0,
+                                    1,
+                                    "What a block in a worker's host memory counts against one on"
+                                            + " its device, where the prompt's blocks on the device"
+                                            + " end. 0 = not at all: no event of that tier is"
+                                            + " followed. Its index may take as much memory as the"
+                                            + " device's, once a worker announces such blocks.")
+                            .alias("router-host-cache-hit-weight")
+                            .variable("DYN_ROUTER_HOST_CACHE_HIT_WEIGHT"));
+
+    /** What a block on disk counts against one on the device. */
+    public static final Setting<Double> DISK_CACHE_HIT_WEIGHT =
+            row(
+                    Setting.decimal(
+                                    "disk-cache-hit-weight",
+                                    0.25,
+                                    0,
+                                    1,
+                                    "The same for a block on a worker's disk, where those on the"
+                                            + " device and the host end.")
+                            .alias("router-disk-cache-hit-weight")
+                            .variable("DYN_ROUTER_DISK_CACHE_HIT_WEIGHT"));
+
+    /** What a block in shared storage counts against one on the device. */
+    public static final Setting<Double> SHARED_CACHE_MULTIPLIER =
+            row(
+                    Setting.decimal(
+                                    "shared-cache-multiplier",
+                                    0,
+                                    0,
+                                    1,
+                                    "The same for a block in the storage that all workers of the"
+                                            + " model load from, where a worker's own end; only for"
+                                            + " workers that share one. 0.5 is usual where there is"
+                                            + " such a storage.")
+                            .variable("DYN_SHARED_CACHE_MULTIPLIER"));
+
     /** Whether an index is kept. */
     public static final Setting<IndexUse> PREFIX_INDEX =
             row(

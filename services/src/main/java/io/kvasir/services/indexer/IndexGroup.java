@@ -2,8 +2,11 @@ package io.kvasir.services.indexer;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.HeldRunVisitor;
+import io.kvasir.core.index.LowerTiers;
+import io.kvasir.core.index.LowerTiersConfig;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
@@ -26,13 +29,23 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  */
 public final class IndexGroup implements AutoCloseable {
     private static final Tenant[] NOBODY = {};
+    private static final Set<StorageTier> TIERS = Set.of(StorageTier.HOST, StorageTier.DISK);
+
+    /** Results of the three matches of a prompt. */
+    private record Scores(OverlapScores device, OverlapScores host, OverlapScores disk) {
+        static Scores of(int slots) {
+            return new Scores(
+                    new OverlapScores(slots), new OverlapScores(slots), new OverlapScores(slots));
+        }
+    }
 
     final GroupKey key;
     final int blockSize;
     private final PrefixIndex index;
+    private final LowerTiers lower;
     private final IndexPipeline pipeline;
     private final Queue<Integer> sweptSlots = new ConcurrentLinkedQueue<>();
-    private final Queue<OverlapScores> scores = new ConcurrentLinkedQueue<>();
+    private final Queue<Scores> scores = new ConcurrentLinkedQueue<>();
     private int nextSlot;
 
     /** By slot, null for one without a tenant; replaced as a whole, so that a reader has a view. */
@@ -48,7 +61,9 @@ public final class IndexGroup implements AutoCloseable {
         this.blockSize = blockSize;
         this.index = new PrefixIndex(sizes);
         try {
-            this.pipeline = new IndexPipeline(IndexPipelineConfig.defaults(), index);
+            this.lower = new LowerTiers(index, new LowerTiersConfig(TIERS, sizes), index.gate());
+            this.pipeline =
+                    new IndexPipeline(IndexPipelineConfig.defaults(), index, lower, _ -> {});
         } catch (Throwable t) {
             index.close();
             throw t;
@@ -145,26 +160,37 @@ public final class IndexGroup implements AutoCloseable {
      * @return ranks that hold a block, in no particular order
      */
     public List<Match> match(long[] localHashes, int count) {
-        final OverlapScores spare = scores.poll();
-        final OverlapScores found =
-                spare == null ? new OverlapScores(index.config().maxWorkerSlots()) : spare;
+        final Scores spare = scores.poll();
+        final Scores found = spare == null ? Scores.of(index.config().maxWorkerSlots()) : spare;
         final Tenant[] before = tenants;
-        index.match(localHashes, count, found);
+        index.match(localHashes, count, found.device);
+        lower.match(StorageTier.HOST, localHashes, count, found.host);
+        lower.match(StorageTier.DISK, localHashes, count, found.disk);
         final Tenant[] after = tenants;
-        final List<Match> matches = new ArrayList<>(found.matchedSlots());
-        for (int i = 0; i < found.matchedSlots(); i++) {
-            final int slot = found.slotAt(i);
+        final List<Match> matches = new ArrayList<>(found.device.matchedSlots());
+        for (int slot = 0; slot < before.length; slot++) {
             // a rank that had the slot before the match and still has it had it during the match
-            if (slot < before.length && before[slot] != null && before[slot] == after[slot]) {
-                matches.add(
-                        new Match(
-                                before[slot].instance,
-                                before[slot].dpRank,
-                                found.depth(slot) * blockSize));
+            if (before[slot] != null && before[slot] == after[slot]) {
+                final Match match = match(before[slot], found);
+                if (match.withDisk() > 0) {
+                    matches.add(match);
+                }
             }
         }
         scores.add(found);
         return matches;
+    }
+
+    private Match match(Tenant tenant, Scores found) {
+        final int device = found.device.depth(tenant.slot);
+        final int withHost = Math.max(device, found.host.depth(tenant.slot));
+        final int withDisk = Math.max(withHost, found.disk.depth(tenant.slot));
+        return new Match(
+                tenant.instance,
+                tenant.dpRank,
+                device * blockSize,
+                withHost * blockSize,
+                withDisk * blockSize);
     }
 
     /** Tokens per block. */

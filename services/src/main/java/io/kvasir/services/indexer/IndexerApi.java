@@ -152,7 +152,7 @@ final class IndexerApi {
 
     /**
      * Tokens by instance and rank, and for each instance the most of its ranks. Numbers of lower
-     * tiers include those above them; the index knows what engines hold on their devices.
+     * tiers include those above them.
      */
     private static ObjectNode scores(List<Match> matches) {
         final ObjectNode answer = ServiceJson.object();
@@ -164,12 +164,17 @@ final class IndexerApi {
             final String rank = Integer.toString(match.dpRank());
             scores.withObjectProperty(id).put(rank, match.tokens());
             final ObjectNode instance = instances.withObjectProperty(id);
-            final int most = Math.max(match.tokens(), instance.path("gpu").asInt(0));
-            instance.put("longest_matched", most).put("gpu", most);
+            putMost(instance, "longest_matched", match.withDisk());
+            putMost(instance, "gpu", match.tokens());
             instance.withObjectProperty("dp").put(rank, match.tokens());
-            instance.put("cpu", most).put("disk", most);
+            putMost(instance, "cpu", match.withHost());
+            putMost(instance, "disk", match.withDisk());
         }
         return answer;
+    }
+
+    private static void putMost(ObjectNode instance, String name, int tokens) {
+        instance.put(name, Math.max(tokens, instance.path(name).asInt(0)));
     }
 
     private Reply registerPeer(Call call) throws ServiceException {

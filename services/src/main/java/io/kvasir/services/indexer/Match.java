@@ -5,14 +5,36 @@ package io.kvasir.services.indexer;
  *
  * @param instance id of the instance
  * @param dpRank its rank
- * @param tokens leading tokens of the prompt that it holds
+ * @param tokens leading tokens of the prompt that it holds on its device
+ * @param withHost the same if they may lie in its host memory, too
+ * @param withDisk the same if they may lie there and on its disk, too
  */
-public record Match(long instance, int dpRank, int tokens) {
+public record Match(long instance, int dpRank, int tokens, int withHost, int withDisk) {
+    private static final double HOST_WEIGHT = 0.75;
+    private static final double DISK_WEIGHT = 0.25;
+
     /** A rank of an instance. */
     public record Rank(long instance, int dpRank) {}
+
+    /** Of a rank that holds nothing. */
+    public static Match none(Rank rank) {
+        return new Match(rank.instance, rank.dpRank, 0, 0, 0);
+    }
 
     /** Whose it is. */
     public Rank rank() {
         return new Rank(instance, dpRank);
+    }
+
+    /**
+     * Tokens that count as cached, those of the host and the disk in part: as much as a router
+     * counts where nothing else is set.
+     */
+    public int countedTokens() {
+        return (int)
+                Math.round(
+                        tokens
+                                + HOST_WEIGHT * (withHost - tokens)
+                                + DISK_WEIGHT * (withDisk - withHost));
     }
 }

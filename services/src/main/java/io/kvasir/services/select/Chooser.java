@@ -46,16 +46,16 @@ final class Chooser {
     }
 
     /**
-     * Leading tokens of a prompt by rank.
+     * What the ranks hold of a prompt.
      *
      * @throws ServiceException 503 if the group has ended
      */
-    Map<Match.Rank, Integer> overlaps(GroupKey key, Prompt prompt) throws ServiceException {
-        final Map<Match.Rank, Integer> tokens = new HashMap<>();
+    Map<Match.Rank, Match> overlaps(GroupKey key, Prompt prompt) throws ServiceException {
+        final Map<Match.Rank, Match> matches = new HashMap<>();
         try {
             for (Match match :
                     registry.group(key).match(prompt.localHashes, prompt.localHashes.length)) {
-                tokens.put(match.rank(), match.tokens());
+                matches.put(match.rank(), match);
             }
         } catch (ServiceException e) {
             throw WorkerCatalogue.none(key); // its last worker has just gone
@@ -63,7 +63,13 @@ final class Chooser {
             workers.blockSize(key); // likewise: 503
             throw e;
         }
-        return tokens;
+        return matches;
+    }
+
+    /** What one rank holds. */
+    static Match of(Map<Match.Rank, Match> overlaps, Match.Rank rank) {
+        final Match match = overlaps.get(rank);
+        return match == null ? Match.none(rank) : match;
     }
 
     /**
@@ -76,7 +82,7 @@ final class Chooser {
     synchronized Selection choose(GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted)
             throws ServiceException {
         final int blockSize = workers.blockSize(key);
-        final Map<Match.Rank, Integer> overlaps = overlaps(key, prompt);
+        final Map<Match.Rank, Match> overlaps = overlaps(key, prompt);
         RankLoad best = null;
         double bestCost = 0;
         int ties = 0;
@@ -90,7 +96,7 @@ final class Chooser {
                 unsuitable++;
                 continue;
             }
-            final int cached = overlaps.getOrDefault(rank(load), 0);
+            final int cached = of(overlaps, rank(load)).countedTokens();
             final double cost =
                     wanted.factor(marks)
                             * CostModel.linear(
@@ -116,9 +122,9 @@ final class Chooser {
                                             + wanted.required()));
         }
         final WorkerSheet worker = workers.schedulable(key, best.worker());
-        final SortedMap<Long, Integer> byRank = new TreeMap<>();
+        final SortedMap<Long, Match> byRank = new TreeMap<>();
         for (long rank = worker.start(); rank < worker.start() + worker.count(); rank++) {
-            byRank.put(rank, overlaps.getOrDefault(new Match.Rank(worker.id(), (int) rank), 0));
+            byRank.put(rank, of(overlaps, new Match.Rank(worker.id(), (int) rank)));
         }
         final long lastBlock = prompt.tokens % blockSize == 0 ? 0 : 1;
         return new Selection(
@@ -193,9 +199,9 @@ final class Chooser {
     /**
      * Loads of all ranks of a group if they got a prompt.
      *
-     * @param cached leading tokens of it that each rank holds
+     * @param cached what each rank holds of it
      */
-    List<RankLoad> potentialLoads(GroupKey key, Prompt prompt, Map<Match.Rank, Integer> cached)
+    List<RankLoad> potentialLoads(GroupKey key, Prompt prompt, Map<Match.Rank, Match> cached)
             throws ServiceException {
         return loads(key, prompt.sequenceHashes, prompt.tokens).stream()
                 .map(
@@ -207,7 +213,7 @@ final class Chooser {
                                         Math.max(
                                                 0,
                                                 load.prefillTokens()
-                                                        - cached.getOrDefault(rank(load), 0)),
+                                                        - of(cached, rank(load)).countedTokens()),
                                         load.decodeBlocks(),
                                         load.requests()))
                 .toList();

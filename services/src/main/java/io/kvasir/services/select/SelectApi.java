@@ -14,7 +14,6 @@ import io.kvasir.services.indexer.Match;
 import io.kvasir.services.slots.RankLoad;
 import io.kvasir.services.slots.SlotTracker;
 
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -22,6 +21,7 @@ import java.util.TreeMap;
 import java.util.UUID;
 import java.util.function.LongPredicate;
 import java.util.function.LongSupplier;
+import java.util.function.ToIntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
@@ -208,15 +208,20 @@ final class SelectApi {
         return ids::contains;
     }
 
+    private static int most(Selection chosen, ToIntFunction<Match> tokens) {
+        return chosen.heldByRank().values().stream().mapToInt(tokens).max().orElse(0);
+    }
+
     private static ObjectNode put(ObjectNode shown, Selection chosen) {
         putWorker(shown, chosen.key(), chosen.worker(), chosen.dpRank());
         shown.put("block_size", chosen.worker().blockSize());
         final ObjectNode overlap = shown.putObject("overlap");
-        final int most = Collections.max(chosen.tokensByRank().values());
-        overlap.put("longest_matched", most).put("gpu", most);
+        overlap.put("longest_matched", most(chosen, Match::withDisk));
+        overlap.put("gpu", most(chosen, Match::tokens));
         final ObjectNode byRank = overlap.putObject("dp");
-        chosen.tokensByRank().forEach((rank, tokens) -> byRank.put(Long.toString(rank), tokens));
-        overlap.put("cpu", most).put("disk", most);
+        chosen.heldByRank().forEach((rank, held) -> byRank.put(Long.toString(rank), held.tokens()));
+        overlap.put("cpu", most(chosen, Match::withHost));
+        overlap.put("disk", most(chosen, Match::withDisk));
         shown.put("effective_prefill_tokens", chosen.prefillTokens());
         return shown.put("potential_decode_blocks", chosen.decodeBlocks());
     }
@@ -353,7 +358,7 @@ final class SelectApi {
         final GroupKey key = Prompt.key(body);
         final int blockSize = workers.blockSize(key);
         final Prompt prompt = Prompt.of(body, blockSize);
-        final Map<Match.Rank, Integer> overlaps = chooser.overlaps(key, prompt);
+        final Map<Match.Rank, Match> overlaps = chooser.overlaps(key, prompt);
         final ObjectNode shown = ServiceJson.object().put("block_size", blockSize);
         shown.put("num_blocks", prompt.sequenceHashes.length);
         final ArrayNode list = shown.putArray("workers");
@@ -362,9 +367,12 @@ final class SelectApi {
             final ObjectNode worker = list.addObject();
             ServiceJson.putUnsigned(worker, "worker_id", load.worker());
             worker.put("dp_rank", load.dpRank());
-            worker.put("device_blocks", overlaps.getOrDefault(rank, 0) / blockSize);
-            worker.put("host_pinned_blocks", 0).put("disk_blocks", 0);
-            worker.put("host_pinned_extension_blocks", 0).put("disk_extension_blocks", 0);
+            final Match match = Chooser.of(overlaps, rank);
+            final int host = (match.withHost() - match.tokens()) / blockSize;
+            final int disk = (match.withDisk() - match.withHost()) / blockSize;
+            worker.put("device_blocks", match.tokens() / blockSize);
+            worker.put("host_pinned_blocks", host).put("disk_blocks", disk);
+            worker.put("host_pinned_extension_blocks", host).put("disk_extension_blocks", disk);
             worker.putNull("shared_beyond_device_blocks");
         }
         final ObjectNode shared = shown.putObject("shared_cache");

@@ -1,6 +1,7 @@
 package io.kvasir.services.select;
 
 import io.kvasir.services.http.GroupKey;
+import io.kvasir.services.indexer.Match;
 
 import java.util.SortedMap;
 
@@ -11,7 +12,7 @@ import java.util.SortedMap;
  * @param worker what is said of it
  * @param dpRank the rank
  * @param prompt what it was chosen for
- * @param tokensByRank leading tokens of the prompt that each of its ranks holds
+ * @param heldByRank what each of its ranks holds of the prompt
  * @param decodeBlocks blocks in use there if the prompt ran on it, its last one too
  */
 record Selection(
@@ -19,10 +20,10 @@ record Selection(
         WorkerSheet worker,
         long dpRank,
         Prompt prompt,
-        SortedMap<Long, Integer> tokensByRank,
+        SortedMap<Long, Match> heldByRank,
         long decodeBlocks) {
     /** Tokens that the rank has to prefill. */
     int prefillTokens() {
-        return Math.max(0, prompt.tokens - tokensByRank.get(dpRank));
+        return Math.max(0, prompt.tokens - heldByRank.get(dpRank).countedTokens());
     }
 }

@@ -221,6 +221,25 @@ class IndexerServiceTest {
     }
 
     @Test
+    void lowerTiersGoOnWhereTheDeviceEnds() {
+        final EnginePublisher engine = engine(0);
+        register("1", engine, "");
+        engine.awaitSubscriber().stored(null, List.of(101L), 1, 2, 3, 4);
+        engine.in("CPU").stored(101L, List.of(102L), 5, 6, 7, 8);
+        engine.in("DISK").stored(102L, List.of(103L), 9, 10, 11, 12);
+        engine.in("EXTERNAL").stored(null, List.of(101L), 1, 2, 3, 4);
+        Waiting.until(() -> query(PROMPT).at("/instances/1/disk").asInt() == 12);
+        assertEquals(
+                Http.json(
+                        "{\"scores\":{\"1\":{\"0\":4}},\"frequencies\":[],\"instances\":{\"1\":"
+                                + "{\"longest_matched\":12,\"gpu\":4,\"dp\":{\"0\":4},\"cpu\":8,"
+                                + "\"disk\":12}}}"),
+                query(PROMPT));
+        engine.in("GPU").removed(101L);
+        Waiting.until(() -> query(PROMPT).path("instances").isEmpty());
+    }
+
+    @Test
     void aPromptIsAnsweredInTokensByInstanceAndRank() {
         final EnginePublisher first = engine(0);
         final EnginePublisher second = engine(1);

@@ -22,6 +22,7 @@ public final class EnginePublisher implements AutoCloseable {
     private final ZMQ.Socket events = context.createSocket(SocketType.XPUB);
     private final int dpRank;
     private long sequence;
+    private String medium = "GPU";
 
     /** Binds a free port. */
     public EnginePublisher(int dpRank) {
@@ -53,6 +54,12 @@ public final class EnginePublisher implements AutoCloseable {
         return this;
     }
 
+    /** Sets where the blocks of further events are. */
+    public EnginePublisher in(String where) {
+        medium = where;
+        return this;
+    }
+
     /** Announces blocks of four tokens after a parent; null starts a prompt. */
     public void stored(Long parent, List<Long> hashes, int... tokens) {
         final Map<String, Object> event = new TreeMap<>();
@@ -62,13 +69,13 @@ public final class EnginePublisher implements AutoCloseable {
         event.put("token_ids", Arrays.stream(tokens).boxed().toList());
         event.put("block_size", tokens.length / hashes.size());
         event.put("lora_id", null);
-        event.put("medium", "GPU");
+        event.put("medium", medium);
         send(event);
     }
 
     /** Announces that blocks are removed. */
     public void removed(Long... hashes) {
-        send(Map.of("type", "BlockRemoved", "block_hashes", List.of(hashes), "medium", "GPU"));
+        send(Map.of("type", "BlockRemoved", "block_hashes", List.of(hashes), "medium", medium));
     }
 
     private void send(Map<String, Object> event) {

@@ -1,0 +1,208 @@
+package io.kvasir.core.index;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import io.kvasir.core.memory.MemoryGate;
+import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.testsupport.NaiveTiers;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Random;
+import java.util.Set;
+
+/** Random events of three tiers of several workers; the indexes and naive tiers say the same. */
+class LowerTiersModelTest {
+    private static final int OPERATIONS = 4_000;
+    private static final StorageTier[] TIERS = {
+        StorageTier.DEVICE, StorageTier.HOST, StorageTier.DISK
+    };
+
+    @ParameterizedTest(name = "{0} slots")
+    @ValueSource(ints = {1, 3, 70})
+    void saysWhatNaiveTiersSay(int slots) {
+        final Random random = new Random(Seeds.next("LowerTiersModelTest " + slots));
+        final PrefixIndexConfig sizes = new PrefixIndexConfig(slots, 100_000, 100_000);
+        try (MemoryGate gate = new MemoryGate("the test")) {
+            final PrefixIndex device = new PrefixIndex(sizes, gate);
+            final Story story =
+                    new Story(
+                            random,
+                            slots,
+                            device,
+                            new LowerTiers(
+                                    device,
+                                    new LowerTiersConfig(
+                                            Set.of(StorageTier.HOST, StorageTier.DISK), sizes),
+                                    gate));
+            for (int i = 0; i < OPERATIONS; i++) {
+                story.step();
+                if (i % 11 == 0) {
+                    story.compare();
+                }
+                if (i % 499 == 0) {
+                    story.checkInvariants();
+                }
+            }
+            story.compare();
+            story.checkInvariants();
+        }
+    }
+
+    private static final class Story {
+        private final Random random;
+        private final int slots;
+        private final PrefixIndex device;
+        private final LowerTiers lower;
+        private final NaiveTiers naive;
+        private final OverlapScores scores;
+        private final List<List<Long>> prompts = new ArrayList<>();
+
+        Story(Random random, int slots, PrefixIndex device, LowerTiers lower) {
+            this.random = random;
+            this.slots = slots;
+            this.device = device;
+            this.lower = lower;
+            this.naive = new NaiveTiers(slots, TIERS.length);
+            this.scores = new OverlapScores(slots);
+            for (int i = 0; i < 12; i++) {
+                final List<Long> base = i == 0 ? List.of() : prompts.get(random.nextInt(i));
+                final List<Long> prompt =
+                        new ArrayList<>(base.subList(0, random.nextInt(base.size() + 1)));
+                final int length = prompt.size() + 1 + random.nextInt(14);
+                while (prompt.size() < length) {
+                    prompt.add((long) random.nextInt(3));
+                }
+                prompts.add(prompt);
+            }
+        }
+
+        /** One engine names each block of a prompt by what is before it, as all engines do. */
+        private static long nameOf(int slot, List<Long> path) {
+            return path.hashCode() * 0x9e3779b97f4a7c15L + slot;
+        }
+
+        void step() {
+            final int slot = random.nextInt(slots);
+            final int tier = random.nextInt(TIERS.length);
+            switch (random.nextInt(12)) {
+                case 0, 1, 2, 3 -> store(slot, tier);
+                case 4, 5 -> storeByName(slot, 1 + random.nextInt(2));
+                case 6, 7, 8, 9, 10 -> remove(slot, tier);
+                default -> {
+                    if (random.nextInt(30) == 0) {
+                        clear(slot);
+                    }
+                }
+            }
+        }
+
+        /** Any part of a prompt, after its parent wherever that is; refused alike if nowhere. */
+        private void store(int slot, int tier) {
+            final List<Long> prompt = prompts.get(random.nextInt(prompts.size()));
+            final int from = random.nextInt(prompt.size());
+            final int to = from + 1 + random.nextInt(prompt.size() - from);
+            final List<Long> names = new ArrayList<>();
+            for (int end = from + 1; end <= to; end++) {
+                names.add(nameOf(slot, prompt.subList(0, end)));
+            }
+            final Long parent = from == 0 ? null : nameOf(slot, prompt.subList(0, from));
+            // a store that the device refuses is none of the device's; the tiers may know better
+            if (!isHeldUpTo(slot, tier, parent)) {
+                return;
+            }
+            naive.store(slot, tier, parent, names, prompt.subList(from, to));
+            final long[] hashes = longs(names);
+            final long[] locals = longs(prompt.subList(from, to));
+            final long before = parent == null ? 0 : parent;
+            if (tier == 0) {
+                device.store(slot, parent == null, before, hashes, locals, hashes.length, false);
+                lower.deviceStored(
+                        slot, parent == null, before, hashes, locals, hashes.length, false);
+            } else {
+                lower.stored(
+                        slot, TIERS[tier], parent == null, before, hashes, locals, hashes.length);
+            }
+        }
+
+        /**
+         * Whether the parent is in the tier or one above it, so that no index refuses the store.
+         */
+        private boolean isHeldUpTo(int slot, int tier, Long parent) {
+            boolean held = parent == null;
+            for (int t = 0; t <= tier && parent != null; t++) {
+                held |= naive.names(slot, t).contains(parent);
+            }
+            return held;
+        }
+
+        private void storeByName(int slot, int tier) {
+            final int from = random.nextInt(tier + 1);
+            final List<Long> known = naive.names(slot, from);
+            if (known.isEmpty()) {
+                return;
+            }
+            final long name = known.get(random.nextInt(known.size()));
+            naive.storeByName(slot, tier, name);
+            lower.storedByName(slot, TIERS[tier], new long[] {name}, 1);
+        }
+
+        /** Mostly a block that is there, else one of another tier, which changes nothing. */
+        private void remove(int slot, int tier) {
+            final List<Long> known = naive.names(slot, random.nextInt(4) == 0 ? 0 : tier);
+            if (known.isEmpty()) {
+                return;
+            }
+            final long[] names = {known.get(random.nextInt(known.size()))};
+            naive.remove(slot, tier, names[0]);
+            if (tier == 0) {
+                device.remove(slot, names, 1, CopyRule.PHYSICAL);
+                lower.deviceRemoved(slot, names, 1, CopyRule.PHYSICAL);
+            } else {
+                lower.removed(slot, TIERS[tier], names, 1);
+            }
+        }
+
+        private void clear(int slot) {
+            naive.clear(slot);
+            device.clear(slot);
+            lower.cleared(slot);
+        }
+
+        void compare() {
+            final List<Long> prompt = prompts.get(random.nextInt(prompts.size()));
+            final long[] hashes = longs(prompt);
+            for (int tier = 0; tier < TIERS.length; tier++) {
+                if (tier == 0) {
+                    device.match(hashes, hashes.length, scores);
+                } else {
+                    lower.match(TIERS[tier], hashes, hashes.length, scores);
+                }
+                for (int slot = 0; slot < slots; slot++) {
+                    final boolean announced =
+                            tier == 0
+                                    || !naive.names(slot, 1).isEmpty()
+                                    || !naive.names(slot, 2).isEmpty();
+                    final int expected = naive.depth(slot, tier, prompt);
+                    if (announced) {
+                        assertEquals(expected, scores.depth(slot), TIERS[tier] + " of " + slot);
+                    }
+                }
+            }
+        }
+
+        void checkInvariants() {
+            IndexInvariants.check(device);
+            IndexInvariants.check(lower.indexOrNull(StorageTier.HOST));
+            IndexInvariants.check(lower.indexOrNull(StorageTier.DISK));
+        }
+
+        private static long[] longs(List<Long> values) {
+            return values.stream().mapToLong(Long::longValue).toArray();
+        }
+    }
+}
