@@ -187,8 +187,10 @@ class EngineLoadGatewayTest {
             final double unreadable = outcome("unreadable");
             Eventually.holds("it is too long", () -> outcome("unreadable") > unreadable);
             engine.metricsPage =
-                    "vllm:num_requests_running{engine=\"7\"} 5\n"
-                            + "vllm:num_requests_running{engine=\"8\"} 5\n";
+                    """
+                    vllm:num_requests_running{engine="7"} 5
+                    vllm:num_requests_running{engine="8"} 5
+                    """;
             awaitOutcome("unknown-worker");
             assertEquals(3, requestsOfOthers(), "what was reported before counts for its time");
             assertTrue(worker(0).available());

@@ -264,8 +264,7 @@ class EngineLoadTest {
         final double empty = cost(first);
         try (ExecutorService pool = Executors.newFixedThreadPool(4)) {
             final List<Future<?>> all = new ArrayList<>();
-            for (int t = 0; t < 4; t++) {
-                final LoadSource source = LoadSource.values()[t];
+            for (LoadSource source : LoadSource.values()) {
                 all.add(
                         pool.submit(
                                 () -> {
