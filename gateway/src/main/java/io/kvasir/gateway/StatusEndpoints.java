@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.Set;
+import java.util.TreeMap;
 
 /** What the gateway tells about itself, as JSON. */
 final class StatusEndpoints {
@@ -172,7 +173,7 @@ final class StatusEndpoints {
                 .forEach(adapters::add);
         item.put("lists_adapters", upstream.listsAdapters());
         final ObjectNode numbers = item.putObject("lora_ids");
-        upstream.loraNumbers().forEach((number, name) -> numbers.put(name, number));
+        new TreeMap<>(upstream.loraNumbers()).forEach((number, name) -> numbers.put(name, number));
         item.put("health", upstream.health().state().spelling());
         item.put("in_use", upstream.inUse());
         item.put("draining", upstream.draining());

@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 
@@ -62,6 +63,22 @@ class ConstraintsHttpTest {
                 headers);
     }
 
+    /** A booking ends some time after its answer, and is load until then. */
+    private void awaitIdle() throws InterruptedException {
+        Eventually.holds(
+                "no request is booked",
+                () -> {
+                    try {
+                        return GatewayHttpTest.json(Gateways.workers(gateway, "GET", "", ""))
+                                .findValues("active_requests")
+                                .stream()
+                                .allMatch(requests -> requests.asInt() == 0);
+                    } catch (Exception e) {
+                        throw new IllegalStateException(e);
+                    }
+                });
+    }
+
     private static HttpResponse<String> served(HttpResponse<String> answer) {
         assertEquals(200, answer.statusCode(), answer.body());
         return answer;
@@ -82,6 +99,7 @@ class ConstraintsHttpTest {
     void aHeaderSaysWhichWorkerServes(String header, String value, String worker) throws Exception {
         start();
         for (int i = 0; i < 10; i++) {
+            awaitIdle();
             assertEquals(
                     worker,
                     served(ask(null, header, value))
@@ -105,6 +123,7 @@ class ConstraintsHttpTest {
     void theBodySaysWhichWorkerServesAndGoesOnAsItIs(String nvext, String worker) throws Exception {
         start();
         for (int i = 0; i < 10; i++) {
+            awaitIdle();
             served(ask(nvext));
         }
         final List<FakeEngine.Call> calls =

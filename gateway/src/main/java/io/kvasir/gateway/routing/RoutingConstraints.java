@@ -22,11 +22,10 @@ import java.util.regex.Pattern;
  * @param preferred labels with weights, which make a worker cheaper
  * @param tolerated names of taints that keep it from no worker
  */
-public record RoutingConstraints(
+record RoutingConstraints(
         List<String> required, Map<String, Double> preferred, List<String> tolerated) {
     /** Nothing is asked. */
-    public static final RoutingConstraints NONE =
-            new RoutingConstraints(List.of(), Map.of(), List.of());
+    static final RoutingConstraints NONE = new RoutingConstraints(List.of(), Map.of(), List.of());
 
     private static final String REQUIRE = RoutingHeaders.PREFIX + "require";
     private static final String PREFER = RoutingHeaders.PREFIX + "prefer";
@@ -42,8 +41,7 @@ public record RoutingConstraints(
     private static final Pattern LABEL =
             Pattern.compile("[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._/-]{1,63})?");
 
-    /** Keeps what was given. */
-    public RoutingConstraints {
+    RoutingConstraints {
         required = List.copyOf(required);
         preferred = Map.copyOf(preferred);
         tolerated = List.copyOf(tolerated);
