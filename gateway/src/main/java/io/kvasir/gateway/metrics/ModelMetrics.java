@@ -354,7 +354,8 @@ public final class ModelMetrics {
                 .callback(
                         out ->
                                 series.forEach(
-                                        (model, each) -> out.call(each.duration.getCount(), model)))
+                                        (model, each) ->
+                                                out.call((double) each.duration.getCount(), model)))
                 .register(registry);
     }
 
@@ -385,7 +386,7 @@ public final class ModelMetrics {
                                                         .ifPresent(
                                                                 known ->
                                                                         out.call(
-                                                                                known,
+                                                                                (double) known,
                                                                                 each.model()))),
                 MODEL);
     }

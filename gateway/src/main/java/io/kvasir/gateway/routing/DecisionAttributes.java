@@ -27,7 +27,10 @@ final class DecisionAttributes {
 
     /** How much more the chosen worker costs than the cheapest; NaN where costs are unknown. */
     private static double regret(double chosen, double other) {
-        return Double.isNaN(other) ? chosen - chosen : Math.max(0, chosen - other);
+        if (Double.isNaN(chosen)) {
+            return chosen;
+        }
+        return Double.isNaN(other) ? 0 : Math.max(0, chosen - other);
     }
 
     private static String lower(Enum<?> value) {
