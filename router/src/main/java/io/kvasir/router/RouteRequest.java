@@ -70,6 +70,7 @@ public final class RouteRequest {
     private boolean onlyWithRoom;
     private Worker assumedOn; // null where nothing is assumed
     private int assumedBlocks;
+    private boolean assumedInUse;
     private boolean assumedComputing;
     private WorkerCost cost; // null for none
     private long deadlineNs = ActiveRequests.NO_DEADLINE;
@@ -150,6 +151,7 @@ public final class RouteRequest {
         severalPrompts = false;
         onlyWithRoom = false;
         assumedOn = null;
+        assumedInUse = false;
         assumedComputing = false;
         cost = null;
         objects.clear();
@@ -486,7 +488,23 @@ public final class RouteRequest {
         }
         assumedOn = Objects.requireNonNull(worker, "worker");
         assumedBlocks = blocks;
+        assumedInUse = false;
         assumedComputing = false;
+        return this;
+    }
+
+    /**
+     * The same where a running request uses them there, which the booking writer may not have
+     * counted yet.
+     *
+     * @param worker the worker
+     * @param blocks leading blocks
+     * @return this
+     * @throws IllegalArgumentException if {@code blocks} is not positive
+     */
+    public RouteRequest assumeInUse(Worker worker, int blocks) {
+        assumeHeld(worker, blocks);
+        assumedInUse = true;
         return this;
     }
 
@@ -500,7 +518,7 @@ public final class RouteRequest {
      * @throws IllegalArgumentException if {@code blocks} is not positive
      */
     public RouteRequest assumeComputing(Worker worker, int blocks) {
-        assumeHeld(worker, blocks);
+        assumeInUse(worker, blocks);
         assumedComputing = true;
         return this;
     }
@@ -673,8 +691,8 @@ public final class RouteRequest {
         final int blocks = assumedBlocks();
         if (assumedOn != null && blocks > 0 && workers.at(assumedOn.slot()) == assumedOn) {
             cached.raise(assumedOn.slot(), blocks);
-            if (assumedComputing && reuses) {
-                active.raise(assumedOn.slot(), blocks); // the booking writer may be behind
+            if (assumedInUse && reuses) {
+                active.raise(assumedOn.slot(), blocks);
             }
         }
     }

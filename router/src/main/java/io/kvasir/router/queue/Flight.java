@@ -28,6 +28,7 @@ final class Flight {
     private final KvRouter router;
     private final Lease lease;
     private final long number;
+    private volatile Lease last; // of those that followed to its worker; null before
     final Set<Entry> followers = new HashSet<>(); // guarded by the waiting room
 
     Flight(KvRouter router, Lease lease, long[] keys, long endsNs) {
@@ -37,6 +38,20 @@ final class Flight {
         this.endsNs = endsNs;
         worker = lease.worker();
         number = lease.requestId();
+    }
+
+    /** A request that follows it was booked. */
+    void followedBy(Lease booked) {
+        if (booked.worker() == worker) {
+            last = booked;
+        }
+    }
+
+    /** Whether a request that begins with its blocks runs on its worker, as far as is known. */
+    boolean isInUse() {
+        final Lease follower = last;
+        return (lease.requestId() == number && lease.isOpen())
+                || (follower != null && follower.isOpen());
     }
 
     Phase phase(long nowNs) {

@@ -297,6 +297,9 @@ public final class RouterQueue implements AutoCloseable {
             }
             scratch.lease = new Lease();
             router.reserve(route.onlyWithRoom(limited), scratch.decision, scratch.lease);
+            if (flightsOrNull != null && scratch.look.ahead != null) {
+                scratch.look.ahead.followedBy(scratch.lease);
+            }
             if (flightsOrNull != null && scratch.look.isLong()) {
                 flightsOrNull.lead(route, scratch.lease, scratch.look, nowNs);
                 wake(); // that the flight is forgotten in time
@@ -326,6 +329,8 @@ public final class RouterQueue implements AutoCloseable {
         }
         if (computing) {
             scratch.request.assumeComputing(look.ahead.worker, look.depth);
+        } else if (look.ahead.isInUse()) {
+            scratch.request.assumeInUse(look.ahead.worker, look.depth);
         } else {
             scratch.request.assumeHeld(look.ahead.worker, look.depth);
         }

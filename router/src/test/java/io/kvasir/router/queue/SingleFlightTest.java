@@ -79,6 +79,26 @@ class SingleFlightTest {
         assertEquals(5, world.queue.status().followed());
     }
 
+    /** The booking writer need not have counted what the last one uses. */
+    @Test
+    void manyThatGoOnTogetherShareTheirPrefixAlsoWhereTheFirstHasEnded() {
+        for (int round = 0; round < 20; round++) {
+            start(config(SingleFlight.WAIT));
+            final Waiter first = admit(PREFIX);
+            final List<Waiter> others = admitSome(8);
+            first.lease.prefillComplete();
+            first.lease.close();
+            QueueWorld.await(
+                    () -> world.isSettled() && first.worker.activeRequests() == 0, "its end");
+            world.queue.step();
+            for (Waiter other : others) {
+                assertSame(first.worker, other.worker);
+            }
+            world.close();
+        }
+        start(config(SingleFlight.OFF));
+    }
+
     @Test
     void withoutItTheyAreComputedSideBySide() {
         start(config(SingleFlight.OFF).set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L));
