@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.stream.IntStream;
 
 class ZmqEventPlaneSourceTest {
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
@@ -43,7 +44,13 @@ class ZmqEventPlaneSourceTest {
     }
 
     private void open(String address) {
-        source = new ZmqEventPlaneSource(address, "kv-events", ZmqConfig.defaults(), plane);
+        source =
+                new ZmqEventPlaneSource(
+                        List.of(address),
+                        new PlaneTopics("kv-events"),
+                        ZmqConfig.defaults(),
+                        plane,
+                        false);
     }
 
     private void await(BooleanSupplier condition) {
@@ -127,5 +134,13 @@ class ZmqEventPlaneSourceTest {
     void anAddressThatCannotBeConnectedToIsRefused() {
         assertThrows(IllegalArgumentException.class, () -> open("tcp://*:1"));
         assertThrows(IllegalArgumentException.class, () -> open("nowhere"));
+        for (List<String> addresses :
+                List.of(
+                        List.<String>of(),
+                        List.of("tcp://h:1", "tcp://h:1"),
+                        IntStream.rangeClosed(1, 1_025).mapToObj(i -> "tcp://h:" + i).toList())) {
+            assertThrows(
+                    IllegalArgumentException.class, () -> ZmqEventPlaneSource.endpoints(addresses));
+        }
     }
 }
