@@ -10,7 +10,10 @@ import io.kvasir.nats.events.JetStreamEventSource;
 import io.kvasir.nats.events.NatsEventSource;
 import io.kvasir.nats.events.PlaneSnapshots;
 import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.pipeline.source.ZmqConfig;
+import io.kvasir.pipeline.source.ZmqEventPlaneSource;
 
+import java.util.List;
 import java.util.function.Function;
 
 /** What feeds the event planes of a gateway's routers. Stateless. */
@@ -30,10 +33,16 @@ final class EventPlanes {
         if (kind == EventPlaneKind.OFF) {
             return null;
         }
+        final EventSubjects names = names(config, pool);
+        final boolean recover = config.get(GatewaySettings.EVENT_RECOVERY);
+        if (kind == EventPlaneKind.ZMQ) {
+            final List<String> addresses = config.get(GatewaySettings.EVENT_PLANE_ADDRESSES);
+            return plane ->
+                    new ZmqEventPlaneSource(
+                            addresses, names.zmqTopics(), ZmqConfig.defaults(), plane, recover);
+        }
         try {
             final NatsAccess access = NatsAccesses.of(config);
-            final EventSubjects names = names(config, pool);
-            final boolean recover = config.get(GatewaySettings.EVENT_RECOVERY);
             final int replicas = config.get(GatewaySettings.EVENT_STREAM_REPLICAS);
             return plane ->
                     kind == EventPlaneKind.NATS
