@@ -12,6 +12,7 @@ import java.util.Map;
  */
 public final class DynamoRuntime {
     private static final String PACKAGE = "ai-dynamo-runtime==1.6.1";
+    private static final String OLD_PACKAGE = "ai-dynamo-runtime==0.7.1";
 
     private DynamoRuntime() {}
 
@@ -22,10 +23,23 @@ public final class DynamoRuntime {
      * @throws IOException saying why it cannot be had
      */
     public static Path install() throws IOException {
+        return install("dynamo-runtime", PACKAGE);
+    }
+
+    /**
+     * Fetches the package as it was when events went through a JetStream, and routers kept what
+     * they had in its object store.
+     *
+     * @return its folder, for {@code PYTHONPATH}
+     * @throws IOException saying why it cannot be had
+     */
+    public static Path installOld() throws IOException {
+        return install("dynamo-runtime-old", OLD_PACKAGE);
+    }
+
+    private static Path install(String name, String requirement) throws IOException {
         try {
-            return BuildFolder.pip("dynamo-runtime", "dynamo/_core.pyi", PACKAGE)
-                    .getParent()
-                    .getParent();
+            return BuildFolder.pip(name, "dynamo/_core.pyi", requirement).getParent().getParent();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IOException("interrupted", e);

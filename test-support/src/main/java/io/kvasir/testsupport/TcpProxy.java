@@ -45,6 +45,12 @@ public final class TcpProxy implements AutoCloseable {
         cut = true;
     }
 
+    /** The same, and ends the connections that there are. */
+    public synchronized void sever() {
+        cut = true;
+        endAll();
+    }
+
     /** Lets everything through again, what has been sent meanwhile first. */
     public synchronized void heal() {
         cut = false;

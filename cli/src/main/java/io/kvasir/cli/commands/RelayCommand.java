@@ -25,6 +25,7 @@ import picocli.CommandLine.Option;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.security.SecureRandom;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicReference;
@@ -39,7 +40,7 @@ import java.util.concurrent.atomic.AtomicReference;
                 + " router events: over core NATS, to the stream of JetStream that older routers"
                 + " read, or over ZMQ. What is lost before the relay is a gap for readers, a"
                 + " restart of the engine is a clear, and what cannot be published is tried again."
-                + " Over core NATS, which keeps nothing, it answers routers that have missed"
+                + " Over core NATS and ZMQ, which keep nothing, it answers routers that have missed"
                 + " something.",
             ""
         },
@@ -49,6 +50,8 @@ import java.util.concurrent.atomic.AtomicReference;
             "  kvasir relay --engine tcp://127.0.0.1:5557 --replay tcp://127.0.0.1:5558 \\",
             "    --block-size 16 --nats nats://nats:4222 --worker-id 7",
             "  kvasir relay --engine tcp://127.0.0.1:5557 --block-size 16 --bind tcp://*:6557",
+            "  kvasir relay --engine tcp://127.0.0.1:5557 --block-size 16 --worker-id 7 \\",
+            "    --connect tcp://broker-0:5555,tcp://broker-1:5555",
             "",
             "Exit codes: 2 wrong command line; 3 could not start (no NATS, address in use, bad"
                     + " file); 130/143 ended by ctrl-C/kill."
@@ -125,6 +128,15 @@ public final class RelayCommand implements Callable<Integer> {
                 paramLabel = "ADDRESS",
                 description = "Publish over ZMQ at this address, such as tcp://*:6557.")
         private String bind;
+
+        @Option(
+                names = "--connect",
+                paramLabel = "ADDRESSES",
+                split = ",",
+                description =
+                        "Publish over ZMQ to these brokers, such as tcp://broker:5555; several with"
+                                + " commas between.")
+        private List<String> brokers;
     }
 
     @Option(
@@ -182,8 +194,8 @@ public final class RelayCommand implements Callable<Integer> {
             defaultValue = "true",
             fallbackValue = "true",
             description =
-                    "Over core NATS, remember what was published and answer routers that have"
-                            + " missed some of it, or come late. Default: ${DEFAULT-VALUE}.")
+                    "Over core NATS and ZMQ, remember what was published and answer routers that"
+                            + " have missed some of it, or come late. Default: ${DEFAULT-VALUE}.")
     private boolean localIndexer;
 
     @Option(
@@ -227,7 +239,9 @@ public final class RelayCommand implements Callable<Integer> {
         final Shutdown shutdown = Shutdown.of(this::end);
         final RouterEventTransport transport = transport();
         final LocalIndexer indexerOrNull = indexerOrNull(worker, transport);
-        answering.set(indexerOrNull == null ? null : answering(indexerOrNull, transport));
+        if (indexerOrNull != null) {
+            answer(indexerOrNull, transport);
+        }
         try {
             running.set(relay(worker, transport, indexerOrNull));
         } catch (IllegalArgumentException e) {
@@ -280,6 +294,10 @@ public final class RelayCommand implements Callable<Integer> {
             if (target.bind != null) {
                 return new ZmqEventPlaneTransport(target.bind, EventSubjects.KV_EVENTS);
             }
+            if (target.brokers != null) {
+                return ZmqEventPlaneTransport.toBrokers(
+                        target.brokers, names().subject(), EventSubjects.KV_EVENTS);
+            }
             final NatsAccess access = nats.access(target.nats);
             return jetStream
                     ? new JetStreamEventTransport(access, names(), form(), streamReplicas)
@@ -291,7 +309,7 @@ public final class RelayCommand implements Callable<Integer> {
 
     /** What remembers the published events; null where nothing does. */
     private LocalIndexer indexerOrNull(long worker, RouterEventTransport transport) {
-        return localIndexer && target.nats != null && !jetStream
+        return localIndexer && !jetStream
                 ? new LocalIndexer(
                         worker,
                         dpRank,
@@ -302,9 +320,13 @@ public final class RelayCommand implements Callable<Integer> {
                 : null;
     }
 
-    private LocalIndexerService answering(LocalIndexer indexer, RouterEventTransport transport) {
+    private void answer(LocalIndexer indexer, RouterEventTransport transport) {
+        if (transport instanceof ZmqEventPlaneTransport zmq) {
+            zmq.answerBy(indexer); // over the connections of the events
+            return;
+        }
         try {
-            return new LocalIndexerService(nats.access(target.nats), names(), indexer);
+            answering.set(new LocalIndexerService(nats.access(target.nats), names(), indexer));
         } catch (IOException e) {
             transport.close();
             throw new CommandFailure("cannot answer queries: " + e.getMessage(), e);

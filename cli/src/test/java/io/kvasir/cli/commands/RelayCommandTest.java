@@ -24,6 +24,8 @@ class RelayCommandTest {
                 ENGINE + "--dp-rank 0",
                 ENGINE + "--nats nats://x --bind tcp://*:0",
                 ENGINE + "--bind tcp://127.0.0.1:0 --jetstream",
+                ENGINE + "--bind tcp://127.0.0.1:0 --connect tcp://127.0.0.1:1",
+                ENGINE + "--connect tcp://127.0.0.1:1 --jetstream",
                 ENGINE + "--bind tcp://127.0.0.1:0 --dp-rank -1",
                 ENGINE + "--nats nats://127.0.0.1:1 --jetstream --stream-replicas 6",
                 ENGINE + "--nats nats://127.0.0.1:1 --envelopes",
@@ -51,6 +53,13 @@ class RelayCommandTest {
                 run(ENGINE + "--nats nats://127.0.0.1:1 --credentials no/such.creds");
         assertEquals(3, run.exitCode(), run.err());
         assertTrue(run.err().contains("no/such.creds"), run.err());
+    }
+
+    @Test
+    void aBrokerThatCannotBeConnectedToIsNamed() {
+        final CommandRun run = run(ENGINE + "--connect tcp://127.0.0.1:1,tcp://*:5555");
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains("tcp://*:5555"), run.err());
     }
 
     @Test

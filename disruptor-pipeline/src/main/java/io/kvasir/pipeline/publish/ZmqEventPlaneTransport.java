@@ -6,9 +6,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.InstantSource;
+import java.util.List;
 
 /**
- * Publishes router events over a ZMQ publisher that is bound, each message in four frames.
+ * Publishes router events over a ZMQ publisher, which is bound or connected to brokers, each
+ * message in four frames. Over the same connections it answers queries to local indexers ({@link
+ * #answerBy}).
  *
  * <pre>
  * topic | publisher, 8 bytes big-endian | number, 8 bytes big-endian | 01 | length, 4 bytes | envelope
@@ -34,7 +37,41 @@ public final class ZmqEventPlaneTransport implements RouterEventTransport {
         this.sockets = new ZmqPublisher(endpoint, null, this.topic, null);
     }
 
-    /** The bound address, with the real port. */
+    private ZmqEventPlaneTransport(List<String> brokers, String subject, String topic) {
+        this.topic = subject.getBytes(StandardCharsets.US_ASCII);
+        this.envelopes = new Envelopes(topic, InstantSource.system());
+        this.sockets = new ZmqPublisher(brokers);
+    }
+
+    /**
+     * Connects to brokers, each of which is sent everything; now and again, without waiting for it.
+     *
+     * @param brokers addresses to which they want publishers to connect
+     * @param subject that the messages would have over NATS, by which brokers know them
+     * @param topic in their envelopes, such as {@code kv-events}
+     * @throws IllegalArgumentException if an address is none that can be connected to
+     */
+    public static ZmqEventPlaneTransport toBrokers(
+            List<String> brokers, String subject, String topic) {
+        return new ZmqEventPlaneTransport(List.copyOf(brokers), subject, topic);
+    }
+
+    /**
+     * Has routers that miss events of a worker answered by its local indexer, until the transport
+     * ends.
+     *
+     * @param indexer made with {@link #publisherId}
+     */
+    public void answerBy(LocalIndexer indexer) {
+        sockets.answerBy(indexer);
+    }
+
+    @Override
+    public long publisherId() {
+        return envelopes.publisherId();
+    }
+
+    /** The bound address, with the real port, or those of the brokers. */
     public String endpoint() {
         return sockets.endpoint();
     }

@@ -1,7 +1,12 @@
 package io.kvasir.pipeline.publish;
 
+import io.kvasir.pipeline.wire.RecoveryQuery;
+import io.kvasir.pipeline.zmtp.Backoff;
 import io.kvasir.pipeline.zmtp.ByteBudget;
+import io.kvasir.pipeline.zmtp.ConnectLimit;
+import io.kvasir.pipeline.zmtp.Connector;
 import io.kvasir.pipeline.zmtp.Endpoint;
+import io.kvasir.pipeline.zmtp.Resolver;
 import io.kvasir.pipeline.zmtp.SocketPoller;
 import io.kvasir.pipeline.zmtp.SocketType;
 import io.kvasir.pipeline.zmtp.ZmtpConnection;
@@ -9,25 +14,29 @@ import io.kvasir.pipeline.zmtp.ZmtpListener;
 import io.kvasir.pipeline.zmtp.ZmtpMessage;
 import io.kvasir.pipeline.zmtp.ZmtpOptions;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.net.SocketAddress;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * A bound ZMQ publisher, with a socket that answers requests for what was published before. Sends
- * to each subscriber what it has subscribed to; a subscriber that does not read loses what is
- * beyond a limit, and no other one does.
+ * A ZMQ publisher: a bound one, with a socket that answers requests for what was published before,
+ * or one that is connected to brokers. Sends to each subscriber what it has subscribed to; a
+ * subscriber that does not read loses what is beyond a limit, and no other one does.
  *
  * <p>{@link #send}, {@link #unsentMessages} and {@link #close} may be called by any thread; the
  * rest is done by the poller's own.
@@ -38,6 +47,8 @@ import java.util.function.Supplier;
  * </pre>
  */
 final class ZmqPublisher implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(ZmqPublisher.class);
+
     /** Messages that wait for one subscriber at most. */
     static final int MOST_UNSENT = 100_000;
 
@@ -46,6 +57,8 @@ final class ZmqPublisher implements AutoCloseable {
     private static final long MAX_REQUEST_BYTES = 1 << 16;
     private static final long BUDGET_BYTES = 1 << 24;
     private static final long HANDSHAKE_NS = TimeUnit.SECONDS.toNanos(10);
+    private static final long RECONNECT_NS = TimeUnit.MILLISECONDS.toNanos(100);
+    private static final long RECONNECT_MAX_NS = TimeUnit.SECONDS.toNanos(5);
     private static final long END_MS = 10_000;
     private static final byte[] EMPTY = {};
     private static final byte[] END = number(-1);
@@ -53,6 +66,9 @@ final class ZmqPublisher implements AutoCloseable {
     private final SocketPoller poller;
     private final ByteBudget budget = new ByteBudget(BUDGET_BYTES);
     private final Set<Subscriber> subscribers = new HashSet<>(); // of the poller's thread
+    private final List<LocalIndexer> indexersOfAll = new CopyOnWriteArrayList<>();
+    private final Function<RecoveryQuery, LocalIndexer> indexers = this::indexerOrNull;
+    private final Resolver resolver = new Resolver();
     private final AtomicInteger queued = new AtomicInteger();
     private final AtomicLong unsent = new AtomicLong();
     private final byte[] topic;
@@ -75,7 +91,7 @@ final class ZmqPublisher implements AutoCloseable {
         this.buffer = buffer;
         this.poller = new SocketPoller("kvasir-zmq-publisher");
         try {
-            this.endpoint = bind(endpoint, SocketType.PUB, Subscriber::new);
+            this.endpoint = bind(endpoint, SocketType.PUB, Accepted::new);
             this.replayEndpoint =
                     replayEndpoint == null
                             ? null
@@ -86,12 +102,50 @@ final class ZmqPublisher implements AutoCloseable {
         }
     }
 
+    /**
+     * Connects to brokers, each now and again; does not wait for it.
+     *
+     * @param brokers their addresses for publishers
+     * @throws IllegalArgumentException if one cannot be connected to
+     */
+    ZmqPublisher(List<String> brokers) {
+        this.topic = EMPTY;
+        this.buffer = null;
+        this.endpoint = String.join(",", brokers);
+        this.replayEndpoint = null;
+        final List<Endpoint> endpoints =
+                brokers.stream().map(broker -> Endpoint.parse(broker).connectable()).toList();
+        this.poller = new SocketPoller("kvasir-zmq-publisher");
+        poller.execute(
+                () -> {
+                    final ConnectLimit limit = new ConnectLimit(poller, brokers.size());
+                    endpoints.forEach(broker -> new Broker(broker, limit).connector.start());
+                });
+    }
+
+    /** Has queries answered by this local indexer, besides those that are there. */
+    void answerBy(LocalIndexer indexer) {
+        indexersOfAll.add(indexer);
+    }
+
+    private LocalIndexer indexerOrNull(RecoveryQuery query) {
+        for (LocalIndexer indexer : indexersOfAll) {
+            if (indexer.workerId() == query.workerId() && indexer.dpRank() == query.dpRank()) {
+                return indexer;
+            }
+        }
+        return null;
+    }
+
+    private ZmtpOptions options(SocketType type) {
+        return new ZmtpOptions(type, MAX_REQUEST_BYTES, HANDSHAKE_NS, budget);
+    }
+
     private String bind(String address, SocketType type, Supplier<ZmtpConnection.Listener> peers)
             throws IOException {
         final Endpoint wanted = Endpoint.parse(address);
         final SocketAddress socketAddress = ZmtpListener.addressOf(wanted);
-        final ZmtpOptions options = new ZmtpOptions(type, MAX_REQUEST_BYTES, HANDSHAKE_NS, budget);
-        final ZmtpListener listener = new ZmtpListener(poller, wanted, options, peers);
+        final ZmtpListener listener = new ZmtpListener(poller, wanted, options(type), peers);
         final CompletableFuture<String> bound = new CompletableFuture<>();
         poller.execute(
                 () -> {
@@ -134,7 +188,9 @@ final class ZmqPublisher implements AutoCloseable {
                 () -> {
                     queued.getAndDecrement();
                     for (Subscriber subscriber : List.copyOf(subscribers)) {
-                        subscriber.send(frames);
+                        if (!subscriber.send(MOST_UNSENT, frames)) {
+                            unsent.getAndIncrement();
+                        }
                     }
                 });
     }
@@ -150,66 +206,101 @@ final class ZmqPublisher implements AutoCloseable {
         if (!poller.isCurrent()) {
             poller.awaitEnd(END_MS);
         }
+        resolver.close();
     }
 
-    /** A subscriber and what it has subscribed to. */
-    private final class Subscriber implements ZmtpConnection.Listener {
-        private final List<byte[]> prefixes = new ArrayList<>(1);
+    /** A subscriber that has connected. */
+    private final class Accepted implements ZmtpConnection.Listener, Subscriber.Peer {
+        private final Subscriber subscriber = new Subscriber(poller, this, indexers);
         private ZmtpConnection connection;
 
         @Override
         public void opened(ZmtpConnection opened) {
             connection = opened;
-            subscribers.add(this);
+            subscribers.add(subscriber);
         }
 
         @Override
         public boolean received(ZmtpConnection from, ZmtpMessage message) {
-            if (message.frames() == 1 && message.length(0) > 0) {
-                final byte[] frame = message.copy(0);
-                final byte[] prefix = Arrays.copyOfRange(frame, 1, frame.length);
-                if (frame[0] == 1) {
-                    prefixes.add(prefix);
-                } else {
-                    unsubscribe(prefix);
-                }
-            }
+            subscriber.received(message);
             return true;
-        }
-
-        private void unsubscribe(byte[] prefix) {
-            for (int i = 0; i < prefixes.size(); i++) {
-                if (Arrays.equals(prefixes.get(i), prefix)) {
-                    prefixes.remove(i);
-                    return;
-                }
-            }
-        }
-
-        private void send(byte[]... frames) {
-            if (!wants(frames[0])) {
-                return;
-            }
-            if (connection.unsent() >= MOST_UNSENT) {
-                unsent.getAndIncrement();
-            } else {
-                connection.send(frames);
-            }
-        }
-
-        private boolean wants(byte[] first) {
-            for (byte[] prefix : prefixes) {
-                if (first.length >= prefix.length
-                        && Arrays.equals(first, 0, prefix.length, prefix, 0, prefix.length)) {
-                    return true;
-                }
-            }
-            return false;
         }
 
         @Override
         public void closed(ZmtpConnection gone, String why) {
-            subscribers.remove(this);
+            subscribers.remove(subscriber);
+            subscriber.forget();
+        }
+
+        @Override
+        public void send(byte[]... frames) {
+            connection.send(frames);
+        }
+
+        @Override
+        public int unsent() {
+            return connection.unsent();
+        }
+
+        @Override
+        public boolean isOpen() {
+            return connection.isOpen();
+        }
+    }
+
+    /** A broker that is connected to, now and again. */
+    private final class Broker implements Connector.Listener, Subscriber.Peer {
+        private final Subscriber subscriber = new Subscriber(poller, this, indexers);
+        private final Connector connector;
+
+        private Broker(Endpoint endpoint, ConnectLimit limit) {
+            connector =
+                    new Connector(
+                            poller,
+                            resolver,
+                            endpoint,
+                            options(SocketType.PUB),
+                            new Backoff(RECONNECT_NS, RECONNECT_MAX_NS, new SplittableRandom()),
+                            limit,
+                            this);
+        }
+
+        @Override
+        public void connected() {
+            subscribers.add(subscriber);
+        }
+
+        @Override
+        public boolean received(ZmtpMessage message) {
+            subscriber.received(message);
+            return true;
+        }
+
+        @Override
+        public void disconnected(String why) {
+            LOG.warn("{}; it is tried again", why);
+            subscribers.remove(subscriber);
+            subscriber.forget();
+        }
+
+        @Override
+        public void connectFailed(String why) {
+            LOG.debug("{}; it is tried again", why);
+        }
+
+        @Override
+        public void send(byte[]... frames) {
+            connector.send(frames);
+        }
+
+        @Override
+        public int unsent() {
+            return connector.unsent();
+        }
+
+        @Override
+        public boolean isOpen() {
+            return connector.isConnected();
         }
     }
 

@@ -55,5 +55,8 @@ final class ChunkDescriptor {
     /** Where a worker is in a stream that many share; after its records. */
     static final byte POSITION = 6;
 
+    /** Higher ones are of later versions. */
+    static final byte LAST_TYPE = POSITION;
+
     private ChunkDescriptor() {}
 }

@@ -267,6 +267,15 @@ public final class SnapshotReader {
         }
     }
 
+    /** Passes over what a later version of no other number has added. */
+    private static ChunkInput.Found nextKnown(ChunkInput in) throws IOException {
+        ChunkInput.Found found = in.next();
+        while (found == ChunkInput.Found.CHUNK && in.type() > ChunkDescriptor.LAST_TYPE) {
+            found = in.next();
+        }
+        return found;
+    }
+
     /** Takes the chunks of one worker. */
     @FunctionalInterface
     public interface ChunkVisitor {
@@ -294,7 +303,7 @@ public final class SnapshotReader {
         final ChunkInput in = new ChunkInput(fromWorker, worker.offset());
         for (int chunk = -1; chunk < worker.chunks(); chunk++) {
             final byte wanted = chunk < 0 ? ChunkDescriptor.WORKER : ChunkDescriptor.RECORDS;
-            if (in.next() != ChunkInput.Found.CHUNK || in.type() != wanted) {
+            if (nextKnown(in) != ChunkInput.Found.CHUNK || in.type() != wanted) {
                 throw new EOFException(
                         "the records of " + worker.label() + " have changed since they were read");
             }

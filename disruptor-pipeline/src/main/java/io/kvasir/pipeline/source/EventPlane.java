@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
+import java.util.function.LongPredicate;
 import java.util.function.LongSupplier;
 
 /**
@@ -472,6 +473,37 @@ public final class EventPlane {
     public synchronized void onConnected() {
         unconnected = "";
         forEachStream(EngineStream::onConnected);
+    }
+
+    /**
+     * Says that a part of the transport is connected, for the first time or again, while the rest
+     * of it was: what some publishers have published meanwhile was missed.
+     *
+     * @param publishers which; asked with {@value #NO_PUBLISHER} for streams whose publisher is not
+     *     known
+     */
+    public synchronized void onConnected(LongPredicate publishers) {
+        forEachFeed(
+                feed -> {
+                    if (publishers.test(feed.publisherOrNone())) {
+                        feed.stream.onConnected();
+                    }
+                });
+    }
+
+    /**
+     * Says that a part of the transport has lost its connection, and the rest of it has not.
+     *
+     * @param why in words, with the address
+     * @param publishers which are not heard now; asked as by {@link #onConnected(LongPredicate)}
+     */
+    public synchronized void onDisconnected(String why, LongPredicate publishers) {
+        forEachFeed(
+                feed -> {
+                    if (publishers.test(feed.publisherOrNone())) {
+                        feed.stream.onDisconnected(why);
+                    }
+                });
     }
 
     /** Says that the transport is connected and has passed on all that there was meanwhile. */

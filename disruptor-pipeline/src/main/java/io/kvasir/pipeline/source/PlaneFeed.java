@@ -43,6 +43,11 @@ final class PlaneFeed {
         return publisher != null ? publisher.id : answeredBy;
     }
 
+    /** The same, {@link EventPlane#NO_PUBLISHER} if it is not known. */
+    long publisherOrNone() {
+        return hasPublisher() ? publisherId() : EventPlane.NO_PUBLISHER;
+    }
+
     /**
      * What a publisher that answers a query is to the stream. The one before is refused where it
      * may have been ending when it was asked: before the other one took over, or less than {@link

@@ -7,129 +7,284 @@ import io.kvasir.pipeline.zmtp.Endpoint;
 import io.kvasir.pipeline.zmtp.Resolver;
 import io.kvasir.pipeline.zmtp.ZmtpMessage;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Feeds an event plane from a ZMQ publisher of router events, or from a broker between many of them
- * and us. One connection, made by itself, now and again; so one plane for each address.
+ * Feeds an event plane from ZMQ publishers of router events, or from brokers between many of them
+ * and us. Each address is a link, connected by itself, now and again. What several brokers carry is
+ * passed on once ({@link PublisherLinks}).
  *
  * <pre>
  * topic | publisher, 8 bytes big-endian | number, 8 bytes | 01 | length, 4 bytes | envelope
  * </pre>
  *
- * <p>ZMQ keeps nothing for a subscriber that is away: the plane's streams are stale until their
- * next events then. While the index's ring is full nothing is read, and the publisher keeps what it
- * may.
+ * <p>ZMQ keeps nothing for a subscriber that is away: streams whose publisher no link carries are
+ * stale until it is heard again, and then the local indexers of workers are asked for what is
+ * missing ({@link ZmqQueries}). While the index's ring is full nothing is read, and publishers keep
+ * what they may.
  *
  * <p>{@link #close} may be called by any thread, and twice.
  */
 public final class ZmqEventPlaneSource implements AutoCloseable {
-    private static final int FRAMES = 4;
-    private static final int ENVELOPE_FRAME = 3;
-    private static final byte VERSION = 1;
-    private static final int HEAD_LENGTH = 1 + Integer.BYTES;
+    /** Addresses that one source may have. */
+    public static final int MOST_ADDRESSES = 1_024;
+
+    private static final Logger LOG = LoggerFactory.getLogger(ZmqEventPlaneSource.class);
+    private static final int PUBLISHER_FRAME = 1;
+    private static final int NUMBER_FRAME = 2;
     private static final byte SUBSCRIBE = 1;
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(50);
+    private static final long CONNECT_PATIENCE_NS = TimeUnit.SECONDS.toNanos(1);
     private static final long END_MS = 10_000;
 
-    private final PlaneSink plane;
-    private final byte[] subscription;
+    private final EventPlane plane;
+    private final PlaneTopics topics;
     private final Resolver resolver = new Resolver();
     private final SourceLane lane;
-    private final Connector connector;
+    private final List<Link> links = new ArrayList<>();
+    private final PublisherLinks publishers;
+    private final ZmqQueries queriesOrNull; // null where nothing is asked
+    private boolean connected; // the plane has been informed of it; of the poller's thread
+    private long firstConnectedNs; // since when some link is, while the plane does not know yet
 
     /**
      * Begins to connect; does not wait for it.
      *
-     * @param address of the publisher or broker, such as {@code tcp://10.0.0.7:6557}
-     * @param topic prefix of the topics to receive: {@code kv-events} of a publisher, the subject
-     *     of NATS from a broker
-     * @param config limits of the connection
+     * @param addresses of publishers or brokers, such as {@code tcp://10.0.0.7:6557}
+     * @param topics of the messages that count
+     * @param config limits of the connections
      * @param plane gets the events; not closed by this class
-     * @throws IllegalArgumentException if the address is none that can be connected to
+     * @param recover whether the local indexers of workers are asked for what is missing
+     * @throws IllegalArgumentException if there is no address, or too many, or one is twice, or
+     *     none that can be connected to
      */
-    public ZmqEventPlaneSource(String address, String topic, ZmqConfig config, EventPlane plane) {
-        this(address, topic, config, PlaneSink.of(Objects.requireNonNull(plane)));
-    }
-
-    /**
-     * The same for load reports.
-     *
-     * @param address of the publisher or broker
-     * @param topic prefix of the topics to receive: {@code kv_metrics} of a publisher, the subject
-     *     of NATS from a broker
-     * @param config limits of the connection
-     * @param plane gets the reports
-     * @throws IllegalArgumentException if the address is none that can be connected to
-     */
-    public ZmqEventPlaneSource(String address, String topic, ZmqConfig config, LoadPlane plane) {
-        this(address, topic, config, PlaneSink.of(Objects.requireNonNull(plane)));
-    }
-
-    private ZmqEventPlaneSource(String address, String topic, ZmqConfig config, PlaneSink plane) {
-        this.plane = plane;
-        final Endpoint endpoint = Endpoint.parse(address).connectable();
-        final byte[] prefix = topic.getBytes(StandardCharsets.UTF_8);
-        subscription = ByteBuffer.allocate(1 + prefix.length).put(SUBSCRIBE).put(prefix).array();
+    public ZmqEventPlaneSource(
+            List<String> addresses,
+            PlaneTopics topics,
+            ZmqConfig config,
+            EventPlane plane,
+            boolean recover) {
+        this.plane = Objects.requireNonNull(plane);
+        this.topics = Objects.requireNonNull(topics);
+        final List<Endpoint> endpoints = endpoints(addresses);
+        publishers = new PublisherLinks(plane::onMessage, System::nanoTime);
+        queriesOrNull = recover ? new ZmqQueries(plane, new QueryLinks()) : null;
         lane =
                 new SourceLane(
                         "kvasir-zmq-plane",
                         config,
                         resolver,
                         new ByteBudget(config.receiveBytes()));
-        connector = lane.connector(endpoint, lane.subscriberOptions(), new Messages());
-        plane.onDisconnected("connecting to " + address);
-        lane.poller().execute(connector::start);
-        lane.poller().execute(this::tick);
+        if (recover) {
+            plane.recoverOver(queriesOrNull);
+        }
+        plane.onDisconnected("connecting to " + String.join(", ", addresses));
+        lane.poller().execute(() -> start(endpoints));
+    }
+
+    /**
+     * Gives addresses back as what can be connected to.
+     *
+     * @throws IllegalArgumentException as the constructor
+     */
+    public static List<Endpoint> endpoints(List<String> addresses) {
+        if (addresses.isEmpty() || addresses.size() > MOST_ADDRESSES) {
+            throw new IllegalArgumentException(
+                    addresses.size()
+                            + " addresses of an event plane over ZMQ, limits are 1.."
+                            + MOST_ADDRESSES
+                            + "; a broker stands for many publishers");
+        }
+        final Set<String> all = new HashSet<>();
+        for (String address : addresses) {
+            if (!all.add(address)) {
+                throw new IllegalArgumentException(
+                        "address " + address + " of an event plane is there twice");
+            }
+        }
+        return addresses.stream().map(address -> Endpoint.parse(address).connectable()).toList();
+    }
+
+    private void start(List<Endpoint> endpoints) {
+        for (Endpoint endpoint : endpoints) {
+            links.add(new Link(links.size(), endpoint));
+        }
+        links.forEach(link -> link.connector.start());
+        tick();
     }
 
     private void tick() {
-        plane.tick();
-        lane.poller().schedule(TICK_NS, this::tick);
+        try {
+            publishers.tick();
+            if (queriesOrNull != null) {
+                queriesOrNull.tick();
+            }
+            lookForFirst();
+            plane.tick();
+        } finally {
+            lane.poller().schedule(TICK_NS, this::tick);
+        }
     }
 
-    /** What the connection says, on the poller's thread. */
-    private final class Messages implements Connector.Listener {
+    /** Messages that came over another link before. */
+    long doubles() {
+        return publishers.doubles();
+    }
+
+    private int connectedLinks() {
+        int count = 0;
+        for (Link link : links) {
+            count += link.connected ? 1 : 0;
+        }
+        return count;
+    }
+
+    /** The plane is connected when all links are, or some have been for a while. */
+    private void lookForFirst() {
+        if (connected) {
+            return;
+        }
+        final int count = connectedLinks();
+        if (count == links.size()
+                || (count > 0 && System.nanoTime() - firstConnectedNs >= CONNECT_PATIENCE_NS)) {
+            connected = true;
+            plane.onConnected();
+        }
+    }
+
+    /** One address. Its methods are called on the poller's thread. */
+    private final class Link implements Connector.Listener {
+        private final int number;
+        private final Endpoint endpoint;
+        private final Connector connector;
+        private boolean connected;
+        private boolean failed; // and that was said
+
+        private Link(int number, Endpoint endpoint) {
+            this.number = number;
+            this.endpoint = endpoint;
+            this.connector = lane.connector(endpoint, lane.subscriberOptions(), this);
+        }
+
         @Override
         public void connected() {
-            connector.send(subscription);
-            plane.onConnected();
+            for (byte[] prefix : topics.prefixes()) {
+                connector.send(
+                        ByteBuffer.allocate(1 + prefix.length).put(SUBSCRIBE).put(prefix).array());
+            }
+            if (connectedLinks() == 0) {
+                firstConnectedNs = System.nanoTime();
+            }
+            connected = true;
+            failed = false;
+            LOG.info("router events come from {}", endpoint);
+            if (ZmqEventPlaneSource.this.connected) {
+                plane.onConnected(publisher -> publishers.mayBringBack(number, publisher));
+            }
+            if (queriesOrNull != null) {
+                queriesOrNull.connected(number);
+            }
+            lookForFirst();
         }
 
         @Override
         public boolean received(ZmtpMessage message) {
-            if (message.frames() != FRAMES) {
+            if (queriesOrNull != null && ZmqQueries.isAnswer(message)) {
+                queriesOrNull.received(number, message);
+            } else {
+                event(message);
+            }
+            return true;
+        }
+
+        private void event(ZmtpMessage message) {
+            if (message.frames() != PlaneEnvelope.FRAMES) {
                 plane.dropped(
                         DropReason.BAD_FRAME_COUNT,
-                        "a message of " + message.frames() + " frames, not " + FRAMES);
-                return true;
+                        "a message of "
+                                + message.frames()
+                                + " frames, not "
+                                + PlaneEnvelope.FRAMES);
+                return;
             }
             final byte[] bytes = message.bytes();
-            final int offset = message.offset(ENVELOPE_FRAME);
-            final int length = message.length(ENVELOPE_FRAME) - HEAD_LENGTH;
-            if (length < 0
-                    || bytes[offset] != VERSION
-                    || ByteBuffer.wrap(bytes).getInt(offset + 1) != length) {
+            if (!topics.count(bytes, message.offset(0), message.length(0))) {
+                return;
+            }
+            final int length = PlaneEnvelope.length(message);
+            if (length < 0) {
                 plane.dropped(
                         DropReason.UNDECODABLE_MESSAGE,
-                        "a fourth frame that is not of version " + VERSION);
-                return true;
+                        "a fourth frame that is not of version " + PlaneEnvelope.VERSION);
+                return;
             }
-            plane.onMessage(bytes, offset + HEAD_LENGTH, length);
-            return true;
+            if (message.length(PUBLISHER_FRAME) != Long.BYTES
+                    || message.length(NUMBER_FRAME) != Long.BYTES) {
+                plane.dropped(
+                        DropReason.UNDECODABLE_MESSAGE,
+                        "a publisher and a number that do not have 8 bytes each");
+                return;
+            }
+            publishers.take(
+                    number,
+                    message.readLong(PUBLISHER_FRAME),
+                    message.readLong(NUMBER_FRAME),
+                    bytes,
+                    PlaneEnvelope.offset(message),
+                    length);
         }
 
         @Override
         public void disconnected(String why) {
-            plane.onDisconnected(why);
+            connected = false;
+            LOG.warn("no router events: {}; it is tried again", why);
+            final Set<Long> silent = publishers.lost(number);
+            if (queriesOrNull != null) {
+                queriesOrNull.lost(number);
+            }
+            if (connectedLinks() == 0) {
+                ZmqEventPlaneSource.this.connected = false;
+                plane.onDisconnected(why);
+            } else {
+                plane.onDisconnected(why, silent::contains);
+            }
         }
 
         @Override
         public void connectFailed(String why) {
-            plane.onDisconnected(why);
+            if (connectedLinks() == 0) {
+                plane.onDisconnected(why);
+            } else if (!failed) {
+                failed = true;
+                LOG.warn("no router events: {}; it is tried again", why);
+            }
+        }
+    }
+
+    /** What queries go by. */
+    private final class QueryLinks implements ZmqQueries.Links {
+        @Override
+        public List<Integer> connected() {
+            return links.stream().filter(link -> link.connected).map(link -> link.number).toList();
+        }
+
+        @Override
+        public void send(int link, byte[] frame) {
+            links.get(link).connector.send(frame);
+        }
+
+        @Override
+        public void heard(int link, long publisherId) {
+            publishers.heard(link, publisherId);
         }
     }
 

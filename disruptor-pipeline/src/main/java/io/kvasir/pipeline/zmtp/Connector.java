@@ -159,6 +159,11 @@ public final class Connector implements ZmtpConnection.Listener {
         return connection != null && connection.isOpen();
     }
 
+    /** Messages that the peer has not taken yet. */
+    public int unsent() {
+        return connection == null ? 0 : connection.unsent();
+    }
+
     /** Goes on after a refused message; see {@link ZmtpConnection#resume}. */
     public void resume() {
         if (connection != null) {

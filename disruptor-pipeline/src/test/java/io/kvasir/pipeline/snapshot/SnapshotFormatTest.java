@@ -219,6 +219,48 @@ class SnapshotFormatTest {
         assertEquals(SnapshotProblem.Kind.FUTURE_VERSION, contents.problems().get(0).kind());
     }
 
+    /** A snapshot of a later version of the same number: it has a chunk more behind each. */
+    private static byte[] withUnknownChunks(byte[] snapshot) {
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
+        final ByteBuffer in = ByteBuffer.wrap(snapshot).order(ByteOrder.LITTLE_ENDIAN);
+        int at = 0;
+        while (at < snapshot.length) {
+            final int length =
+                    ChunkDescriptor.HEADER_LENGTH + in.getInt(at + ChunkDescriptor.LENGTH_OFFSET);
+            out.write(snapshot, at, length);
+            final byte[] more = Arrays.copyOfRange(snapshot, at, at + length);
+            more[ChunkDescriptor.TYPE_OFFSET] = ChunkDescriptor.LAST_TYPE + 1;
+            final CRC32C crc = new CRC32C();
+            crc.update(more, 0, ChunkDescriptor.HEADER_CRC_OFFSET);
+            ByteBuffer.wrap(more)
+                    .order(ByteOrder.LITTLE_ENDIAN)
+                    .putInt(ChunkDescriptor.HEADER_CRC_OFFSET, (int) crc.getValue());
+            out.write(more, 0, length);
+            at += length;
+        }
+        return out.toByteArray();
+    }
+
+    @Test
+    void whatALaterVersionOfTheSameNumberHasAddedIsPassedOver() throws Exception {
+        for (byte[] known : List.of(snapshot(), snapshotWithPosition())) {
+            final byte[] bytes = withUnknownChunks(known);
+            final SnapshotReader.Contents contents = scan(bytes);
+            assertEquals(List.of(), contents.problems());
+            assertEquals(labels(scan(known)), labels(contents));
+            for (WorkerSection worker : contents.workers()) {
+                final List<byte[]> chunks = new ArrayList<>();
+                final int from = (int) worker.offset();
+                assertTrue(
+                        SnapshotReader.read(
+                                new ByteArrayInputStream(bytes, from, bytes.length - from),
+                                worker,
+                                chunks::add));
+                assertEquals(worker.chunks(), chunks.size());
+            }
+        }
+    }
+
     @Test
     void anotherBlockSizeAndAnotherSeedAreRefusedByName() throws IOException {
         final SnapshotReader.Contents contents = scan(snapshot());

@@ -25,6 +25,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.stream.IntStream;
 
 class ZmqEventPlaneSourceTest {
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
@@ -36,17 +37,27 @@ class ZmqEventPlaneSourceTest {
             new EngineStream(SourceConfig.ofRouterEvents("w", SLOT, 4), applier);
     private final EventPlane plane = new EventPlane((worker, rank) -> stream);
     private ZmqEventPlaneSource source;
+    private ZmqLoadPlaneSource reports;
 
     @AfterEach
     void close() {
         if (source != null) {
             source.close();
         }
+        if (reports != null) {
+            reports.close();
+        }
         index.close();
     }
 
     private void open(String address) {
-        source = new ZmqEventPlaneSource(address, "kv-events", ZmqConfig.defaults(), plane);
+        source =
+                new ZmqEventPlaneSource(
+                        List.of(address),
+                        new PlaneTopics("kv-events"),
+                        ZmqConfig.defaults(),
+                        plane,
+                        false);
     }
 
     private void await(BooleanSupplier condition) {
@@ -146,9 +157,12 @@ class ZmqEventPlaneSourceTest {
         try (ZContext context = new ZContext(1)) {
             final ZMQ.Socket socket = context.createSocket(SocketType.XPUB);
             final int port = socket.bindToRandomPort("tcp://127.0.0.1");
-            source =
-                    new ZmqEventPlaneSource(
-                            "tcp://127.0.0.1:" + port, "kv_metrics", ZmqConfig.defaults(), loads);
+            reports =
+                    new ZmqLoadPlaneSource(
+                            List.of("tcp://127.0.0.1:" + port),
+                            new PlaneTopics("kv_metrics"),
+                            ZmqConfig.defaults(),
+                            loads);
             socket.recv(); // the subscription
             socket.sendMore("kv_metrics");
             socket.send("no frames of a plane");
@@ -169,5 +183,13 @@ class ZmqEventPlaneSourceTest {
     void anAddressThatCannotBeConnectedToIsRefused() {
         assertThrows(IllegalArgumentException.class, () -> open("tcp://*:1"));
         assertThrows(IllegalArgumentException.class, () -> open("nowhere"));
+        for (List<String> addresses :
+                List.of(
+                        List.<String>of(),
+                        List.of("tcp://h:1", "tcp://h:1"),
+                        IntStream.rangeClosed(1, 1_025).mapToObj(i -> "tcp://h:" + i).toList())) {
+            assertThrows(
+                    IllegalArgumentException.class, () -> ZmqEventPlaneSource.endpoints(addresses));
+        }
     }
 }

@@ -7,5 +7,7 @@ public enum EventPlaneKind {
     /** From core NATS, which keeps nothing. */
     NATS,
     /** From a stream of JetStream, which keeps an hour. */
-    JETSTREAM
+    JETSTREAM,
+    /** From publishers or brokers over ZMQ, which keep nothing. */
+    ZMQ
 }

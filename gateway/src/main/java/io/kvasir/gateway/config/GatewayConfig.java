@@ -1,6 +1,7 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.pipeline.source.ZmqEventPlaneSource;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
@@ -164,6 +165,7 @@ public final class GatewayConfig {
                     "reset-states without event-plane=jetstream and a snapshot-threshold: there is"
                             + " nothing to be reset");
         }
+        checkPlaneAddresses();
     }
 
     private void checkNamesOfWorkers() {
@@ -173,8 +175,8 @@ public final class GatewayConfig {
                 throw new IllegalArgumentException(
                         "worker '"
                                 + worker.name()
-                                + "' has event-worker, and event-plane is off; set event-plane=nats"
-                                + " or jetstream");
+                                + "' has event-worker, and event-plane is off; set"
+                                + " event-plane=nats, jetstream or zmq");
             }
             if (!names.add(worker.name())) {
                 throw new IllegalArgumentException(
@@ -189,6 +191,22 @@ public final class GatewayConfig {
         for (GatewayConfig model : models()) {
             checkRoom(model, true);
             checkRoom(model, false);
+        }
+    }
+
+    /** Checks that there are addresses where events come by them, and only there. */
+    private void checkPlaneAddresses() {
+        final List<String> addresses = get(GatewaySettings.EVENT_PLANE_ADDRESSES);
+        if (get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.ZMQ) {
+            try {
+                ZmqEventPlaneSource.endpoints(addresses);
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException("event-plane-addresses: " + e.getMessage(), e);
+            }
+        } else if (!addresses.isEmpty()) {
+            throw new IllegalArgumentException(
+                    "event-plane-addresses without event-plane=zmq: nothing would be read from "
+                            + String.join(", ", addresses));
         }
     }
 

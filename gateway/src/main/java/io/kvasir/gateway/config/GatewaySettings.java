@@ -170,9 +170,23 @@ public final class GatewaySettings {
                             "event-plane",
                             EventPlaneKind.OFF,
                             "Where the events of workers with event-worker= come from: core nats,"
-                                    + " which keeps nothing, or a jetstream, which keeps an hour;"
+                                    + " which keeps nothing, or a jetstream, which keeps an hour,"
                                     + " by nats-url, nats-namespace, nats-component and"
-                                    + " nats-endpoint. Hashes have the public seed then."));
+                                    + " nats-endpoint; or zmq, by event-plane-addresses. Hashes"
+                                    + " have the public seed then."));
+
+    /** Where events come from over ZMQ. */
+    public static final Setting<List<String>> EVENT_PLANE_ADDRESSES =
+            row(
+                    Setting.list(
+                            "event-plane-addresses",
+                            "ADDRESS",
+                            Function.identity(),
+                            "With event-plane=zmq: a publisher of router events, such as kvasir"
+                                    + " relay --bind, or a broker for subscribers, such as"
+                                    + " tcp://broker:5556; at most 1024. What several brokers carry"
+                                    + " is taken once; of a broker, nats-namespace, nats-component"
+                                    + " and nats-endpoint say whose events."));
 
     /** Whether workers are asked for events that are missing. */
     public static final Setting<Boolean> EVENT_RECOVERY =
@@ -180,9 +194,9 @@ public final class GatewaySettings {
                     Setting.bool(
                             "event-recovery",
                             true,
-                            "With event-plane=nats: ask the local indexers of workers, as kvasir"
-                                    + " relay has them, for events that were missed, and for all"
-                                    + " blocks when a worker is new."));
+                            "With event-plane=nats or zmq: ask the local indexers of workers, as"
+                                    + " kvasir relay has them, for events that were missed, and for"
+                                    + " all blocks when a worker is new."));
 
     /** Servers that keep the stream of events. */
     public static final Setting<Integer> EVENT_STREAM_REPLICAS =
@@ -207,8 +221,9 @@ public final class GatewaySettings {
                                             + " snapshot has, past which one of the gateways saves"
                                             + " what the workers hold in NATS, for gateways that"
                                             + " start, and purges the stream up to the snapshot"
-                                            + " before; equal on all. 0 = nothing is saved, and"
-                                            + " nothing restored.")
+                                            + " before; sooner when they are half as old as the"
+                                            + " stream lets them become. Equal on all. 0 = nothing"
+                                            + " is saved, and nothing restored.")
                             .alias("router-snapshot-threshold"));
 
     /** Whether to begin with nothing. */

@@ -12,7 +12,11 @@ import io.kvasir.nats.events.NatsLoadSource;
 import io.kvasir.nats.events.PlaneSnapshots;
 import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.LoadPlane;
+import io.kvasir.pipeline.source.ZmqConfig;
+import io.kvasir.pipeline.source.ZmqEventPlaneSource;
+import io.kvasir.pipeline.source.ZmqLoadPlaneSource;
 
+import java.util.List;
 import java.util.function.Function;
 
 /** What feeds the event planes of a gateway's routers. Stateless. */
@@ -32,10 +36,16 @@ final class EventPlanes {
         if (kind == EventPlaneKind.OFF) {
             return null;
         }
+        final EventSubjects names = names(config, pool);
+        final boolean recover = config.get(GatewaySettings.EVENT_RECOVERY);
+        if (kind == EventPlaneKind.ZMQ) {
+            final List<String> addresses = config.get(GatewaySettings.EVENT_PLANE_ADDRESSES);
+            return plane ->
+                    new ZmqEventPlaneSource(
+                            addresses, names.zmqTopics(), ZmqConfig.defaults(), plane, recover);
+        }
         try {
             final NatsAccess access = NatsAccesses.of(config);
-            final EventSubjects names = names(config, pool);
-            final boolean recover = config.get(GatewaySettings.EVENT_RECOVERY);
             final int replicas = config.get(GatewaySettings.EVENT_STREAM_REPLICAS);
             return plane ->
                     kind == EventPlaneKind.NATS
@@ -59,12 +69,22 @@ final class EventPlanes {
      * @throws GatewayException if NATS cannot be reached by the settings, naming what is wrong
      */
     static Function<LoadPlane, AutoCloseable> loadsOrNull(GatewayConfig config, WorkerPool pool) {
-        if (config.get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.OFF) {
+        final EventPlaneKind kind = config.get(GatewaySettings.EVENT_PLANE);
+        if (kind == EventPlaneKind.OFF) {
             return null;
+        }
+        final EventSubjects names = names(config, pool);
+        if (kind == EventPlaneKind.ZMQ) {
+            final List<String> addresses = config.get(GatewaySettings.EVENT_PLANE_ADDRESSES);
+            return plane ->
+                    new ZmqLoadPlaneSource(
+                            addresses,
+                            names.about(EventSubjects.KV_METRICS).zmqTopics(),
+                            ZmqConfig.defaults(),
+                            plane);
         }
         try {
             final NatsAccess access = NatsAccesses.of(config);
-            final EventSubjects names = names(config, pool);
             return plane -> new NatsLoadSource(access, names, plane);
         } catch (IllegalArgumentException e) {
             throw new GatewayException("cannot take load reports from NATS: " + e.getMessage(), e);

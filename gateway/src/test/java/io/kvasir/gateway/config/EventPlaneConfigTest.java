@@ -19,6 +19,28 @@ class EventPlaneConfigTest {
                 .worker(WorkerConfig.parse("http://h:1,event-worker=7"));
     }
 
+    private static GatewayConfig.Builder zmq(String... addresses) {
+        return config(EventPlaneKind.ZMQ)
+                .set(GatewaySettings.EVENT_PLANE_ADDRESSES, List.of(addresses));
+    }
+
+    @Test
+    void aPlaneOverZmqNeedsAddressesThatCanBeConnectedTo() {
+        assertTrue(refusal(zmq()).contains("event-plane-addresses: 0 addresses"));
+        assertTrue(refusal(zmq("tcp://*:1")).contains("event-plane-addresses: "));
+        assertTrue(refusal(zmq("tcp://h:1", "tcp://h:1")).contains("tcp://h:1"));
+        assertEquals(EventPlaneKind.ZMQ, zmq("tcp://h:1").build().get(GatewaySettings.EVENT_PLANE));
+    }
+
+    @Test
+    void addressesWithoutAPlaneOverZmqAreRefused() {
+        final String message =
+                refusal(
+                        config(EventPlaneKind.NATS)
+                                .set(GatewaySettings.EVENT_PLANE_ADDRESSES, List.of("tcp://h:1")));
+        assertTrue(message.contains("event-plane-addresses without event-plane=zmq"), message);
+    }
+
     private static String refusal(GatewayConfig.Builder builder) {
         return assertThrows(IllegalArgumentException.class, builder::build).getMessage();
     }

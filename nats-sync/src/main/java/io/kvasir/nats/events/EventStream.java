@@ -16,6 +16,8 @@ import java.time.ZonedDateTime;
 
 /** The stream of a component's events as one thing: how long it is, and what is purged of it. */
 final class EventStream implements AutoCloseable {
+    private static final int MESSAGE_NOT_FOUND = 10037;
+
     private final NatsAccess access;
     private final EventSubjects names;
     private final int replicas;
@@ -71,6 +73,28 @@ final class EventStream implements AutoCloseable {
     /** What it is now; it is made if it is not there. */
     StreamInfo info() throws IOException {
         return call("state", management -> EventStreams.open(management, names, replicas));
+    }
+
+    /**
+     * When a message was published, by the server's clock.
+     *
+     * @param from number of the message; the next one counts where it is not there any more
+     * @return null if there is none
+     */
+    ZonedDateTime publishedOrNull(long from) throws IOException {
+        return call("message " + from, management -> publishedOrNull(management, from));
+    }
+
+    private ZonedDateTime publishedOrNull(JetStreamManagement management, long from)
+            throws IOException, JetStreamApiException {
+        try {
+            return management.getNextMessage(name(), from, names.streamSubjects()).getTime();
+        } catch (JetStreamApiException e) {
+            if (e.getApiErrorCode() == MESSAGE_NOT_FOUND) {
+                return null;
+            }
+            throw e;
+        }
     }
 
     /**

@@ -1,5 +1,7 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.pipeline.source.PlaneTopics;
+
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.Locale;
@@ -100,6 +102,13 @@ public record EventSubjects(String namespace, String component, String endpoint,
                 + Long.toUnsignedString(workerId)
                 + "."
                 + dpRank;
+    }
+
+    /** What messages of these events begin with over ZMQ, from publishers and from brokers. */
+    public PlaneTopics zmqTopics() {
+        return endpoint == null
+                ? new PlaneTopics(topic, componentPrefix() + ".")
+                : new PlaneTopics(topic, subject(), componentSubject());
     }
 
     private String componentPrefix() {

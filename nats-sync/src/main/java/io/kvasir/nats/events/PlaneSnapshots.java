@@ -31,8 +31,8 @@ import java.util.function.Consumer;
 
 /**
  * Snapshots of an event plane in JetStream, which all routers over it share. Each looks once a
- * second how many messages the stream has that no snapshot has; past a threshold one of them takes
- * a snapshot:
+ * second how many messages the stream has that no snapshot has, and how old they are; past a
+ * threshold, or half the age at which the stream drops them, one of them takes a snapshot:
  *
  * <ol>
  *   <li>it takes the lock, which it checks before each further step;
@@ -69,7 +69,9 @@ public final class PlaneSnapshots implements PlaneState {
     }
 
     private static final Logger LOG = LoggerFactory.getLogger(PlaneSnapshots.class);
+    private static final Clock CLOCK = Clock.systemUTC();
     private static final Duration PERIOD = Duration.ofSeconds(1);
+    private static final int AGE_STEPS = 8; // at least between two that are due by age
     private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(10);
     private static final long FRESH_NS = TimeUnit.SECONDS.toNanos(1);
     private static final long RESET_LIMIT_NS = TimeUnit.MINUTES.toNanos(1);
@@ -89,6 +91,7 @@ public final class PlaneSnapshots implements PlaneState {
     private boolean unrestored; // something that is saved is not in this index; guarded by this
     private long savedUpTo; // by the newest snapshot that is known; of the thread
     private long nextTryNs = System.nanoTime(); // likewise
+    private long nextByAgeNs = nextTryNs; // likewise
     private Thread thread; // null before the start, and where the test looks; guarded by this
 
     private PlaneSnapshots(
@@ -382,10 +385,43 @@ public final class PlaneSnapshots implements PlaneState {
         return false;
     }
 
-    private boolean isDue(StreamInfo now) {
+    private boolean isDue(StreamInfo now) throws IOException {
+        return isPastThreshold(now)
+                || (System.nanoTime() - nextByAgeNs >= 0
+                        && now.getStreamState().getLastSequence() > savedUpTo
+                        && isAboutToBeDropped(now));
+    }
+
+    private boolean isPastThreshold(StreamInfo now) {
         final StreamState state = now.getStreamState();
         return Math.min(state.getMsgCount(), state.getLastSequence() - savedUpTo)
                 > config.threshold();
+    }
+
+    /** Whether the oldest message that no snapshot has is half as old as it may become, or more. */
+    private boolean isAboutToBeDropped(StreamInfo now) throws IOException {
+        final Duration mostAge = now.getConfiguration().getMaxAge();
+        if (mostAge.isZero()) {
+            return false; // messages are kept for ever
+        }
+        final ZonedDateTime published = stream.publishedOrNull(savedUpTo + 1);
+        final ZonedDateTime serverTime = now.getTimestamp(); // null of servers before 2.10
+        return published == null
+                || published
+                        .plus(mostAge.dividedBy(2))
+                        .isBefore(serverTime == null ? ZonedDateTime.now(CLOCK) : serverTime);
+    }
+
+    /**
+     * Not sooner: where an unknown worker holds back what is saved, what follows is old at once.
+     */
+    private static Duration ageStep(StreamInfo now) {
+        return now.getConfiguration().getMaxAge().dividedBy(AGE_STEPS);
+    }
+
+    private static boolean isFresh(SnapshotCatalogue saved, StreamInfo now) {
+        final long sinceMs = CLOCK.millis() - saved.takenMs();
+        return sinceMs >= 0 && sinceMs < ageStep(now).toMillis();
     }
 
     private boolean take(KvRouter router, StreamInfo now)
@@ -427,7 +463,9 @@ public final class PlaneSnapshots implements PlaneState {
             savedUpTo = Math.max(savedUpTo, saved.newestOrNull().sequence());
             counts.known(saved.takenMs());
         }
-        if (!isDue(now)) {
+        final boolean due = isDue(now);
+        nextByAgeNs = System.nanoTime() + ageStep(now).toNanos();
+        if (!due || (!isPastThreshold(now) && isFresh(saved, now))) {
             return false; // another router has just taken one
         }
         final long upTo = router.eventPlane().vouchesUpTo(now.getStreamState().getFirstSequence());
@@ -458,7 +496,7 @@ public final class PlaneSnapshots implements PlaneState {
     private void save(KvRouter router, SnapshotName name, SnapshotCatalogue saved)
             throws IOException, AbandonedException, InterruptedException {
         final long startNs = System.nanoTime();
-        final long takenMs = Clock.systemUTC().millis();
+        final long takenMs = CLOCK.millis();
         final PlaneSnapshotWriter writer =
                 new PlaneSnapshotWriter(
                         router, store, config.blockSize(), name.sequence(), takenMs);

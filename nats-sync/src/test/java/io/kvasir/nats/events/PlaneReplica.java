@@ -7,6 +7,7 @@ import io.kvasir.nats.state.SteppedStores;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.registry.FaultyStore;
 import io.kvasir.registry.LeaseLock;
+import io.kvasir.registry.LeasedStore;
 import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.PlaneState;
@@ -34,19 +35,19 @@ final class PlaneReplica implements AutoCloseable {
     final KvRouter router;
 
     /**
-     * @param lockTtl how long the lock of one that is silent is kept
+     * @param lockStore where the lock is; how long one that is silent keeps it is its matter
      * @param steps called after each step of a snapshot, with its name in small letters
      */
     PlaneReplica(
             String url,
             EventSubjects names,
-            Duration lockTtl,
+            LeasedStore lockStore,
             PlaneSnapshotConfig config,
             Consumer<String> steps,
             long... workers)
             throws IOException {
-        final NatsAccess access = new NatsAccess(url, null, null, TIMEOUT);
-        locks = new FaultyStore(new NatsStore(access, "locks-" + lockTtl.toSeconds(), lockTtl));
+        final NatsAccess access = access(url);
+        locks = new FaultyStore(lockStore);
         snapshots =
                 PlaneSnapshots.open(
                         access,
@@ -71,6 +72,15 @@ final class PlaneReplica implements AutoCloseable {
         for (long worker : workers) {
             add(worker);
         }
+    }
+
+    private static NatsAccess access(String url) {
+        return new NatsAccess(url, null, null, TIMEOUT);
+    }
+
+    /** A store for locks in NATS. */
+    static LeasedStore locks(String url, Duration ttl) {
+        return new NatsStore(access(url), "locks-" + ttl.toSeconds(), ttl);
     }
 
     static PlaneSnapshotConfig past(long threshold) {

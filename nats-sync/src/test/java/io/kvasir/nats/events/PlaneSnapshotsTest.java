@@ -12,14 +12,17 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
+import io.kvasir.registry.LeasedStore;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.Seeds;
 import io.nats.client.Connection;
 import io.nats.client.JetStreamManagement;
+import io.nats.client.PurgeOptions;
 import io.nats.client.api.ConsumerConfiguration;
 import io.nats.client.api.DeliverPolicy;
 import io.nats.client.api.ObjectInfo;
 import io.nats.client.api.ObjectStoreConfiguration;
+import io.nats.client.api.StreamConfiguration;
 import io.nats.client.api.StreamState;
 
 import org.junit.jupiter.api.AfterEach;
@@ -50,6 +53,7 @@ class PlaneSnapshotsTest {
     private static final long[] WORKERS = {7, 8, 9};
     private static final int THRESHOLD = 60;
     private static final Duration SHORT = Duration.ofSeconds(6);
+    private static final Duration LONG = Duration.ofSeconds(32);
 
     @RegisterExtension static final RunningNats NATS = new RunningNats();
 
@@ -79,6 +83,11 @@ class PlaneSnapshotsTest {
         connection.close();
     }
 
+    /** Where the lock is, and how long one that is silent keeps it. */
+    LeasedStore locks(Duration ttl) {
+        return PlaneReplica.locks(NATS.url(), ttl);
+    }
+
     private static void nothing(String step) {}
 
     private PlaneReplica replica(Consumer<String> steps, long... workers) throws IOException {
@@ -89,7 +98,7 @@ class PlaneSnapshotsTest {
             PlaneSnapshotConfig config, Consumer<String> steps, long... workers)
             throws IOException {
         final PlaneReplica replica =
-                new PlaneReplica(NATS.url(), names, lockTtl, config, steps, workers);
+                new PlaneReplica(NATS.url(), names, locks(lockTtl), config, steps, workers);
         replicas.add(replica);
         return replica;
     }
@@ -197,6 +206,96 @@ class PlaneSnapshotsTest {
         settle(replica);
         assertFalse(replica.look());
         assertEquals(0, replica.snapshots.status().taken());
+    }
+
+    private void keepMessages(Duration age) throws Exception {
+        management.updateStream(
+                StreamConfiguration.builder(
+                                management.getStreamInfo(names.stream()).getConfiguration())
+                        .maxAge(age)
+                        .duplicateWindow(Duration.ofSeconds(1))
+                        .build());
+    }
+
+    private void awaitAllDropped() throws Exception {
+        eventually("all are dropped", () -> stream().getMsgCount() == 0);
+        keepMessages(Duration.ofHours(1));
+    }
+
+    @Test
+    void belowTheThresholdWhatTheStreamIsAboutToDropIsSaved() throws Exception {
+        final PlaneReplica first = replica(PlaneSnapshotsTest::nothing, WORKERS);
+        final PlaneReplica second = replica(PlaneSnapshotsTest::nothing, WORKERS);
+        for (int i = 0; i < 2; i++) {
+            publisher.publish(5, WORKERS);
+            settle(first);
+            settle(second);
+            assertFalse(first.look(), "nothing is old");
+            keepMessages(SHORT);
+            take(first);
+            assertEquals(stream().getLastSequence(), sequence(saved().getLast()));
+            awaitAllDropped();
+            assertFalse(second.look(), "it is saved already");
+            assertFalse(first.look(), "nothing is new");
+        }
+        publisher.publish(2, WORKERS);
+        assertRecovers(startAlone());
+    }
+
+    @Test
+    void whatIsDroppedBeforeItIsLookedAtIsSavedAllTheSame() throws Exception {
+        final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, WORKERS);
+        publisher.publish(5, WORKERS);
+        settle(replica);
+        keepMessages(SHORT);
+        awaitAllDropped();
+        take(replica);
+        assertRecovers(startAlone());
+    }
+
+    /** Takes the next snapshot; when its look began. */
+    private static long takeNext(PlaneReplica replica) throws Exception {
+        final long[] beganNs = new long[1];
+        eventually(
+                "a snapshot",
+                () -> {
+                    beganNs[0] = System.nanoTime();
+                    return replica.look();
+                });
+        return beganNs[0];
+    }
+
+    @Test
+    void whereAnUnknownWorkerHoldsItBackOneFollowsTheOtherAfterAWhile() throws Exception {
+        final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, 7, 8);
+        publisher.publish(5, 7, 8);
+        settle(replica);
+        publisher.publish(5, WORKERS); // 9 is not registered
+        eventually("all is known", () -> replica.held().equals(publisher.held(7, 8)));
+        keepMessages(LONG);
+        final long firstNs = takeNext(replica);
+        assertEquals(12, sequence(saved().getLast()), "before the first message of 9");
+        // as when the stream drops them: what is behind it is as old
+        management.purgeStream(names.stream(), PurgeOptions.builder().sequence(16).build());
+        takeNext(replica);
+        assertTrue(System.nanoTime() - firstNs >= LONG.dividedBy(8).toNanos());
+        assertEquals(2, replica.snapshots.status().taken());
+    }
+
+    @Test
+    void withoutASnapshotARouterThatStartsDoesNotKnowWhatIsDropped() throws Exception {
+        publisher.publish(5, WORKERS);
+        settle(replica(PlaneSnapshotsTest::nothing, WORKERS));
+        keepMessages(SHORT);
+        awaitAllDropped();
+        publisher.publish(2, WORKERS);
+        final PlaneReplica alone = startAlone();
+        eventually(
+                "degraded",
+                () ->
+                        alone.router.workers().stream()
+                                .allMatch(w -> w.state() == IndexState.DEGRADED));
+        assertNotEquals(publisher.held(WORKERS), alone.held());
     }
 
     @Test

@@ -7,6 +7,8 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.ZmqConfig;
+import io.kvasir.pipeline.source.ZmqEventPlaneSource;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventDecoder;
@@ -18,21 +20,28 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
 
+import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 
 /** Another router's publisher is read, and its index reads what is published here. */
 @Tag("integration") // starts a server and fetches a package
 class ThirdPartyTest {
     private static final int STORES = 2_000;
+    private static final Pattern ADDRESS = Pattern.compile("tcp://[^\"]+");
 
     @RegisterExtension static final RunningNats NATS = new RunningNats();
     private static Path runtime;
@@ -77,6 +86,64 @@ class ThirdPartyTest {
                 publisher.destroyForcibly();
                 source.close();
             }
+        }
+    }
+
+    @Test
+    void everyEventOfItsPublisherOverZmqIsRead(@TempDir Path registrations) throws Exception {
+        final Process publisher =
+                DynamoRuntime.start(
+                        runtime,
+                        program("third_party_publisher.py"),
+                        Map.of("DYN_FILE_KV", registrations.toString()),
+                        "my_ns.backend.generate",
+                        Long.toString(ObservedPlane.WORKER),
+                        Integer.toString(STORES),
+                        "zmq");
+        try (ObservedPlane observed = new ObservedPlane();
+                BufferedReader said = publisher.inputReader(StandardCharsets.UTF_8)) {
+            assertEquals("ready", said.readLine());
+            observed.await(() -> !address(registrations).isEmpty(), "its address");
+            final ZmqEventPlaneSource source =
+                    new ZmqEventPlaneSource(
+                            List.of(address(registrations)),
+                            EventSubjects.kvEvents("my_ns", "backend", "generate").zmqTopics(),
+                            ZmqConfig.defaults(),
+                            observed.plane,
+                            true);
+            try (BufferedWriter out = publisher.outputWriter(StandardCharsets.UTF_8)) {
+                observed.await(() -> observed.plane.status().unconnected().isEmpty(), "connection");
+                // its socket takes the subscription before the query behind it, which is unanswered
+                observed.await(() -> observed.plane.status().failedRecoveries() > 0, "no answer");
+                out.newLine();
+                out.flush();
+                final List<Long> odd =
+                        LongStream.rangeClosed(1, STORES).filter(i -> i % 2 == 1).boxed().toList();
+                observed.await(() -> observed.held().equals(odd), "every second block");
+                observed.await(IndexState.EXACT);
+                assertEquals(STORES * 3L / 2, observed.stream.status().lastSequence());
+                assertEquals(0, observed.stream.status().gaps());
+                assertEquals(0, observed.plane.status().unreadable());
+            } finally {
+                source.close();
+            }
+        } finally {
+            publisher.destroyForcibly();
+        }
+    }
+
+    /** Where its events are to be had, as it has registered it; empty until then. */
+    private static String address(Path registrations) {
+        try (Stream<Path> files = Files.walk(registrations.resolve("v1/event_channels"))) {
+            for (Path file : files.filter(Files::isRegularFile).toList()) {
+                final Matcher address = ADDRESS.matcher(Files.readString(file));
+                if (address.find()) {
+                    return address.group();
+                }
+            }
+            return "";
+        } catch (IOException e) {
+            return ""; // it is writing it
         }
     }
 
