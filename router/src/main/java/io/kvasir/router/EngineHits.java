@@ -49,12 +49,7 @@ final class EngineHits {
 
     /** Takes a hit of one with events. */
     void report(
-            EventSource events,
-            int onDevice,
-            int believed,
-            int inUse,
-            int stated,
-            boolean alone) {
+            EventSource events, int onDevice, int believed, int inUse, int stated, boolean alone) {
         if (check != PredictionCheck.OFF) {
             events.reportEngineHit(explained(onDevice, believed, inUse, stated), stated, alone);
         }

@@ -82,8 +82,7 @@ public final class Lease implements AutoCloseable {
     }
 
     /** What was known of the prompt when it was decided, for what the engine says later. */
-    void believes(
-            IndexState state, int tokens, int device, int believed, int inUse, boolean idle) {
+    void believes(IndexState state, int tokens, int device, int believed, int inUse, boolean idle) {
         decidedBy = state;
         promptTokens = tokens;
         deviceTokens = device;

@@ -194,8 +194,7 @@ final class Selection {
                 overlapWeight / blockSize,
                 rules.degradedCredit(),
                 rules.busyLimits());
-        costs.fill(
-                cached, active, tiersOrNull, reusableBlocks, overlapWeight, rules.hotDiscount());
+        costs.fill(cached, active, tiersOrNull, reusableBlocks, overlapWeight, rules.hotDiscount());
     }
 
     /** Takes the paces of the workers, and the time by the router's clock. */

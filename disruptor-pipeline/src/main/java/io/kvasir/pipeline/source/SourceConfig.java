@@ -84,7 +84,9 @@ public record SourceConfig(
         }
     }
 
-    /** A source without names of adapters by number, of which the device's blocks alone are wanted. */
+    /**
+     * A source without names of adapters by number, of which the device's blocks alone are wanted.
+     */
     public SourceConfig(
             String name,
             int slot,

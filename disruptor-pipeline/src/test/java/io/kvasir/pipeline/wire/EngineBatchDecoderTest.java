@@ -527,8 +527,7 @@ class EngineBatchDecoderTest {
     }
 
     private EngineBatchDecoder decoderOf(StorageTier... tiers) {
-        return new EngineBatchDecoder(
-                4, BlockHasher.BASE_SEED, Set.of(tiers), new LoraNumbers());
+        return new EngineBatchDecoder(4, BlockHasher.BASE_SEED, Set.of(tiers), new LoraNumbers());
     }
 
     private List<String> decode(EngineBatchDecoder by, byte[] payload) {
