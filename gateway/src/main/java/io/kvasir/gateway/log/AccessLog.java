@@ -24,7 +24,7 @@ import java.util.concurrent.atomic.LongAdder;
  * into a bounded queue and never wait; one thread, the only one that touches the output, writes
  * them. What finds the queue full, or cannot be written, is dropped and counted.
  */
-public final class AccessLog implements AutoCloseable {
+final class AccessLog implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(AccessLog.class);
     private static final int QUEUE_LENGTH = 16_384;
     private static final int BATCH_BYTES = 1 << 16;

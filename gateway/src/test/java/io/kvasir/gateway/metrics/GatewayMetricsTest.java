@@ -64,6 +64,7 @@ class GatewayMetricsTest {
                 .openDirect(
                         registry.workers(WorkerPool.MAIN).getLast(),
                         SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
+        metrics.watch(new SettingsCounts());
         metrics.watch(fleet);
         metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
         metrics.watch(release);
