@@ -127,7 +127,9 @@ class SimEnginesTest {
                     complete(prefix, new int[] {40}, false, "x-kvasir-worker", "dp/1");
             assertEquals("1", GatewayHttpTest.header(first, "x-kvasir-dp-rank"));
             final Worker rank = gateway.router().workers().get(1);
-            Eventually.holds("rank 1 announced its blocks", () -> rank.indexedBlocks() >= 4);
+            Eventually.holds(
+                    "rank 1 announced its blocks, and the request has ended",
+                    () -> rank.indexedBlocks() >= 4 && rank.activeRequests() == 0);
             assertEquals(0, gateway.router().workers().get(0).indexedBlocks());
             final HttpResponse<String> second = complete(prefix, new int[] {41}, false);
             assertEquals("1", GatewayHttpTest.header(second, "x-kvasir-dp-rank"));
