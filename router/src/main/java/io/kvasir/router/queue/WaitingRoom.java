@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * What waits, in order, and within its bounds. Any thread; a method holds the lock of this object
@@ -33,7 +34,7 @@ final class WaitingRoom {
     private final List<Flight> followed = new ArrayList<>(); // those that have followers
     private final Map<Kind, Long> refused = new EnumMap<>(Kind.class);
     private final DeparturePace pace = new DeparturePace();
-    private volatile int count; // written under the lock
+    private final AtomicInteger count = new AtomicInteger(); // changed under the lock
     private long tokens;
     private long numbers;
     private long cancelled;
@@ -62,12 +63,12 @@ final class WaitingRoom {
 
     /** How many wait, by whatever. */
     int count() {
-        return count;
+        return count.get();
     }
 
     /** Whether a request of a reach would be the first to wait. */
     boolean isFree(Reach reach) {
-        return count == 0 || !isTaken(reach);
+        return count.get() == 0 || !isTaken(reach);
     }
 
     private synchronized boolean isTaken(Reach reach) {
@@ -118,33 +119,35 @@ final class WaitingRoom {
 
     private QueueException admit(Entry entry, List<Left> gaveWay) {
         if (closed) {
-            return refuse(Kind.CLOSED, count, 0, 1);
+            return refuse(Kind.CLOSED, count.get(), 0, 1);
         }
         final List<Entry> victims = victimsOrNull(entry);
         if (victims == null) {
             return tokens + entry.tokens > rules.maxTokens()
                     ? refuse(Kind.QUEUE_TOKENS_FULL, tokens + entry.tokens, rules.maxTokens(), 1)
-                    : refuse(Kind.QUEUE_FULL, count, rules.maxRequests(), 1);
+                    : refuse(Kind.QUEUE_FULL, count.get(), rules.maxRequests(), 1);
         }
+        final int before = count.get();
         for (Entry victim : victims) {
             if (victim.settle()) {
                 gaveWay.add(
                         new Left(
-                                victim, refuse(Kind.DISPLACED, count, rules.maxRequests(), count)));
+                                victim,
+                                refuse(Kind.DISPLACED, before, rules.maxRequests(), before)));
             }
             remove(victim);
         }
         entry.entered = true;
         tokens += entry.tokens;
         byExpiry.add(entry);
-        count++;
+        count.incrementAndGet();
         return null;
     }
 
     /** The last ones, of lower classes, that make the room that an entry needs; null for none. */
     private List<Entry> victimsOrNull(Entry entry) {
         long excessTokens = tokens + entry.tokens - rules.maxTokens();
-        int excess = count + 1 - rules.maxRequests();
+        int excess = count.get() + 1 - rules.maxRequests();
         final List<Entry> victims = new ArrayList<>();
         for (Entry last : byOrder.descendingSet()) {
             if (excess <= 0 && excessTokens <= 0) {
@@ -225,7 +228,7 @@ final class WaitingRoom {
             unfollow(entry);
             unline(entry);
             tokens -= entry.tokens;
-            count--;
+            count.decrementAndGet();
         }
     }
 
@@ -329,12 +332,12 @@ final class WaitingRoom {
     /** Why an entry that may not wait longer is refused. */
     synchronized QueueException expiry(Entry entry, long nowNs) {
         return entry.expiresNs == entry.rank.deadlineNs()
-                ? refuse(Kind.DEADLINE, millis(nowNs - entry.expiresNs), 0, count)
+                ? refuse(Kind.DEADLINE, millis(nowNs - entry.expiresNs), 0, count.get())
                 : refuse(
                         Kind.WAITED_TOO_LONG,
                         millis(nowNs - entry.arrivedNs),
                         millis(rules.maxWaitNs()),
-                        count);
+                        count.get());
     }
 
     private static long millis(long ns) {
@@ -353,7 +356,7 @@ final class WaitingRoom {
         while (!byExpiry.isEmpty()) {
             final Entry entry = byExpiry.first();
             if (entry.settle()) {
-                left.add(new Left(entry, refuse(Kind.CLOSED, count, 0, 1)));
+                left.add(new Left(entry, refuse(Kind.CLOSED, count.get(), 0, 1)));
             }
             remove(entry);
         }
@@ -383,7 +386,7 @@ final class WaitingRoom {
             oldest = Math.min(oldest, entry.arrivedNs);
         }
         return new QueueStatus(
-                count,
+                count.get(),
                 tokens,
                 following.size(),
                 nowNs - oldest,
