@@ -1167,8 +1167,9 @@ public final class GatewayMetrics {
                 out -> {
                     for (Worker w : snapshot.workers) {
                         for (StorageTier tier : OF_WORKERS) {
-                            if (w.indexedBlocks(tier) > 0) {
-                                out.call(w.indexedBlocks(tier), w.name(), rank(w), lower(tier));
+                            final double blocks = (double) w.indexedBlocks(tier);
+                            if (blocks > 0) {
+                                out.call(blocks, w.name(), rank(w), lower(tier));
                             }
                         }
                     }
