@@ -599,7 +599,10 @@ class LiveGatewaySettingsTest {
                 final Socket client = new Socket();
                 clients.add(client);
                 try {
-                    client.connect(new InetSocketAddress("127.0.0.1", server.getLocalPort()), 200);
+                    client.connect(
+                            new InetSocketAddress(
+                                    InetAddress.getLoopbackAddress(), server.getLocalPort()),
+                            200);
                 } catch (SocketTimeoutException e) {
                     return;
                 }
@@ -651,11 +654,11 @@ class LiveGatewaySettingsTest {
                                     WorkerConfig.parse(one.url() + ",name=one,role=decode"),
                                     WorkerConfig.parse(prefill.url() + ",name=p,role=prefill"))
                             : Gateways.config(one.worker("one"), two.worker("two"));
-            for (String each : settings.split(" ")) {
+            for (String each : settings.split(" ", -1)) {
                 if (!each.isEmpty()) {
                     set(
                             builder,
-                            GatewaySettings.TABLE.named(each.split("=")[0]),
+                            GatewaySettings.TABLE.named(each.split("=", 2)[0]),
                             value(each.split("=", 2)[1]));
                 }
             }

@@ -150,7 +150,6 @@ class QueueSimTest {
                 asked.add(ask(gateway, i, true));
             }
             for (CompletableFuture<HttpResponse<String>> each : asked) {
-                each.whenComplete((_, _) -> {});
                 for (Worker worker : gateway.router().workers()) {
                     assertTrue(worker.prefillTokens() <= PREFIX + 20, "two prompts at once");
                 }

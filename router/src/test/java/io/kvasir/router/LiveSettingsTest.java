@@ -291,9 +291,9 @@ class LiveSettingsTest {
 
         static Bench of(String settings) {
             final RouterConfig.Builder builder = KvRouter.builder();
-            for (String each : settings.split(" ")) {
+            for (String each : settings.split(" ", -1)) {
                 if (!each.isEmpty()) {
-                    builder.set(each.split("=")[0], each.split("=")[1]);
+                    builder.set(each.split("=", 2)[0], each.split("=", 2)[1]);
                 }
             }
             return new Bench(builder);

@@ -160,7 +160,7 @@ class RealPromptLengthTest {
                     cached.add(firstTokenMs(second));
                     // the engine computes at least the last token of a prompt
                     assertEquals(
-                            (length - 1) / VllmServer.BLOCK_SIZE * VllmServer.BLOCK_SIZE,
+                            (length - 1L) / VllmServer.BLOCK_SIZE * VllmServer.BLOCK_SIZE,
                             second.cachedTokens());
                     forget(gateway);
                 }

@@ -1,8 +1,11 @@
 package io.kvasir.gateway.metrics;
 
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.EnumMap;
 import java.util.Locale;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicLongArray;
 
 /** At which version the settings are, and how often they were changed. Any thread. */
 public final class SettingsCounts {
@@ -20,11 +23,17 @@ public final class SettingsCounts {
     }
 
     private final AtomicLong version = new AtomicLong(1);
-    private final AtomicLongArray changed = new AtomicLongArray(By.values().length);
-    private final AtomicLongArray refused = new AtomicLongArray(By.values().length);
+    private final Map<By, AtomicLong> changed = zeros();
+    private final Map<By, AtomicLong> refused = zeros();
 
     /** Settings that have never changed. */
     public SettingsCounts() {}
+
+    private static Map<By, AtomicLong> zeros() {
+        final Map<By, AtomicLong> counts = new EnumMap<>(By.class);
+        Arrays.stream(By.values()).forEach(by -> counts.put(by, new AtomicLong()));
+        return Collections.unmodifiableMap(counts);
+    }
 
     /** Counted from 1, by changes. */
     public long version() {
@@ -33,16 +42,16 @@ public final class SettingsCounts {
 
     /** Some values are others now. */
     public void changed(By by) {
-        changed.incrementAndGet(by.ordinal());
+        changed.get(by).incrementAndGet();
         version.incrementAndGet();
     }
 
     /** A change was refused as a whole. */
     public void refused(By by) {
-        refused.incrementAndGet(by.ordinal());
+        refused.get(by).incrementAndGet();
     }
 
     long count(By by, boolean isRefused) {
-        return (isRefused ? refused : changed).get(by.ordinal());
+        return (isRefused ? refused : changed).get(by).get();
     }
 }

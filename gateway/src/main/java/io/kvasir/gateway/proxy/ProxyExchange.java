@@ -246,7 +246,7 @@ public final class ProxyExchange {
         }
 
         private void goOn(Runnable next) {
-            if (Thread.currentThread() == caller) {
+            if (Thread.currentThread().equals(caller)) {
                 next.run();
             } else {
                 context.client().getExecutor().execute(() -> guarded(next));

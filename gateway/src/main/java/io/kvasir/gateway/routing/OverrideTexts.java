@@ -19,6 +19,7 @@ import java.util.Map;
  */
 final class OverrideTexts {
     /** What can be said, and where. */
+    @SuppressWarnings("ImmutableEnumChecker") // of List.of: they cannot change
     enum Kind {
         MODE(List.of("x-kvasir-mode"), List.of("mode", "router_mode"), List.of()),
         OVERLAP_WEIGHT(

@@ -24,11 +24,11 @@ class ContradictionsTest {
     private static GatewayConfig.Builder of(String settings) {
         final GatewayConfig.Builder builder =
                 GatewayConfig.builder().set(GatewaySettings.MODEL, "m");
-        for (String each : settings.split(" ")) {
+        for (String each : settings.split(" ", -1)) {
             if (!each.isEmpty()) {
                 set(
                         builder,
-                        GatewaySettings.TABLE.named(each.split("=")[0]),
+                        GatewaySettings.TABLE.named(each.split("=", 2)[0]),
                         each.split("=", 2)[1]);
             }
         }

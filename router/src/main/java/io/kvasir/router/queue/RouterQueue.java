@@ -186,6 +186,7 @@ public final class RouterQueue implements AutoCloseable {
      * @return completed with the booking, or with a {@link QueueException}, a {@link
      *     RouteException} or what {@code fill} threw; on the thread that books
      */
+    @SuppressWarnings("FutureReturnValueIgnored") // the caller cancels the one it is given
     public CompletableFuture<Lease> admit(Consumer<RouteRequest> fill, QueueRank rank) {
         final CompletableFuture<Lease> lease = new CompletableFuture<>();
         final QueueTicket ticket = admit(new FutureLease(fill, lease), rank);

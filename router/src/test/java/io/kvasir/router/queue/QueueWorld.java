@@ -13,6 +13,7 @@ import io.kvasir.router.settings.Setting;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
@@ -74,12 +75,12 @@ final class QueueWorld implements AutoCloseable {
     final KvRouter router;
     final RouterQueue queue;
     final List<Waiter> admitted = new ArrayList<>(); // of tests with one thread
-    volatile long nowNs = 1_000;
+    final AtomicLong nowNs = new AtomicLong(1_000);
     private int prompts;
 
     private QueueWorld(RouterConfig.Builder config) {
-        router = config.tickedBy(() -> nowNs).build();
-        queue = RouterQueue.steppedBy(router, () -> nowNs);
+        router = config.tickedBy(nowNs::get).build();
+        queue = RouterQueue.steppedBy(router, nowNs::get);
     }
 
     /** One whose workers have room while at most so many tokens are booked there. */
@@ -155,7 +156,7 @@ final class QueueWorld implements AutoCloseable {
 
     /** Lets time pass, and the queue find out. */
     void pass(long ns) {
-        nowNs += ns;
+        nowNs.addAndGet(ns);
         queue.step();
     }
 

@@ -54,7 +54,7 @@ class RouterQueueModelTest {
                                 .set(RouterSettings.QUEUE_MAX_TOKENS, (long) MAX_TOKENS)
                                 .set(RouterSettings.QUEUE_MAX_WAIT, Duration.ofNanos(MAX_WAIT_NS))
                                 .set(RouterSettings.QUEUE_AGING, Duration.ofNanos(AGING_NS)));
-        startNs = world.nowNs;
+        startNs = world.nowNs.get();
         try {
             for (int id = 0; id < 3; id++) {
                 workers.add(world.worker(id));
@@ -112,7 +112,7 @@ class RouterQueueModelTest {
                     givenUp.add(one);
                 }
             }
-            case 10 -> world.nowNs += random.nextLong(SECOND);
+            case 10 -> world.nowNs.addAndGet(random.nextLong(SECOND));
             default -> {
                 final Worker worker = workers.get(random.nextInt(workers.size()));
                 worker.available(workers.getFirst() == worker || !worker.available());
@@ -134,10 +134,10 @@ class RouterQueueModelTest {
                         random.nextInt(3),
                         random.nextInt(4) == 0 ? random.nextLong(5 * SECOND) : 0,
                         random.nextInt(4) == 0
-                                ? world.nowNs + 1 + random.nextLong(8 * SECOND)
+                                ? world.nowNs.get() + 1 + random.nextLong(8 * SECOND)
                                 : QueueRank.NO_DEADLINE);
         all.add(one);
-        arrivals.add(world.nowNs);
+        arrivals.add(world.nowNs.get());
         world.admit(one, rank);
     }
 
@@ -183,8 +183,8 @@ class RouterQueueModelTest {
                 waiting.add(one);
                 tokens += one.tokens.length;
                 assertTrue(one.isWaiting());
-                assertTrue(world.nowNs - arrivals.get(all.indexOf(one)) < MAX_WAIT_NS);
-                assertTrue(world.nowNs < one.rank.deadlineNs());
+                assertTrue(world.nowNs.get() - arrivals.get(all.indexOf(one)) < MAX_WAIT_NS);
+                assertTrue(world.nowNs.get() < one.rank.deadlineNs());
                 for (Worker worker : workers) {
                     assertFalse(
                             (one.pin == null || one.pin == worker)

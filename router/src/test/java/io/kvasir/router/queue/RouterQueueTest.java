@@ -176,7 +176,7 @@ class RouterQueueTest {
         world.admit(100);
         final List<Waiter> waiters = new ArrayList<>();
         for (int tokens : new int[] {200, 400, 100, 300}) {
-            world.nowNs += 1_000;
+            world.nowNs.addAndGet(1_000);
             waiters.add(world.admit(tokens));
         }
         final List<String> order =
@@ -218,7 +218,7 @@ class RouterQueueTest {
         world.worker(1);
         world.admit(100);
         final Waiter first = world.admit(1);
-        world.nowNs += SECOND;
+        world.nowNs.addAndGet(SECOND);
         final Waiter late = world.admit(1);
         final Waiter started = world.admit(1, headStart(SECOND / 2));
         assertEquals(List.of(first, started, late), order());
@@ -229,8 +229,8 @@ class RouterQueueTest {
         world.worker(1);
         world.admit(100);
         final Waiter none = world.admit(1);
-        final Waiter late = world.admit(1, deadline(world.nowNs + 5 * SECOND));
-        final Waiter soon = world.admit(1, deadline(world.nowNs + 2 * SECOND));
+        final Waiter late = world.admit(1, deadline(world.nowNs.get() + 5 * SECOND));
+        final Waiter soon = world.admit(1, deadline(world.nowNs.get() + 2 * SECOND));
         assertEquals(List.of(soon, late, none), order());
     }
 
@@ -243,7 +243,7 @@ class RouterQueueTest {
         while (low.isWaiting()) { // one of higher priority comes whenever one goes
             assertTrue(overtaken++ < 100, "overtaken " + overtaken + " times");
             world.admit(1, priority(0));
-            world.nowNs += SECOND;
+            world.nowNs.addAndGet(SECOND);
             world.computed(world.admitted.getLast());
         }
         // two windows of ten seconds, one request a second
@@ -263,7 +263,7 @@ class RouterQueueTest {
         final Waiter low = world.admit(1, priority(-1));
         for (int i = 0; i < 100; i++) {
             world.admit(1);
-            world.nowNs += 10 * SECOND;
+            world.nowNs.addAndGet(10 * SECOND);
             world.computed(world.admitted.getLast());
         }
         assertTrue(low.isWaiting());
@@ -272,7 +272,7 @@ class RouterQueueTest {
     @Test
     void aDeadlineInThePastIsRefusedAtOnceAlsoWithRoom() {
         world.worker(1);
-        final Waiter late = world.admit(1, deadline(world.nowNs));
+        final Waiter late = world.admit(1, deadline(world.nowNs.get()));
         assertEquals(Kind.DEADLINE, late.kind());
         assertEquals(0, world.queue.status().requests());
     }
@@ -281,7 +281,7 @@ class RouterQueueTest {
     void whatHasWaitedToItsDeadlineLeavesAtOnce() {
         world.worker(1);
         final Waiter one = world.admit(1);
-        final Waiter two = world.admit(1, deadline(world.nowNs + SECOND));
+        final Waiter two = world.admit(1, deadline(world.nowNs.get() + SECOND));
         final Waiter three = world.admit(1);
         world.pass(SECOND - 1);
         assertTrue(two.isWaiting());

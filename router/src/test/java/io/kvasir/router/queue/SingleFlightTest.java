@@ -190,7 +190,7 @@ class SingleFlightTest {
         final Waiter other =
                 world.admit(
                         world.new Waiter(tokens, null),
-                        new QueueRank(0, 0, world.nowNs + WAIT_NS / 4));
+                        new QueueRank(0, 0, world.nowNs.get() + WAIT_NS / 4));
         assertTrue(other.isWaiting());
         world.pass(WAIT_NS / 4);
         assertEquals(Kind.DEADLINE, other.kind());
