@@ -127,7 +127,7 @@ public class DecisionBenchmark {
     EventLoad announce(int perSecond) {
         final long[] sequences = new long[workers];
         for (int w = 0; w < workers; w++) {
-            sequences[w] = (prompts.length - w + workers - 1) / workers; // the first of them is 0
+            sequences[w] = (prompts.length - w + workers - 1L) / workers; // the first of them is 0
         }
         return new EventLoad(streams, sequences, BLOCK_SIZE, perSecond);
     }
