@@ -99,19 +99,7 @@ public record RoutingHeaders(
      * @throws ApiException 400 if they cannot be read
      */
     public RoutingHeaders withHints(JsonNode hints) throws ApiException {
-        return hints == null
-                ? this
-                : new RoutingHeaders(
-                        mode,
-                        overlapWeight,
-                        temperature,
-                        assumeReuse,
-                        trackPrefill,
-                        trackOutput,
-                        pin,
-                        prefillPin,
-                        session,
-                        constraints.and(hints));
+        return hints == null ? this : with(session, constraints.and(hints));
     }
 
     /**
@@ -120,19 +108,21 @@ public record RoutingHeaders(
      * @param id null for none
      */
     public RoutingHeaders ofSession(String id) {
-        return id == null
-                ? this
-                : new RoutingHeaders(
-                        mode,
-                        overlapWeight,
-                        temperature,
-                        assumeReuse,
-                        trackPrefill,
-                        trackOutput,
-                        pin,
-                        prefillPin,
-                        id,
-                        constraints);
+        return id == null ? this : with(id, constraints);
+    }
+
+    private RoutingHeaders with(String ofSession, RoutingConstraints asked) {
+        return new RoutingHeaders(
+                mode,
+                overlapWeight,
+                temperature,
+                assumeReuse,
+                trackPrefill,
+                trackOutput,
+                pin,
+                prefillPin,
+                ofSession,
+                asked);
     }
 
     /** Has a request be routed so, by the worker that answers. */
