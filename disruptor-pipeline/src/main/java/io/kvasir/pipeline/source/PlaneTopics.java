@@ -1,5 +1,6 @@
 package io.kvasir.pipeline.source;
 
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
@@ -10,7 +11,9 @@ import java.util.stream.Stream;
  * and those that brokers carry, which are subjects as over NATS. Immutable.
  */
 public final class PlaneTopics {
-    private final List<byte[]> prefixes;
+    private static final byte SUBSCRIBE = 1;
+
+    private final List<byte[]> subscriptions;
     private final byte[] topic;
 
     /**
@@ -19,9 +22,9 @@ public final class PlaneTopics {
      */
     public PlaneTopics(String topic, String... subjects) {
         this.topic = bytes(topic);
-        this.prefixes =
+        this.subscriptions =
                 Stream.concat(Stream.of(topic), Arrays.stream(subjects))
-                        .map(PlaneTopics::bytes)
+                        .map(prefix -> subscription(bytes(prefix)))
                         .toList();
     }
 
@@ -29,9 +32,13 @@ public final class PlaneTopics {
         return text.getBytes(StandardCharsets.UTF_8);
     }
 
-    /** What is subscribed to. */
-    List<byte[]> prefixes() {
-        return prefixes;
+    private static byte[] subscription(byte[] prefix) {
+        return ByteBuffer.allocate(1 + prefix.length).put(SUBSCRIBE).put(prefix).array();
+    }
+
+    /** Messages that subscribe to them; not changed. */
+    List<byte[]> subscriptions() {
+        return subscriptions;
     }
 
     /** Whether a message's first frame is one of the topics. */

@@ -10,7 +10,6 @@ import io.kvasir.pipeline.zmtp.ZmtpMessage;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -41,7 +40,6 @@ public final class ZmqEventPlaneSource implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ZmqEventPlaneSource.class);
     private static final int PUBLISHER_FRAME = 1;
     private static final int NUMBER_FRAME = 2;
-    private static final byte SUBSCRIBE = 1;
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(50);
     private static final long CONNECT_PATIENCE_NS = TimeUnit.SECONDS.toNanos(1);
     private static final long END_MS = 10_000;
@@ -177,10 +175,7 @@ public final class ZmqEventPlaneSource implements AutoCloseable {
 
         @Override
         public void connected() {
-            for (byte[] prefix : topics.prefixes()) {
-                connector.send(
-                        ByteBuffer.allocate(1 + prefix.length).put(SUBSCRIBE).put(prefix).array());
-            }
+            topics.subscriptions().forEach(connector::send);
             if (connectedLinks() == 0) {
                 firstConnectedNs = System.nanoTime();
             }

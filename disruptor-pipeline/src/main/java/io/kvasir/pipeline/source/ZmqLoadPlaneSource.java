@@ -6,7 +6,6 @@ import io.kvasir.pipeline.zmtp.Endpoint;
 import io.kvasir.pipeline.zmtp.Resolver;
 import io.kvasir.pipeline.zmtp.ZmtpMessage;
 
-import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -20,7 +19,6 @@ import java.util.Objects;
  * <p>{@link #close} may be called by any thread, and twice.
  */
 public final class ZmqLoadPlaneSource implements AutoCloseable {
-    private static final byte SUBSCRIBE = 1;
     private static final long END_MS = 10_000;
 
     private final LoadPlane plane;
@@ -63,10 +61,7 @@ public final class ZmqLoadPlaneSource implements AutoCloseable {
 
         @Override
         public void connected() {
-            for (byte[] prefix : topics.prefixes()) {
-                connector.send(
-                        ByteBuffer.allocate(1 + prefix.length).put(SUBSCRIBE).put(prefix).array());
-            }
+            topics.subscriptions().forEach(connector::send);
         }
 
         @Override

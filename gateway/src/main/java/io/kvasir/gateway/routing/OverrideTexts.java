@@ -75,11 +75,11 @@ final class OverrideTexts {
      * One that was said.
      *
      * @param param the header or member, for errors
-     * @param place the same in words
+     * @param where the same in words
      */
-    record Text(String param, String place, String value) {
+    record Text(String param, String where, String value) {
         ApiException refused(String why) {
-            return ApiException.invalid(param, place + ": " + why);
+            return ApiException.invalid(param, where + ": " + why);
         }
     }
 
