@@ -137,6 +137,13 @@ final class CandidateCosts {
         return -1;
     }
 
+    /** A bound below the relative cost of a candidate; its own where that was computed. */
+    double bound(int slot) {
+        return listed.contains(slot / GROUP_SLOTS)
+                ? listed.bound(slot)
+                : shared.bound(slot / GROUP_SLOTS);
+    }
+
     /** Candidates of a group whose cost is the lowest one of all, one bit each. */
     long slotsWith(int group, double lowest) {
         return listed.contains(group)

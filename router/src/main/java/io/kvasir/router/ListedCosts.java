@@ -312,6 +312,12 @@ final class ListedCosts {
         return least[group];
     }
 
+    /** The cost of a slot of a priced group; of another one, a bound below those of the group. */
+    double bound(int slot) {
+        final int group = slot / GROUP_SLOTS;
+        return known[group] < PRICED ? least[group] : relative[slot];
+    }
+
     /**
      * Slots of a listed group with a cost that is the lowest one of all, one bit each. A group that
      * is not priced has none: its bound is above.

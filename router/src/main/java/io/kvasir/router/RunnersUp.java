@@ -5,8 +5,9 @@ package io.kvasir.router;
  * one thread at a time.
  *
  * <p>Where all costs were computed, all are looked at. With the linear cost, groups of 64 whose
- * least possible cost is not below that of the last one found are not: in a fleet of idle workers
- * that is one group.
+ * least possible cost is not below that of the last one found are not, nor are single candidates of
+ * a group whose costs were computed: in a fleet of idle workers that leaves one group, and few of
+ * it.
  */
 final class RunnersUp {
     /** Costs are sums in another order than bounds: they differ by some last digits. */
@@ -47,7 +48,7 @@ final class RunnersUp {
         final Candidates candidates = selection.candidates();
         if (selection.isPriced()) {
             for (int group = 0; group < candidates.groups(); group++) {
-                findIn(selection, group);
+                findAmongPriced(selection, group);
             }
             return;
         }
@@ -55,7 +56,7 @@ final class RunnersUp {
         for (int group = bounds.nextGroup(0, limit(selection));
                 group >= 0;
                 group = bounds.nextGroup(group + 1, limit(selection))) {
-            findIn(selection, group);
+            findAmongBounded(selection, bounds, group);
         }
     }
 
@@ -68,7 +69,7 @@ final class RunnersUp {
         return last - selection.commonCost() - ROUNDING * (1 + Math.abs(last));
     }
 
-    private void findIn(Selection selection, int group) {
+    private void findAmongPriced(Selection selection, int group) {
         for (long rest = selection.candidates().slots(group); rest != 0; rest &= rest - 1) {
             final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
             if (slot != selection.chosen()) {
@@ -77,13 +78,27 @@ final class RunnersUp {
         }
     }
 
-    private void insert(int slot, double cost) {
+    /** Computes the costs of those alone whose bound is not beyond the last one found. */
+    private void findAmongBounded(Selection selection, CandidateCosts bounds, int group) {
+        double limit = limit(selection);
+        for (long rest = selection.candidates().slots(group); rest != 0; rest &= rest - 1) {
+            final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
+            if (slot != selection.chosen()
+                    && bounds.bound(slot) <= limit
+                    && insert(slot, selection.cost(slot))) {
+                limit = limit(selection);
+            }
+        }
+    }
+
+    /** Whether it is among the cheapest so far. */
+    private boolean insert(int slot, double cost) {
         int at = count;
         while (at > 0 && costs[at - 1] > cost) {
             at--;
         }
         if (at == slots.length) {
-            return;
+            return false;
         }
         count = Math.min(slots.length, count + 1);
         for (int i = count - 1; i > at; i--) {
@@ -92,5 +107,6 @@ final class RunnersUp {
         }
         slots[at] = slot;
         costs[at] = cost;
+        return true;
     }
 }
