@@ -28,7 +28,9 @@ final class RoomSignals implements RoomListener {
 
     @Override
     public void roomMayBe(int slot) {
-        VarHandle.fullFence(); // the change, then the count; who waits counts, then reads the load
+        // full fence: the change of the load comes before the read of the count; a waiter counts
+        // itself before it reads the load: one of the two sees the other
+        VarHandle.fullFence();
         if (isAwaited.getAsBoolean()) {
             set(slot);
             wake.run();
