@@ -17,7 +17,7 @@ import java.util.function.LongConsumer;
  * waiting ones in arrival order while there are slots, tokens and blocks; prompts in chunks.
  *
  * <p>Blocks are looked up, evicted, taken and named when a step begins; its events are published
- * when it ends, before anyone sees its tokens. Time is simulated and comes in as data; the clock
+ * when it ends, before its tokens are handed out. Time is simulated and comes in as data; the clock
  * only stamps messages. Owned by the thread of the step loop.
  */
 final class RankScheduler {

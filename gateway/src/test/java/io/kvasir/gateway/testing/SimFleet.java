@@ -172,7 +172,7 @@ public final class SimFleet implements AutoCloseable {
         return leaseEnds + prefills.stream().mapToLong(e -> e.handoffs(0).freedByLeaseEnd()).sum();
     }
 
-    /** Prefills, at most, whose blocks nobody but their engine can free, by the trouble made. */
+    /** Prefills, at most, whose blocks only their engine can free, by the trouble made. */
     public int strayPrefills() {
         return strayPrefills;
     }

@@ -17,7 +17,7 @@ final class RoomSignals implements RoomListener {
     private final Runnable wake;
 
     /**
-     * @param isAwaited whether anything waits, which is counted before it looks for room itself
+     * @param isAwaited whether anything waits, which is counted before it searches for room itself
      * @param wake called by the thread that sets a bit, if so
      */
     RoomSignals(int slots, BooleanSupplier isAwaited, Runnable wake) {
@@ -28,7 +28,8 @@ final class RoomSignals implements RoomListener {
 
     @Override
     public void roomMayBe(int slot) {
-        VarHandle.fullFence(); // the change, then the count; who waits counts, then reads the load
+        VarHandle.fullFence(); // the change, then the count; a waiting request is counted, then
+        // reads the load
         if (isAwaited.getAsBoolean()) {
             set(slot);
             wake.run();

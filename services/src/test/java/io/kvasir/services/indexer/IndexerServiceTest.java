@@ -36,8 +36,8 @@ class IndexerServiceTest {
     private static final long INDEX_BYTES = 16 << 20;
     private static final String PROMPT = "[1,2,3,4,5,6,7,8,9,10,11,12]";
 
-    /** A port that nobody listens on: the connections that are tried end at once. */
-    private static final String NOBODY = "tcp://127.0.0.1:9";
+    /** A port that no process listens on: the connections that are tried end at once. */
+    private static final String UNUSED_ENDPOINT = "tcp://127.0.0.1:9";
 
     private final List<AutoCloseable> open = new ArrayList<>();
     private IndexerService service;
@@ -160,7 +160,7 @@ class IndexerServiceTest {
     @Test
     void pagesOfBrowsersAndBodiesOfOtherKindsAreRefused() {
         final HttpRequest.BodyPublisher body =
-                HttpRequest.BodyPublishers.ofString(registration("1", NOBODY, ""));
+                HttpRequest.BodyPublishers.ofString(registration("1", UNUSED_ENDPOINT, ""));
         assertEquals(
                 415, http.send(HttpRequest.newBuilder(http.url("/register")).POST(body)).status());
         assertEquals(
@@ -185,22 +185,26 @@ class IndexerServiceTest {
 
     @Test
     void whoIsRegisteredAlreadyOrWithOtherBlocksIsA409() {
-        assertEquals(201, http.post("/register", registration("1", NOBODY, "")).status());
-        assertEquals(409, http.post("/register", registration("1", NOBODY, "")).status());
+        assertEquals(201, http.post("/register", registration("1", UNUSED_ENDPOINT, "")).status());
+        assertEquals(409, http.post("/register", registration("1", UNUSED_ENDPOINT, "")).status());
         assertEquals(
                 409,
-                http.post("/register", registration("2", NOBODY, "").replace(":4}", ":8}"))
+                http.post("/register", registration("2", UNUSED_ENDPOINT, "").replace(":4}", ":8}"))
                         .status());
         assertEquals(
                 409,
-                http.post("/register", registration("1", NOBODY, ",\"routing_group\":\"g\""))
+                http.post(
+                                "/register",
+                                registration("1", UNUSED_ENDPOINT, ",\"routing_group\":\"g\""))
                         .status());
         assertEquals(
-                201, http.post("/register", registration("1", NOBODY, ",\"dp_rank\":1")).status());
+                201,
+                http.post("/register", registration("1", UNUSED_ENDPOINT, ",\"dp_rank\":1"))
+                        .status());
         final JsonNode workers = http.get("/workers?model_name=m").json();
         assertEquals(1, workers.size());
         assertEquals(2, workers.get(0).path("listeners").size());
-        assertEquals(NOBODY, workers.get(0).path("endpoints").path("1").asText());
+        assertEquals(UNUSED_ENDPOINT, workers.get(0).path("endpoints").path("1").asText());
         assertEquals("[]", http.get("/workers?routing_group=g").text());
         assertEquals(
                 404,
@@ -216,7 +220,7 @@ class IndexerServiceTest {
         assertEquals(404, http.post("/query", "{\"model_name\":\"m\",\"token_ids\":[1]}").status());
         assertEquals(
                 201,
-                http.post("/register", registration("2", NOBODY, "").replace(":4}", ":8}"))
+                http.post("/register", registration("2", UNUSED_ENDPOINT, "").replace(":4}", ":8}"))
                         .status());
     }
 
@@ -354,13 +358,15 @@ class IndexerServiceTest {
                     http.post(
                                     "/register",
                                     registration(
-                                            "" + i, NOBODY, ",\"routing_group\":\"g" + i + "\""))
+                                            "" + i,
+                                            UNUSED_ENDPOINT,
+                                            ",\"routing_group\":\"g" + i + "\""))
                             .status());
         }
-        assertEquals(503, http.post("/register", registration("9", NOBODY, "")).status());
+        assertEquals(503, http.post("/register", registration("9", UNUSED_ENDPOINT, "")).status());
         assertEquals(
                 200, http.post("/unregister", "{\"instance_id\":3,\"model_name\":\"m\"}").status());
-        assertEquals(201, http.post("/register", registration("9", NOBODY, "")).status());
+        assertEquals(201, http.post("/register", registration("9", UNUSED_ENDPOINT, "")).status());
         assertTrue(http.get("/metrics").text().contains("dynamo_kvindexer_models 8"));
     }
 
@@ -436,7 +442,7 @@ class IndexerServiceTest {
                                                                 "3:1="
                                                                         + engine.endpoint()
                                                                         + ",4="
-                                                                        + NOBODY,
+                                                                        + UNUSED_ENDPOINT,
                                                                 "m",
                                                                 "default",
                                                                 4)))
