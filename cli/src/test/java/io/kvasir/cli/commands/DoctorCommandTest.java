@@ -11,8 +11,8 @@ import io.kvasir.cli.RawServer;
 import io.kvasir.cli.console.Json;
 import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.Test;

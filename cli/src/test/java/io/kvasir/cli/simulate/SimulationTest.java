@@ -9,8 +9,8 @@ import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.load.MooncakeTrace;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
-import io.kvasir.sim.SimConfig;
-import io.kvasir.sim.SimState;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.state.SimState;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

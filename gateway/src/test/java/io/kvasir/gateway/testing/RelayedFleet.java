@@ -8,8 +8,8 @@ import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.Worker;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 
 import java.util.ArrayList;
 import java.util.Arrays;
