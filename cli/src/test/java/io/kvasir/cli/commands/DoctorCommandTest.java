@@ -206,7 +206,7 @@ class DoctorCommandTest {
                                     + ",replay="
                                     + events.replayEndpoint(),
                             "--json",
-                            "--timeout-s=10");
+                            SHORT);
             assertEquals(1, run.exitCode(), run.err());
             final Map<String, JsonNode> checks = checks(run);
             assertFailed("hash chain", "0 blocks; stored ", "kvasir hash", checks);

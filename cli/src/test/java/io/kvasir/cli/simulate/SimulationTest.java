@@ -94,7 +94,18 @@ class SimulationTest {
     @ParameterizedTest
     @ValueSource(strings = {"random", "power-of-two", "kv:1", "prefill-time", "clairvoyant"})
     void equalSeedsGiveEqualNumbers(String policy) {
-        final Simulation agents = Simulation.ofAgents(fleet(3, 4096), 80, 20);
+        equalSeedsGiveEqualNumbers(policy, 40);
+    }
+
+    @ParameterizedTest
+    @Tag("integration") // long
+    @ValueSource(strings = {"random", "power-of-two", "kv:1", "prefill-time", "clairvoyant"})
+    void equalSeedsGiveEqualNumbersInLongerRuns(String policy) {
+        equalSeedsGiveEqualNumbers(policy, 80);
+    }
+
+    private static void equalSeedsGiveEqualNumbers(String policy, int requests) {
+        final Simulation agents = Simulation.ofAgents(fleet(3, 4096), requests, 20);
         final List<PolicyResults> once = agents.report(List.of(policy), 2, _ -> {}).policies();
         assertEquals(once, agents.report(List.of(policy), 2, _ -> {}).policies());
         assertNotEquals(once.getFirst().runs().get(0), once.getFirst().runs().get(1));
