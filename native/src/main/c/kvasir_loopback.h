@@ -9,7 +9,7 @@
 
 #define KVASIR_LOOPBACK_ABI 3
 
-/* The mark: NIXL has no such function, so whoever finds it knows that no real transfer can happen. */
+/* The mark: NIXL has no such function, so where it is found no real transfer can happen. */
 KVASIR_EXPORT int kvasir_loopback_abi(void);
 
 /* Handles of every kind that were created and not yet destroyed, over all threads. */
@@ -43,7 +43,7 @@ KVASIR_EXPORT nixl_capi_status_t kvasir_loopback_disconnect(const char *agent);
 /* The agent's next count releases of requests are BACKEND and change nothing: a running request goes on. */
 KVASIR_EXPORT nixl_capi_status_t kvasir_loopback_fail_releases(const char *agent, uint64_t count);
 
-/* The next count notifications to this agent vanish, while their sender is told SUCCESS. */
+/* The next count notifications to this agent vanish, while their sender gets SUCCESS. */
 KVASIR_EXPORT nixl_capi_status_t kvasir_loopback_lose_notifications(const char *agent, uint64_t count);
 
 /* Ends all faults but cut connections. */

@@ -1,4 +1,4 @@
-/* Layouts and values as the C compiler sees them, for those who must agree with it. */
+/* Layouts and values as the C compiler sees them, for bindings that must agree with it. */
 #include "kvasir_loopback.h"
 
 void kvasir_loopback_agent_config_layout(uint64_t words[KVASIR_LOOPBACK_LAYOUT_WORDS]) {

@@ -51,18 +51,26 @@ static nixl_capi_status_t register_ranges(nixl_capi_agent_t agent, const struct 
     return NIXL_CAPI_SUCCESS;
 }
 
-nixl_capi_status_t nixl_capi_register_mem(
-    nixl_capi_agent_t agent, nixl_capi_reg_dlist_t list, nixl_capi_opt_args_t args) {
+typedef nixl_capi_status_t (*change_ranges)(nixl_capi_agent_t agent, const struct nixl_capi_reg_dlist_s *list);
+
+/* Checks the arguments and changes the agent's ranges under the lock. */
+static nixl_capi_status_t change_memory(
+    nixl_capi_agent_t agent, nixl_capi_reg_dlist_t list, nixl_capi_opt_args_t args, change_ranges change) {
     if (!handle_is(agent, AGENT) || !handle_is(list, REG_LIST) || !options_fit(args)) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
     world_lock();
     nixl_capi_status_t status = NIXL_CAPI_ERROR_NOT_FOUND;
     if (memory_moves(list->memory) && options_allow(args, agent)) {
-        status = register_ranges(agent, list);
+        status = change(agent, list);
     }
     world_unlock();
     return status;
+}
+
+nixl_capi_status_t nixl_capi_register_mem(
+    nixl_capi_agent_t agent, nixl_capi_reg_dlist_t list, nixl_capi_opt_args_t args) {
+    return change_memory(agent, list, args, register_ranges);
 }
 
 /* Removes all ranges of the list or, when one of them is not registered, none. */
@@ -92,16 +100,7 @@ static nixl_capi_status_t deregister_ranges(nixl_capi_agent_t agent, const struc
 
 nixl_capi_status_t nixl_capi_deregister_mem(
     nixl_capi_agent_t agent, nixl_capi_reg_dlist_t list, nixl_capi_opt_args_t args) {
-    if (!handle_is(agent, AGENT) || !handle_is(list, REG_LIST) || !options_fit(args)) {
-        return NIXL_CAPI_ERROR_INVALID_PARAM;
-    }
-    world_lock();
-    nixl_capi_status_t status = NIXL_CAPI_ERROR_NOT_FOUND;
-    if (memory_moves(list->memory) && options_allow(args, agent)) {
-        status = deregister_ranges(agent, list);
-    }
-    world_unlock();
-    return status;
+    return change_memory(agent, list, args, deregister_ranges);
 }
 
 static nixl_capi_status_t write_metadata(

@@ -1,6 +1,6 @@
 /*
  * Transfers. A request knows addresses and names, no other handle, so that whatever it was made of may go:
- * who its peer is and whether both sides are still registered is looked up again when the bytes are copied.
+ * its peer and whether both sides are still registered is looked up again when the bytes are copied.
  * They are copied by the post or the poll that finds the request due, and then the notification goes out.
  */
 #include "loopback_internal.h"

@@ -30,7 +30,7 @@ struct kvasir_kv_publisher {
   void *clock_context;
 };
 
-/* The thread's: answers requests until it is told to end. */
+/* The thread's: answers requests until it is asked to end. */
 void *kv_serve_replays(void *publisher);
 
 #endif

@@ -10,7 +10,7 @@ typedef struct {
   size_t length;
 } kv_payload;
 
-/* Whoever uses it holds the publisher's lock. */
+/* It is used under the publisher's lock. */
 typedef struct {
   kv_payload *payloads; /* [most]; message n is at n % most */
   uint64_t most;

@@ -25,7 +25,7 @@ import java.util.SplittableRandom;
  * events are applied?
  *
  * <p>A process fills the file with blocks as {@link SnapshotCost} does, a commit for each event,
- * goes on applying and is killed; the next one opens the file, and matches prompts of which no page
+ * keeps applying and is killed; the next one opens the file, and matches prompts of which no page
  * is mapped yet. Costs are CPU time, so that other load of the machine counts little. Beside it:
  * the same fill in memory of the process. What a restore of the same blocks by a logical snapshot
  * costs is what {@code bench/run snapshots} prints.

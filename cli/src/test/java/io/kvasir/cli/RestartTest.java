@@ -9,8 +9,8 @@ import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.Worker;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

@@ -6,8 +6,8 @@ import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.cli.load.LoadClient;
 import io.kvasir.cli.load.Outcome;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.HaproxyServer;
 

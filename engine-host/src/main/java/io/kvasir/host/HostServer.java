@@ -246,7 +246,7 @@ final class HostServer {
     }
 
     /**
-     * What the client is told about: the choices after the first failure only say that they end.
+     * What the client is informed of: the choices after the first failure only say that they end.
      */
     private static Exception first(Exception known, Exception next) {
         return known == null || known instanceof ClientLeftException ? next : known;

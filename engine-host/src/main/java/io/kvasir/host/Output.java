@@ -46,6 +46,6 @@ public interface Output {
      */
     void finish(String reason);
 
-    /** Whether the client has left, for long work between two parts; looks every 50 ms at most. */
+    /** Whether the client has left, for long work between two parts; checks every 50 ms at most. */
     boolean clientLeft();
 }

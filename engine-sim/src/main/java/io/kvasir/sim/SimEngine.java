@@ -1,5 +1,19 @@
 package io.kvasir.sim;
 
+import io.kvasir.sim.batch.InjectedFaults;
+import io.kvasir.sim.batch.KvHold;
+import io.kvasir.sim.batch.SidePort;
+import io.kvasir.sim.batch.StepLoop;
+import io.kvasir.sim.config.SimClock;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimRole;
+import io.kvasir.sim.events.EventSockets;
+import io.kvasir.sim.faults.SimFaults;
+import io.kvasir.sim.http.Handoff;
+import io.kvasir.sim.http.SimServer;
+import io.kvasir.sim.state.HandoffState;
+import io.kvasir.sim.state.SimState;
+
 import java.io.IOException;
 import java.net.URI;
 import java.util.Map;
@@ -26,14 +40,18 @@ public final class SimEngine implements AutoCloseable {
 
     private SimEngine(SimConfig config, SimClock clock) {
         this.config = config;
-        final HandoffFaults handoffs = new HandoffFaults(config.handoff());
-        this.loop = new StepLoop(config, clock, handoffs);
+        final InjectedFaults injected = new InjectedFaults(config.handoff());
+        this.loop = new StepLoop(config, clock, injected);
         this.sidePort =
                 config.handoff().role() == SimRole.PREFILL ? new SidePort(config, loop) : null;
-        this.faults = new SimFaults(loop, handoffs, sidePort);
+        this.faults = new SimFaults(loop, injected, sidePort);
         this.server =
                 new SimServer(
-                        config, loop, faults, Handoff.of(config, loop, handoffs, this::sidePort));
+                        config,
+                        loop,
+                        faults,
+                        injected,
+                        Handoff.of(config, loop, injected, this::sidePort));
     }
 
     /**
@@ -113,7 +131,7 @@ public final class SimEngine implements AutoCloseable {
      * @return {@code http://host:port}
      */
     public URI url() {
-        return URI.create("http://" + reachableHost() + ":" + port());
+        return URI.create("http://" + config.reachableHost() + ":" + port());
     }
 
     /**
@@ -184,7 +202,7 @@ public final class SimEngine implements AutoCloseable {
 
     /** Requests whose blocks are being moved, for tests. */
     int moving(int rank) {
-        return loop.ask(() -> loop.rank(rank).pulls().moving());
+        return loop.ask(() -> loop.rank(rank).movingPulls());
     }
 
     /**
@@ -236,15 +254,6 @@ public final class SimEngine implements AutoCloseable {
             throw new IllegalStateException(
                     "no " + what + " socket; set " + what + "Port to 0 or a port");
         }
-        return "tcp://" + reachableHost() + ":" + port;
-    }
-
-    private String reachableHost() {
-        return reachableHost(config);
-    }
-
-    /** The address at which clients on this machine reach an engine. */
-    static String reachableHost(SimConfig config) {
-        return config.host().equals("0.0.0.0") ? "127.0.0.1" : config.host();
+        return "tcp://" + config.reachableHost() + ":" + port;
     }
 }

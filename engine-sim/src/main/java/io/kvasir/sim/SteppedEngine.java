@@ -1,5 +1,17 @@
 package io.kvasir.sim;
 
+import io.kvasir.sim.batch.Completion;
+import io.kvasir.sim.batch.Gate;
+import io.kvasir.sim.batch.InjectedFaults;
+import io.kvasir.sim.batch.NoCarrier;
+import io.kvasir.sim.batch.RankScheduler;
+import io.kvasir.sim.batch.SimRequest;
+import io.kvasir.sim.cache.BlockNamer;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimRole;
+import io.kvasir.sim.events.Labels;
+import io.kvasir.sim.state.SimState;
+
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Iterator;
@@ -76,8 +88,7 @@ public final class SteppedEngine {
                         () -> Instant.EPOCH.plusNanos(nowNs),
                         touched,
                         NoCarrier.INSTANCE,
-                        new HandoffFaults(config.handoff()),
-                        null);
+                        new InjectedFaults(config.handoff()));
         rank.begin(
                 0,
                 (_, sequence, payload, lost) -> {
@@ -119,7 +130,7 @@ public final class SteppedEngine {
                         new Completion.Limits(
                                 outputTokens, 0, -1, outputTokens, List.of(), List.of(), false));
         final SimRequest request = new SimRequest(script, namer, Labels.NONE, false, gate);
-        request.arrivalNs = timeNs;
+        request.arrivalNs(timeNs);
         open.add(new Open(request, progress));
         rank.submit(request);
     }
@@ -146,12 +157,12 @@ public final class SteppedEngine {
         for (Iterator<Open> all = open.iterator(); all.hasNext(); ) {
             final Open one = all.next();
             final SimRequest request = one.request;
-            if (request.counted) {
-                final boolean finished = request.phase == SimRequest.Phase.FINISHED;
+            if (request.counted()) {
+                final boolean finished = request.phase() == SimRequest.Phase.FINISHED;
                 if (finished) {
                     all.remove();
                 }
-                one.progress.at(request.cachedTokens, request.generated, finished);
+                one.progress.at(request.cachedTokens(), request.generated(), finished);
             }
         }
     }

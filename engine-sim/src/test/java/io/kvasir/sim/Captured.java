@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.sim.testing.Http;
+
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

@@ -5,6 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.VirtualClock;
+import io.kvasir.sim.state.SimState;
+import io.kvasir.sim.testing.EventClient;
+import io.kvasir.sim.testing.Http;
+import io.kvasir.sim.testing.Waiting;
+
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;

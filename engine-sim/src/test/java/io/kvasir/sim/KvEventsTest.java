@@ -6,6 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.sim.cache.BlockNamer;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.VirtualClock;
+import io.kvasir.sim.testing.EventClient;
+import io.kvasir.sim.testing.Http;
+import io.kvasir.sim.testing.Waiting;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
 

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.sun.management.OperatingSystemMXBean;
 
+import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Tag;

@@ -6,6 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.config.SimRole;
+import io.kvasir.sim.testing.Http;
+import io.kvasir.sim.testing.Pair;
+import io.kvasir.sim.testing.Waiting;
+
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;

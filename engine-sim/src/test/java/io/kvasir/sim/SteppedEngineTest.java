@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.sim.config.SimConfig;
+
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;

@@ -7,6 +7,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.sim.config.HandoffFault;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.testing.Http;
+import io.kvasir.sim.testing.Pair;
+
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;

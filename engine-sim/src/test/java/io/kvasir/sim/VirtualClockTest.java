@@ -4,6 +4,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.sim.config.SimClock;
+import io.kvasir.sim.config.VirtualClock;
+import io.kvasir.sim.testing.Waiting;
+
 import org.junit.jupiter.api.Test;
 
 import java.time.Instant;

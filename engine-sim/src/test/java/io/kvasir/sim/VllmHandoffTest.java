@@ -9,6 +9,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.sim.config.HandoffFault;
+import io.kvasir.sim.config.PullStage;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.config.SimRole;
+import io.kvasir.sim.config.VirtualClock;
+import io.kvasir.sim.state.HandoffState;
+import io.kvasir.sim.testing.EventClient;
+import io.kvasir.sim.testing.Http;
+import io.kvasir.sim.testing.Pair;
+import io.kvasir.sim.testing.Waiting;
+
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;

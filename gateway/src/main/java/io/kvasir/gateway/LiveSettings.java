@@ -59,7 +59,7 @@ final class LiveSettings {
                             + actual
                             + ", not at "
                             + expected
-                            + ": somebody has changed them; read them again",
+                            + ": they were changed in between; read them again",
                     null,
                     false,
                     false);

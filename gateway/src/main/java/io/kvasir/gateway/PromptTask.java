@@ -27,7 +27,7 @@ final class PromptTask {
         /**
          * Does it; may be interrupted.
          *
-         * @return how the request goes on, which does not block
+         * @return how the request continues, which does not block
          */
         Runnable run() throws ApiException, IOException;
     }
@@ -36,7 +36,7 @@ final class PromptTask {
 
     private enum State {
         WORKING,
-        /** The request goes on, or is answered. */
+        /** The request continues, or is answered. */
         DONE,
         LEFT
     }

@@ -17,8 +17,8 @@ import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.router.Worker;
 import io.kvasir.router.load.ReportedLoad;
 import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

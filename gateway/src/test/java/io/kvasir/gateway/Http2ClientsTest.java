@@ -348,7 +348,7 @@ class Http2ClientsTest {
         engine.script = call -> writeForEver(call, written);
         gateway =
                 GatewayServer.start(
-                        config().set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofSeconds(4))
+                        config().set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofSeconds(2))
                                 .build());
         try (Socket client = new Socket(InetAddress.getLoopbackAddress(), gateway.port())) {
             client.getOutputStream().write(RawFrames.preface());

@@ -654,21 +654,9 @@ class LiveGatewaySettingsTest {
                                     WorkerConfig.parse(one.url() + ",name=one,role=decode"),
                                     WorkerConfig.parse(prefill.url() + ",name=p,role=prefill"))
                             : Gateways.config(one.worker("one"), two.worker("two"));
-            for (String each : settings.split(" ", -1)) {
-                if (!each.isEmpty()) {
-                    set(
-                            builder,
-                            GatewaySettings.TABLE.named(each.split("=", 2)[0]),
-                            value(each.split("=", 2)[1]));
-                }
-            }
+            Gateways.set(builder, value(settings));
             gateway = Gateways.started(builder);
             gateway.onSettings(seen::set);
-        }
-
-        private static <T> void set(
-                GatewayConfig.Builder builder, Setting<T> setting, String value) {
-            builder.set(setting, setting.parse(value));
         }
 
         String value(String text) {

@@ -13,9 +13,9 @@ import io.kvasir.gateway.testing.SimRelease;
 import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SingleFlight;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
-import io.kvasir.sim.SimHandoff;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

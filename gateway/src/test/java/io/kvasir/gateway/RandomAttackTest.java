@@ -174,7 +174,7 @@ class RandomAttackTest {
                 && worker.activeBlocks() == 0;
     }
 
-    /** What is held once the descriptors that nobody uses are closed. */
+    /** What is held once the unused descriptors are closed. */
     private static Footprint footprint() throws InterruptedException {
         long before = Long.MAX_VALUE;
         for (long now = descriptors(); now < before; now = descriptors()) {

@@ -13,11 +13,11 @@ import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.sim.HandoffConfig;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
-import io.kvasir.sim.SimHandoff;
-import io.kvasir.sim.SimRole;
+import io.kvasir.sim.config.HandoffConfig;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.config.SimRole;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;

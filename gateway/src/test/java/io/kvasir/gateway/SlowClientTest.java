@@ -156,10 +156,10 @@ class SlowClientTest {
         engine.script =
                 call -> {
                     arrived.countDown();
-                    Thread.sleep(5_500); // longer than the head may take
+                    Thread.sleep(3_500); // longer than the head may take
                     call.json(200, ANSWER);
                 };
-        start(Duration.ofSeconds(5), LONG, 0);
+        start(Duration.ofSeconds(3), LONG, 0);
         try (RawClient client = client(false).send("POST /v1/comp")) {
             Thread.sleep(50);
             client.send(

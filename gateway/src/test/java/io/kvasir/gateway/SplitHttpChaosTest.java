@@ -14,7 +14,7 @@ import io.kvasir.gateway.testing.SimFleet;
 import io.kvasir.gateway.testing.SimRelease;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.sim.SimHandoff;
+import io.kvasir.sim.config.SimHandoff;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Tag;

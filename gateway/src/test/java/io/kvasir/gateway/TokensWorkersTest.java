@@ -21,8 +21,8 @@ import io.kvasir.registry.MemoryStore;
 import io.kvasir.registry.ModelInput;
 import io.kvasir.registry.Registration;
 import io.kvasir.router.Worker;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

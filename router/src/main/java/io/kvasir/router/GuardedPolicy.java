@@ -16,7 +16,7 @@ import java.util.Arrays;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
- * Asks a {@link SelectionPolicy}, which may be an embedder's own, and goes on where it fails: by
+ * Asks a {@link SelectionPolicy}, which may be an embedder's own, and continues where it fails: by
  * what each of its parts says of that. Failures are counted and passed on. Any thread; allocates
  * only where something fails.
  */

@@ -10,10 +10,10 @@ import java.util.Arrays;
  * rest; a block held by half of them or fewer counts in full, whatever the number of workers.
  *
  * <p>A block that a share {@code h} of the candidates holds counts {@code 1 − min(1, strength · (2h
- * − 1))}, where h is above a half. As nobody holds a block without those before it, the share falls
- * with depth: what is taken off depends on a depth alone and is summed up in {@value #STEPS} steps
- * at most of equal length, a power of two; exact for prefixes of so many blocks. Owned by {@link
- * CandidateCosts}.
+ * − 1))}, where h is above a half. As no worker holds a block without those before it, the share
+ * falls with depth: what is taken off depends on a depth alone and is summed up in {@value #STEPS}
+ * steps at most of equal length, a power of two; exact for prefixes of so many blocks. Owned by
+ * {@link CandidateCosts}.
  */
 final class HotPrefix {
     private static final int STEPS = 64;

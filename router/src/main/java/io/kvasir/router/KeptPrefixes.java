@@ -84,7 +84,7 @@ final class KeptPrefixes {
             LOG.warn("{} begins empty: {}", file, memory.discardedOrNull());
         } else if (memory.isReopened()) {
             LOG.info(
-                    "{} goes on{}: {} words of an unfinished event were taken back",
+                    "{} continues{}: {} words of an unfinished event were taken back",
                     file,
                     memory.wasKilled() ? " after its process was killed" : "",
                     memory.wordsTakenBack());
@@ -106,7 +106,7 @@ final class KeptPrefixes {
         return waiting.remove(worker);
     }
 
-    /** Where the stream of a slot's worker goes on. */
+    /** Where the stream of a slot's worker continues. */
     StreamStart start(KeptTenant worker, KeptSlot kept) {
         LOG.info(
                 "{}: {} blocks as of message {} are there",

@@ -14,7 +14,7 @@ public interface PlaneState extends AutoCloseable {
     /**
      * How far a restored worker is.
      *
-     * @param start where its stream goes on
+     * @param start where its stream continues
      * @param seen message of the plane's transport, up to which nothing of the worker is missing
      */
     record Restored(StreamStart start, PlanePosition seen) {}

@@ -20,9 +20,9 @@ import java.util.function.LongSupplier;
  * answers are not streamed. A worker whose events are followed announces the last full block; of
  * another one the time is expected that prompts took there whose first token was seen.
  *
- * <p>Any thread adds and learns. A thread of its own looks every {@value #PERIOD_MS} ms while there
- * is something to watch; where the embedder ticks, each tick looks. A look matches at most {@value
- * #MATCHES} prompts with the index, in turn, whatever the number of those that are watched.
+ * <p>Any thread adds and learns. A thread of its own checks every {@value #PERIOD_MS} ms while
+ * there is something to watch; where the embedder ticks, each tick checks. A check matches at most
+ * {@value #MATCHES} prompts with the index, in turn, whatever the number of those that are watched.
  */
 final class PromptWatch implements AutoCloseable {
     private static final int PERIOD_MS = 5;

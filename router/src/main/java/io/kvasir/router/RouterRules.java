@@ -9,7 +9,7 @@ import io.kvasir.router.settings.Settings;
 
 /**
  * What decisions go by: the values of the live rows at one version, ready for use. A decision takes
- * one of these at its beginning and looks at no other. Immutable.
+ * one of these at its beginning and reads no other. Immutable.
  */
 final class RouterRules {
     private final Settings settings;

@@ -229,7 +229,7 @@ final class SavedPrefixes implements AutoCloseable {
     /**
      * Loads an empty slot with what was saved of a worker. Waits until it is in the index.
      *
-     * @return where the worker's stream goes on; null if nothing was saved of it, or it could not
+     * @return where the worker's stream continues; null if nothing was saved of it, or it could not
      *     be read: then the slot is empty
      */
     StreamStart restore(

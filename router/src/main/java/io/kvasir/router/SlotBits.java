@@ -56,7 +56,8 @@ final class SlotBits {
     long of(int group) {
         final long[][] all = pages;
         final int number = group / PAGE_WORDS;
-        // acquire: who misses a slot that was taken out sees the set of workers without its tenant
+        // acquire: a reader that misses a slot that was taken out sees the set of workers without
+        // its tenant
         return number < all.length && all[number] != null
                 ? (long) WORD.getAcquire(all[number], group % PAGE_WORDS)
                 : 0;

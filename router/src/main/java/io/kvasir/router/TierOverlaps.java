@@ -11,7 +11,7 @@ import java.util.Arrays;
  * device's on, on disk from the host's on, in shared storage from the disk's on. Owned by {@link
  * CandidateCosts}.
  *
- * <p>Where no worker's prefix goes on in a lower tier, which is so for most prompts of a fleet
+ * <p>Where no worker's prefix continues in a lower tier, which is so for most prompts of a fleet
  * without such tiers, nothing is kept, and costs are computed as without tiers.
  */
 final class TierOverlaps {

@@ -9,7 +9,7 @@ import java.util.Set;
  * leaf; readers take none.
  *
  * <p>A worker's slot is in the sets before the worker is among the registered ones, and leaves them
- * after it: who reads a set between two looks at the same {@link WorkerSet} has read the marks of
+ * after it: a reader of a set between two reads of the same {@link WorkerSet} has read the marks of
  * the workers in it. Adapters may change meanwhile.
  */
 final class WorkerMarks {

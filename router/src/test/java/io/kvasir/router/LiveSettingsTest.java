@@ -14,6 +14,7 @@ import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
+import io.kvasir.testsupport.NamedValues;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -291,11 +292,7 @@ class LiveSettingsTest {
 
         static Bench of(String settings) {
             final RouterConfig.Builder builder = KvRouter.builder();
-            for (String each : settings.split(" ", -1)) {
-                if (!each.isEmpty()) {
-                    builder.set(each.split("=", 2)[0], each.split("=", 2)[1]);
-                }
-            }
+            NamedValues.each(settings, builder::set);
             return new Bench(builder);
         }
 

@@ -45,7 +45,7 @@ class NoIndexTest {
                 .map(Thread::getName);
     }
 
-    /** An endpoint at which nobody is. */
+    /** An endpoint on which no process listens. */
     private static SourceConfig events(String name) {
         return SourceConfig.of(name, 0, BLOCK_SIZE, "tcp://127.0.0.1:9");
     }

@@ -70,7 +70,7 @@ final class SharedMap implements AutoCloseable {
 
     /**
      * Opens a map, or makes it: some seconds the first time in a process. While another process
-     * holds the lock of opening, it goes on without, and tries again.
+     * holds the lock of opening, it continues without, and tries again.
      *
      * @throws IOException if it cannot be used at all; the message says what to change
      */

@@ -2,7 +2,7 @@ package io.kvasir.testsupport;
 
 import java.io.IOException;
 
-/** Signals to processes. One that is stopped looks as if it hung. */
+/** Signals to processes. One that is stopped appears to hang. */
 public final class Signals {
     private Signals() {}
 

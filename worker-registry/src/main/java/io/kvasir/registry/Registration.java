@@ -155,30 +155,18 @@ public record Registration(
 
     /** The same of another run. */
     public Registration withGeneration(long newGeneration) {
-        return new Registration(
-                id,
-                newGeneration,
-                state,
-                modelName,
-                modelPath,
-                input,
-                types,
-                role,
-                url,
-                dpRanks,
-                blockSize,
-                events,
-                handoff,
-                labels,
-                limits,
-                plane);
+        return with(newGeneration, state);
     }
 
     /** The same in another state. */
     public Registration withState(InstanceState newState) {
+        return with(generation, newState);
+    }
+
+    private Registration with(long newGeneration, InstanceState newState) {
         return new Registration(
                 id,
-                generation,
+                newGeneration,
                 newState,
                 modelName,
                 modelPath,

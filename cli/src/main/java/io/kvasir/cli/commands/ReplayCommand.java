@@ -20,7 +20,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.config.SimConfig;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

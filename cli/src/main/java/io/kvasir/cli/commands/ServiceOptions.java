@@ -30,7 +30,7 @@ final class ServiceOptions {
     /**
      * Options of one command.
      *
-     * @param usualPort where it listens unless told otherwise
+     * @param usualPort where it listens unless an option says otherwise
      */
     ServiceOptions(int usualPort) {
         port = usualPort;

@@ -3,12 +3,12 @@ package io.kvasir.cli.commands;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.cli.demo.WorkerFlag;
-import io.kvasir.sim.HandoffConfig;
-import io.kvasir.sim.KvBytes;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
-import io.kvasir.sim.SimHandoff;
-import io.kvasir.sim.SimRole;
+import io.kvasir.sim.config.HandoffConfig;
+import io.kvasir.sim.config.KvBytes;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.config.SimRole;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -7,7 +7,7 @@ import io.kvasir.cli.console.Json;
 import io.kvasir.cli.load.MooncakeTrace;
 import io.kvasir.cli.simulate.FleetPlan;
 import io.kvasir.cli.simulate.Simulation;
-import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.config.SimConfig;
 
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;

@@ -10,9 +10,9 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.sim.SimClock;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimClock;
+import io.kvasir.sim.config.SimConfig;
 
 import java.net.URI;
 import java.time.Duration;

@@ -1,7 +1,7 @@
 package io.kvasir.cli.demo;
 
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.config.SimConfig;
 
 /** The simulated engines of {@code kvasir demo}, all equally fast. */
 public final class DemoEngines {

@@ -4,11 +4,11 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.sim.HandoffConfig;
-import io.kvasir.sim.KvBytes;
-import io.kvasir.sim.SimConfig;
-import io.kvasir.sim.SimHandoff;
-import io.kvasir.sim.SimRole;
+import io.kvasir.sim.config.HandoffConfig;
+import io.kvasir.sim.config.KvBytes;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.config.SimRole;
 
 import java.nio.file.Path;
 

@@ -1,7 +1,7 @@
 package io.kvasir.cli.demo;
 
 import io.kvasir.router.disagg.SplitMode;
-import io.kvasir.sim.SimRole;
+import io.kvasir.sim.config.SimRole;
 
 import java.util.List;
 

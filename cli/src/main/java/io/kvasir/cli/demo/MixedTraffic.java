@@ -3,7 +3,7 @@ package io.kvasir.cli.demo;
 import io.kvasir.cli.load.LoadClient;
 import io.kvasir.cli.load.RunStats;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.sim.HandoffState;
+import io.kvasir.sim.state.HandoffState;
 
 import java.time.Duration;
 import java.util.List;

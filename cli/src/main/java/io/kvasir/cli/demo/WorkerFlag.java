@@ -1,9 +1,9 @@
 package io.kvasir.cli.demo;
 
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
-import io.kvasir.sim.SimHandoff;
-import io.kvasir.sim.SimRole;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.config.SimRole;
 
 import java.util.Locale;
 

@@ -4,7 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.Json;
 import io.kvasir.protocol.sse.SseEvents;
-import io.kvasir.sim.SimClock;
+import io.kvasir.sim.config.SimClock;
 
 import java.io.IOException;
 import java.net.http.HttpHeaders;

@@ -1,6 +1,6 @@
 package io.kvasir.cli.load;
 
-import io.kvasir.sim.SimClock;
+import io.kvasir.sim.config.SimClock;
 
 import java.util.ArrayList;
 import java.util.List;

@@ -12,7 +12,7 @@ import java.util.SplittableRandom;
  * Agents as a trace, one hash id per 512 tokens: sessions arrive at random, begin with one of a few
  * long system prompts and a task of their own, and go on in loops, each with the result of a tool
  * behind the prompt before it. Some turns fan out: several sub-agents go on from the same prompt at
- * the same time, and the session goes on when they are done. Equal seeds give equal requests.
+ * the same time, and the session continues when they are done. Equal seeds give equal requests.
  */
 final class AgentWorkload {
     private static final int TOKENS_PER_ID = 512;

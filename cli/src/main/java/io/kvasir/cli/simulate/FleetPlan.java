@@ -1,6 +1,6 @@
 package io.kvasir.cli.simulate;
 
-import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.config.SimConfig;
 
 /**
  * What a simulated fleet is: equal engines, and how late the router hears of them.

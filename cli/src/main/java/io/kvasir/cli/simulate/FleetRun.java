@@ -17,9 +17,9 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.policy.CandidateWorker;
 import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.sim.SimConfig;
-import io.kvasir.sim.SimState;
 import io.kvasir.sim.SteppedEngine;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.state.SimState;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;

@@ -8,8 +8,8 @@ import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.ZmqConfig;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 
 import java.io.IOException;
 import java.util.TreeSet;

@@ -16,7 +16,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.policy.RoutingMode;
-import io.kvasir.sim.SimConfig;
+import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -11,8 +11,8 @@ import io.kvasir.cli.RawServer;
 import io.kvasir.cli.console.Json;
 import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.Test;
@@ -206,7 +206,7 @@ class DoctorCommandTest {
                                     + ",replay="
                                     + events.replayEndpoint(),
                             "--json",
-                            "--timeout-s=10");
+                            SHORT);
             assertEquals(1, run.exitCode(), run.err());
             final Map<String, JsonNode> checks = checks(run);
             assertFailed("hash chain", "0 blocks; stored ", "kvasir hash", checks);

@@ -5,8 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.KvasirProcess;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

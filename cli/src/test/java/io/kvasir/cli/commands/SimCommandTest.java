@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.KvasirProcess;
-import io.kvasir.sim.HandoffConfig;
-import io.kvasir.sim.KvBytes;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
-import io.kvasir.sim.SimHandoff;
-import io.kvasir.sim.SimRole;
+import io.kvasir.sim.config.HandoffConfig;
+import io.kvasir.sim.config.KvBytes;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.config.SimRole;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;

@@ -10,8 +10,8 @@ import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.KvasirProcess;
 import io.kvasir.cli.console.Json;
 import io.kvasir.core.counters.CountersFile;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

@@ -15,8 +15,8 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.prompt.chat.SimModel;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.Test;
 

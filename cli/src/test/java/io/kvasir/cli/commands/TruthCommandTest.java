@@ -221,9 +221,7 @@ class TruthCommandTest {
         return write(records, r -> !r.isEventMessage() || r.sequence() != sequence);
     }
 
-    /**
-     * The payload with its first event of that kind renamed to a kind nobody knows; null if none.
-     */
+    /** The payload with its first event of that kind renamed to an unknown kind; null if none. */
     private static byte[] renamed(ZcapRecord record, String kind) {
         if (!record.isEventMessage()) {
             return null;

@@ -13,9 +13,9 @@ import io.kvasir.cli.load.TracePrompts;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.policy.RoutingMode;
-import io.kvasir.sim.SimConfig;
-import io.kvasir.sim.SimState;
-import io.kvasir.sim.VirtualClock;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.VirtualClock;
+import io.kvasir.sim.state.SimState;
 
 import org.junit.jupiter.api.Test;
 

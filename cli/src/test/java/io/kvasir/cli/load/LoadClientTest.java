@@ -140,12 +140,12 @@ class LoadClientTest {
 
     @Test
     void aPortWhereNobodyListensIsAnOutcomeToo() throws IOException {
-        try (Socket bound = new Socket()) { // so that nobody else takes the port either
+        try (Socket bound = new Socket()) { // so that no other process takes the port either
             bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
-            final URI nobody = URI.create("http://127.0.0.1:" + bound.getLocalPort());
-            try (LoadClient toNobody = new LoadClient(nobody, LIMIT, Map.of())) {
+            final URI unused = URI.create("http://127.0.0.1:" + bound.getLocalPort());
+            try (LoadClient toUnused = new LoadClient(unused, LIMIT, Map.of())) {
                 final Outcome outcome =
-                        toNobody.send("/v1/completions", new byte[0], 0, false).join();
+                        toUnused.send("/v1/completions", new byte[0], 0, false).join();
                 assertTrue(outcome.error().contains("ConnectException"), outcome.error());
             }
         }

@@ -9,8 +9,8 @@ import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.load.MooncakeTrace;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
-import io.kvasir.sim.SimConfig;
-import io.kvasir.sim.SimState;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.state.SimState;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -94,7 +94,18 @@ class SimulationTest {
     @ParameterizedTest
     @ValueSource(strings = {"random", "power-of-two", "kv:1", "prefill-time", "clairvoyant"})
     void equalSeedsGiveEqualNumbers(String policy) {
-        final Simulation agents = Simulation.ofAgents(fleet(3, 4096), 80, 20);
+        equalSeedsGiveEqualNumbers(policy, 40);
+    }
+
+    @ParameterizedTest
+    @Tag("integration") // long
+    @ValueSource(strings = {"random", "power-of-two", "kv:1", "prefill-time", "clairvoyant"})
+    void equalSeedsGiveEqualNumbersInLongerRuns(String policy) {
+        equalSeedsGiveEqualNumbers(policy, 80);
+    }
+
+    private static void equalSeedsGiveEqualNumbers(String policy, int requests) {
+        final Simulation agents = Simulation.ofAgents(fleet(3, 4096), requests, 20);
         final List<PolicyResults> once = agents.report(List.of(policy), 2, _ -> {}).policies();
         assertEquals(once, agents.report(List.of(policy), 2, _ -> {}).policies());
         assertNotEquals(once.getFirst().runs().get(0), once.getFirst().runs().get(1));

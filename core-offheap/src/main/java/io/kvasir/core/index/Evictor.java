@@ -12,7 +12,7 @@ import java.util.Arrays;
  *
  * <p>A hand of each slot goes round its held runs and passes over those that were stored into since
  * it came by last (second chance), and those that others go on from. Where it has emptied one, it
- * goes on with the one above: so a prompt goes from its end to its beginning. After a hole in a
+ * continues with the one above: so a prompt goes from its end to its beginning. After a hole in a
  * prompt, which only its engine can make, the two parts are prompts of their own.
  */
 final class Evictor {

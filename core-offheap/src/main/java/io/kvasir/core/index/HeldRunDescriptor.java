@@ -10,7 +10,7 @@ import io.kvasir.core.radix.RadixTree;
  *   +------+------+-----+------+------+------+-------+-----------+--------------+----------+--------------+
  *   |above | run  | low | high | held |unused| birth | held bits | above: birth | below    | names 0 … 7  |
  *   +------+------+-----+------+------+------+-------+-----------+--------------+----------+--------------+
- *   above      number of the slot's held run that this one goes on from + 1, 0 = none; another one has
+ *   above      number of the slot's held run that this one continues, + 1; 0 = none; another one has
  *              the number by now unless its birth is the one that stands here
  *   run        a segment of the array that the slot holds
  *   low, high  first held offset of the array, and the one after the last

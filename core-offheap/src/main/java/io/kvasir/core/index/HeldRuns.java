@@ -84,7 +84,7 @@ final class HeldRuns {
      * Makes a held run of nothing.
      *
      * @param run a segment of the array
-     * @param above the slot's held run that this one goes on from, or {@link #NO_HELD_RUN}
+     * @param above the slot's held run that this one continues from, or {@link #NO_HELD_RUN}
      * @return its number, or {@link #NO_HELD_RUN} when there is no memory
      */
     int allocate(int run, int above) {
@@ -192,7 +192,7 @@ final class HeldRuns {
     }
 
     /**
-     * The held run that one goes on from, which is that of its parent array when it was made;
+     * The held run that one continues from, which is that of its parent array when it was made;
      * {@link #NO_HELD_RUN} where there is none any more.
      */
     int above(int heldRun) {

@@ -541,10 +541,10 @@ public final class PrefixIndex implements AutoCloseable {
     /**
      * Shows a part of what one slot holds: runs of blocks with their engine hashes and their
      * parent's, in no particular order; a further name of a block is a run of one block. Writer
-     * thread, for dumps: a caller that goes on where it stopped lets events be applied in between.
-     * A block that is held all the time is shown by one of the calls; one that is stored or removed
-     * meanwhile may be shown or not. Where the slot is cleared between two calls, the rest is that
-     * of what it holds then.
+     * thread, for dumps: a caller that continues where it stopped lets events be applied in
+     * between. A block that is held all the time is shown by one of the calls; one that is stored
+     * or removed meanwhile may be shown or not. Where the slot is cleared between two calls, the
+     * rest is that of what it holds then.
      *
      * @param workerSlot worker slot
      * @param from 0, then what the call before returned

@@ -18,7 +18,7 @@ import java.util.Map;
  * other slots meanwhile, at the worst from the one that stores. {@link #close} ends that.
  *
  * <p>The arrays of hashes that the slot holds something of are shown one by one, each after the one
- * that it goes on from; the blocks before the first held one of a path, and those between, are
+ * that it continues from; the blocks before the first held one of a path, and those between, are
  * holes. An array is known by its first segment, whose number stays the same as long as anything
  * after it is held.
  */
@@ -156,7 +156,7 @@ public final class SlotExport implements AutoCloseable {
         return heldRun != NO_HELD_RUN && shown.get(heldRun) ? heldRuns.high(heldRun) : 0;
     }
 
-    /** Puts the array that one goes on from first, unless it was shown so far. */
+    /** Puts the array that one continues from first, unless it was shown so far. */
     private boolean needsArrayBefore(int array) {
         final int parent = tree.parent(array);
         if (parent == tree.root()) {

@@ -44,8 +44,8 @@ public final class SlotImport {
     /**
      * Stores the blocks of a path; those that do not fit are counted as missing.
      *
-     * @return false if it goes on from a block or hole that was not given before, or names a block
-     *     twice: then the slot is to be cleared
+     * @return false if it continues from a block or hole that was not given before, or names a
+     *     block twice: then the slot is to be cleared
      */
     public boolean path(SlotPath path) {
         final boolean afterHole = path.parentKind() == SlotPath.Parent.HOLE;

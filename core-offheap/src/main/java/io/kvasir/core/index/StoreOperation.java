@@ -60,7 +60,7 @@ final class StoreOperation extends SlotOperation {
     private int offset;
     private int heldRun;
 
-    /** Held run of the array before, which a new one goes on from. */
+    /** Held run of the array before, which a new one continues from. */
     private int above;
 
     /** Whether an engine hash stands for another block: why {@link #tryStore} has failed. */

@@ -167,7 +167,7 @@ final class RefCountedPrefixes implements AutoCloseable {
         return FULL;
     }
 
-    /** Whether the run goes on in one next segment and nowhere else. */
+    /** Whether the run continues in one next segment and nowhere else. */
     private boolean isNeedlesslySplit(int run) {
         return tree.unheld(run) == 0
                 && tree.childCount(run) == 1

@@ -85,31 +85,28 @@ final class DiskSpace {
         }
     }
 
-    @SuppressWarnings("restricted") // asked for only where native access is enabled
     private static Optional<Calls> calls() {
-        if (!DiskSpace.class.getModule().isNativeAccessEnabled()
-                || !System.getProperty("os.name", "").equals("Linux")) {
+        if (!LibcFunctions.areCallable()) {
             return Optional.empty();
         }
-        final Linker linker = Linker.nativeLinker();
         return Optional.of(
                 new Calls(
-                        linker.downcallHandle(
-                                linker.defaultLookup().findOrThrow("open"),
+                        LibcFunctions.named(
+                                "open",
                                 FunctionDescriptor.of(
                                         ValueLayout.JAVA_INT,
                                         ValueLayout.ADDRESS,
                                         ValueLayout.JAVA_INT),
                                 Linker.Option.firstVariadicArg(2)),
-                        linker.downcallHandle(
-                                linker.defaultLookup().findOrThrow("posix_fallocate"),
+                        LibcFunctions.named(
+                                "posix_fallocate",
                                 FunctionDescriptor.of(
                                         ValueLayout.JAVA_INT,
                                         ValueLayout.JAVA_INT,
                                         ValueLayout.JAVA_LONG,
                                         ValueLayout.JAVA_LONG)),
-                        linker.downcallHandle(
-                                linker.defaultLookup().findOrThrow("close"),
+                        LibcFunctions.named(
+                                "close",
                                 FunctionDescriptor.of(
                                         ValueLayout.JAVA_INT, ValueLayout.JAVA_INT))));
     }

@@ -1,7 +1,6 @@
 package io.kvasir.core.memory;
 
 import java.lang.foreign.FunctionDescriptor;
-import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
@@ -106,17 +105,14 @@ final class HugePages {
                 : MemorySegment.NULL;
     }
 
-    @SuppressWarnings("restricted") // asked for only where native access is enabled
     private static Optional<Calls> calls() {
-        if (!HugePages.class.getModule().isNativeAccessEnabled()
-                || !System.getProperty("os.name", "").equals("Linux")) {
+        if (!LibcFunctions.areCallable()) {
             return Optional.empty();
         }
-        final Linker linker = Linker.nativeLinker();
         return Optional.of(
                 new Calls(
-                        linker.downcallHandle(
-                                linker.defaultLookup().findOrThrow("mmap"),
+                        LibcFunctions.named(
+                                "mmap",
                                 FunctionDescriptor.of(
                                         ValueLayout.ADDRESS,
                                         ValueLayout.ADDRESS,
@@ -125,14 +121,14 @@ final class HugePages {
                                         ValueLayout.JAVA_INT,
                                         ValueLayout.JAVA_INT,
                                         ValueLayout.JAVA_LONG)),
-                        linker.downcallHandle(
-                                linker.defaultLookup().findOrThrow("munmap"),
+                        LibcFunctions.named(
+                                "munmap",
                                 FunctionDescriptor.of(
                                         ValueLayout.JAVA_INT,
                                         ValueLayout.ADDRESS,
                                         ValueLayout.JAVA_LONG)),
-                        linker.downcallHandle(
-                                linker.defaultLookup().findOrThrow("madvise"),
+                        LibcFunctions.named(
+                                "madvise",
                                 FunctionDescriptor.of(
                                         ValueLayout.JAVA_INT,
                                         ValueLayout.ADDRESS,

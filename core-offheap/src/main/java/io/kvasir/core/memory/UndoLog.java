@@ -14,7 +14,7 @@ import static io.kvasir.core.memory.UndoLogDescriptor.INCOMPLETE;
  * was when the change began if the records are taken back from the last to the first. {@link
  * #commit} is one store, after all those of the change and before any of the next.
  *
- * <p>A change with more stores than the log has room for goes on without one: the log says so
+ * <p>A change with more stores than the log has room for continues without one: the log says so
  * before the first store that it lacks, and until the commit the memory cannot be taken back.
  *
  * <p>Owner: the one thread that writes the memory. Layout: {@link UndoLogDescriptor}.

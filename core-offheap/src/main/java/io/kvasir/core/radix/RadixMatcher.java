@@ -221,8 +221,8 @@ class RadixMatcher {
     }
 
     /**
-     * Starts the loads of all that is read next (hashes, holders, and where the walk goes on if the
-     * whole run matches), so that they wait for memory together and not one after the other.
+     * Starts the loads of all that is read next (hashes, holders, and where the walk continues if
+     * the whole run matches), so that they wait for memory together and not one after the other.
      */
     private long touch(long at, long extent, long[] hashes, int next, int count) {
         long sum =

@@ -640,7 +640,7 @@ public final class RadixTree {
 
     // -- headers ----------------------------------------------------------------------------
 
-    /** A header without parent, children and holders; its version goes on from its last life. */
+    /** A header without parent, children and holders; its version continues from its last life. */
     private int newRun() {
         if (freeRun == NO_RUN && !newHeaders()) {
             return NO_RUN;

@@ -302,7 +302,7 @@ final class WatchedIndex implements AutoCloseable {
 
     // -- the reader -------------------------------------------------------------------------
 
-    /** Matches a prompt while nobody writes; the result must be exact. */
+    /** Matches a prompt while there is no write; the result must be exact. */
     OverlapScores match(String prompt) {
         return match(prompt(prompt), step -> {});
     }
@@ -325,7 +325,7 @@ final class WatchedIndex implements AutoCloseable {
 
     /**
      * Matches a prompt and checks what was found: each block was held at some moment of the call,
-     * and all blocks are found that are held when nobody has written meanwhile.
+     * and all blocks are found that are held when nothing was written meanwhile.
      */
     OverlapScores match(long[] prompt, Consumer<RadixMatcher.Step> listener) {
         firstMoment = lag == null ? moment : lag.moment();

@@ -81,7 +81,7 @@ public final class LockedReplica {
         writer.endOfBatch();
     }
 
-    /** The worker of a slot is gone, and all requests on it have ended. */
+    /** The worker of a slot was removed, and all requests on it have ended. */
     public void workerGone(int slot) {
         slotGenerations[slot]++;
     }

@@ -132,7 +132,7 @@ public final class ZcapReader implements AutoCloseable {
                             + " bytes, the limit is "
                             + MAX_FRAME_BYTES);
         }
-        // read in pieces as they come: a wrong length must not allocate what is not there
+        // read in parts as they come: a wrong length must not allocate what is not there
         final byte[] frame = in.readNBytes(length);
         if (frame.length < length) {
             throw new EOFException(name);

@@ -151,7 +151,7 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     /**
-     * The same for a slot that was {@link #load loaded}: its stream goes on where the snapshot
+     * The same for a slot that was {@link #load loaded}: its stream continues where the snapshot
      * ends, and finds out first whether the engine is the same.
      *
      * @param source where to connect to, or what to bind
@@ -178,7 +178,7 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     /**
-     * The same for a slot that was {@link #load loaded}: its stream goes on where the snapshot
+     * The same for a slot that was {@link #load loaded}: its stream continues where the snapshot
      * ends.
      *
      * @param source whose events these are; its endpoints are not used

@@ -50,7 +50,7 @@ final class Subscriber {
     private final Map<QueryTopic, Answer> answers = new HashMap<>();
 
     /**
-     * @param indexers who answers a query; null for none
+     * @param indexers answer queries; null for none
      */
     Subscriber(SocketPoller poller, Peer peer, Function<RecoveryQuery, LocalIndexer> indexers) {
         this.poller = poller;
@@ -151,7 +151,7 @@ final class Subscriber {
             this.messages = messages;
         }
 
-        /** Sends as much as the peer takes, then goes on a little later. */
+        /** Sends as much as the peer takes, then continues a little later. */
         private void goOn() {
             if (answers.get(query) != this) {
                 return; // nothing more is wanted

@@ -227,7 +227,7 @@ final class ZmqPublisher implements AutoCloseable {
         }
 
         @Override
-        public void closed(ZmtpConnection gone, String why) {
+        public void closed(ZmtpConnection closed, String why) {
             subscribers.remove(subscriber);
             subscriber.forget();
         }
@@ -320,7 +320,7 @@ final class ZmqPublisher implements AutoCloseable {
             return true;
         }
 
-        /** Sends as much as the connection takes, then goes on a little later. */
+        /** Sends as much as the connection takes, then continues a little later. */
         private void answer(ZmtpConnection connection, long from, long end) {
             long number = from;
             while (connection.isOpen() && connection.unsent() < REPLAY_AHEAD) {

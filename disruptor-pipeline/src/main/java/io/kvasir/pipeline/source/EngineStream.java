@@ -409,7 +409,7 @@ public final class EngineStream implements EventSource {
     }
 
     /**
-     * Says that the transport could not connect; it goes on trying.
+     * Says that the transport could not connect; it keeps trying.
      *
      * @param why the transport's words for it, with the address
      */

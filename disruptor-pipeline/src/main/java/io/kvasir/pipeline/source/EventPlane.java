@@ -152,8 +152,8 @@ public final class EventPlane {
     }
 
     /**
-     * How far an earlier process was: a transport that keeps its messages in the same store goes on
-     * behind that one ({@link #onResumed}).
+     * How far an earlier process was: a transport that keeps its messages in the same store
+     * continues behind that one ({@link #onResumed}).
      *
      * @return null where nothing is left of one
      */
@@ -350,8 +350,8 @@ public final class EventPlane {
      * @param length its bytes
      * @param number the transport's number of it, above 0 and greater than those before it unless
      *     the transport has begun again
-     * @param publisherId who published it, where the transport tells; {@value #NO_PUBLISHER} where
-     *     it does not
+     * @param publisherId its publisher, where the transport says; {@value #NO_PUBLISHER} where it
+     *     does not
      * @throws IndexOutOfBoundsException if the range does not lie in {@code bytes}
      */
     public synchronized void onKept(

@@ -35,7 +35,7 @@ public final class EventSources implements AutoCloseable {
     /**
      * The same for a slot that was restored.
      *
-     * @param startOrNull where the stream goes on; null for one that begins with an empty slot
+     * @param startOrNull where the stream continues; null for one that begins with an empty slot
      */
     public synchronized EventSource openZmq(
             SourceConfig source, KvEventSink sink, StreamStart startOrNull) {
@@ -60,7 +60,7 @@ public final class EventSources implements AutoCloseable {
     /**
      * The same for a slot that was restored.
      *
-     * @param startOrNull where the stream goes on; null for one that begins with an empty slot
+     * @param startOrNull where the stream continues; null for one that begins with an empty slot
      */
     public synchronized EngineStream openDirect(
             SourceConfig source, KvEventSink sink, StreamStart startOrNull) {

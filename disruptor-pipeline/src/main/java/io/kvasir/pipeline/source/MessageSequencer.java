@@ -251,7 +251,7 @@ final class MessageSequencer {
         }
     }
 
-    /** Offers the first one that waits; false if it goes on waiting, for a replay. */
+    /** Offers the first one that waits; false if it keeps waiting, for a replay. */
     private boolean offerHeld(long sequence) {
         final byte[] payload = held.first();
         if (output.offer(sequence, payload, 0, payload.length)) {

@@ -69,7 +69,7 @@ final class RefillCoordinator {
         return asked;
     }
 
-    /** Shows the shadow a replayed message; what is live goes on meanwhile. */
+    /** Shows the shadow a replayed message; what is live continues meanwhile. */
     ReplayStep replayed(long sequence, byte[] payload) {
         if (!replay.is(Wanted.REFILL) || refill == null) {
             endReplay();

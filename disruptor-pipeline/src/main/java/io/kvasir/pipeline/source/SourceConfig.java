@@ -85,41 +85,6 @@ public record SourceConfig(
     }
 
     /**
-     * A source without names of adapters by number, of which the device's blocks alone are wanted.
-     */
-    public SourceConfig(
-            String name,
-            int slot,
-            int dpRank,
-            int blockSize,
-            String endpoint,
-            boolean bind,
-            String replayEndpoint,
-            String topic,
-            RemovalRule removals,
-            boolean rootStoresRefresh,
-            FreshnessLimits freshness,
-            long hashSeed,
-            MessageForm form) {
-        this(
-                name,
-                slot,
-                dpRank,
-                blockSize,
-                endpoint,
-                bind,
-                replayEndpoint,
-                topic,
-                removals,
-                rootStoresRefresh,
-                freshness,
-                hashSeed,
-                form,
-                Map.of(),
-                Set.of());
-    }
-
-    /**
      * A source that connects to a publisher, has no replay address, takes all topics, judges
      * removals by itself and makes public hashes.
      *

@@ -3,7 +3,7 @@ package io.kvasir.pipeline.source;
 import java.util.Objects;
 
 /**
- * Where the stream of a slot goes on whose blocks were restored from a snapshot.
+ * Where the stream of a slot continues whose blocks were restored from a snapshot.
  *
  * @param sequence number of the last message whose events the slot has
  * @param content what stands for the bytes of that message: other bytes under its number prove

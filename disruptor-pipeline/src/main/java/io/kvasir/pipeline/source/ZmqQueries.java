@@ -81,7 +81,7 @@ final class ZmqQueries implements RecoveryTransport {
                 ByteBuffer.allocate(1 + query.topic.length).put(what).put(query.topic).array());
     }
 
-    /** A link is connected: who is behind it may know what is asked. */
+    /** A link is connected: the publisher behind it may know what is asked. */
     void connected(int link) {
         for (Asked query : asked.values()) {
             if (query.link == NO_LINK) {

@@ -16,7 +16,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * integers, or pairs of them where the engine drafts with EAGLE.
  *
  * <p>Each event is decoded on its own, inside its own extent: a bad one is counted in {@link
- * #drops()} and its batch goes on. Nothing is thrown for any input, and nothing is allocated for
+ * #drops()} and its batch continues. Nothing is thrown for any input, and nothing is allocated for
  * plain text blocks once the scratch arrays have grown.
  *
  * <p>Keeps what later events of the same source need: the cache group that counts and the seeds of
@@ -364,7 +364,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
         }
         reason = readLora();
         if (reason == null && !root && loraId != 0 && loraNumbers.isMissed(parent)) {
-            reason = DropReason.UNNAMED_LORA; // it goes on where nothing is
+            reason = DropReason.UNNAMED_LORA; // it continues where nothing is
         }
         if (reason != null) {
             if (reason == DropReason.UNNAMED_LORA) {

@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
@@ -361,20 +360,9 @@ class ZmqSourceTest {
             final EventSource rank0 = pipeline.openZmq(replayable());
             final EventSource rank1 =
                     pipeline.openZmq(
-                            new SourceConfig(
-                                    "w",
-                                    2,
-                                    1,
-                                    BLOCK,
-                                    second.endpoint(),
-                                    false,
-                                    second.replayEndpoint(),
-                                    "",
-                                    RemovalRule.AUTO,
-                                    false,
-                                    FreshnessLimits.DEFAULT,
-                                    BlockHasher.BASE_SEED,
-                                    MessageForm.ENGINE_BATCH));
+                            SourceConfig.of("w", 2, BLOCK, second.endpoint())
+                                    .withDpRank(1)
+                                    .withReplayEndpoint(second.replayEndpoint()));
             publisher.lose(store(1));
             second.lose(storeOfRank1(2));
             second.lose(storeOfRank1(3));

@@ -411,7 +411,7 @@ public final class GatewayConfig {
     }
 
     /**
-     * Takes the values of another configuration of the same models, for all who read them from now
+     * Takes the values of another configuration of the same models, for all that read them from now
      * on; {@link #models} are the same objects as before.
      */
     public void take(GatewayConfig other) {

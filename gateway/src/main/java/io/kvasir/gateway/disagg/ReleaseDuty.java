@@ -55,7 +55,7 @@ final class ReleaseDuty implements AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(BlockRelease.class);
 
-    /** Time between two looks at all that is watched. */
+    /** Time between two checks of all that is watched. */
     static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(250);
 
     /** A prefill whose end is not said for so long is left to its lease. */

@@ -531,7 +531,7 @@ public final class ModelMetrics {
     /**
      * An answer is complete.
      *
-     * @param promptTokens that the worker or the gateway has counted; below 1 where nobody has
+     * @param promptTokens that the worker or the gateway has counted; below 1 where neither has
      * @param generated output tokens; below 1 where they are unknown
      */
     public void answered(String model, int promptTokens, int generated) {

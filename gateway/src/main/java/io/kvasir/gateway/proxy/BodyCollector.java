@@ -31,7 +31,7 @@ final class BodyCollector {
         this.failed = failed;
     }
 
-    /** Begins, and goes on where there may be something to read. */
+    /** Begins, and continues where there may be something to read. */
     void readOn() {
         final Throwable failure;
         synchronized (this) {

@@ -66,7 +66,7 @@ final class ResponsePump extends IteratingCallback {
         /**
          * The stream has an error in place of its first event.
          *
-         * @return whether another answer is had instead; else this one goes on
+         * @return whether another answer is had instead; else this one continues
          */
         boolean replaced(UpstreamFault fault, String cause);
 
@@ -167,7 +167,7 @@ final class ResponsePump extends IteratingCallback {
         return InvocationType.NON_BLOCKING;
     }
 
-    /** Begins, and goes on when there is something to read: bytes, the end or a failure. */
+    /** Begins, and continues when there is something to read: bytes, the end or a failure. */
     void readOn() {
         demanded = false;
         iterate();

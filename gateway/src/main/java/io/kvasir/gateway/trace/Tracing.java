@@ -86,7 +86,7 @@ public final class Tracing implements AutoCloseable {
     }
 
     /**
-     * Begins the trace of a client's request, or goes on with the client's. Only while {@link
+     * Begins the trace of a client's request, or continues with the client's. Only while {@link
      * #isOn}.
      *
      * @param headers the client's

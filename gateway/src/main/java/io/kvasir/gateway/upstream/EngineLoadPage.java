@@ -8,9 +8,9 @@ import java.util.function.ObjDoubleConsumer;
 
 /**
  * Reads an engine's load from its page of metrics, in Prometheus' text format, under the names of
- * vLLM (the llm-d simulator's too) and SGLang. Ranks are told apart by the label {@code engine} or
- * {@code dp_rank}. In one pass over the page, without regular expressions: a page is what another
- * machine has written.
+ * vLLM (the llm-d simulator's too) and SGLang. Ranks are distinguished by the label {@code engine}
+ * or {@code dp_rank}. In one pass over the page, without regular expressions: a page is what
+ * another machine has written.
  *
  * <p>Where a series comes more than once for a rank (other models' names, tensor-parallel ranks)
  * the largest value counts.

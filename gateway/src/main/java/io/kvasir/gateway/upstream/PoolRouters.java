@@ -276,7 +276,7 @@ public final class PoolRouters implements AutoCloseable {
         return main.activeLeases() + (prefill == null ? 0 : prefill.activeLeases());
     }
 
-    /** Refuses what waits for workers; what is booked goes on. */
+    /** Refuses what waits for workers; what is booked continues. */
     public void closeQueues() {
         CloseHelper.closeAll(prefillQueueOrNull, mainQueueOrNull);
     }

@@ -360,7 +360,7 @@ public final class UpstreamRegistry {
         return WorkerTaints.allProtocolsBut(capabilities.splits());
     }
 
-    /** Whether a worker, of any pool, is known to have an adapter. Two looks into tables. */
+    /** Whether a worker, of any pool, is known to have an adapter. Two lookups in tables. */
     public boolean hasAdapter(String name) {
         return workersWith(WorkerPool.MAIN, name) + workersWith(WorkerPool.PREFILL, name) > 0;
     }

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.router.settings.Setting;
+import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.settings.WrongSettingsException;
 
 import org.junit.jupiter.api.Test;
@@ -24,19 +24,8 @@ class ContradictionsTest {
     private static GatewayConfig.Builder of(String settings) {
         final GatewayConfig.Builder builder =
                 GatewayConfig.builder().set(GatewaySettings.MODEL, "m");
-        for (String each : settings.split(" ", -1)) {
-            if (!each.isEmpty()) {
-                set(
-                        builder,
-                        GatewaySettings.TABLE.named(each.split("=", 2)[0]),
-                        each.split("=", 2)[1]);
-            }
-        }
+        Gateways.set(builder, settings);
         return builder;
-    }
-
-    private static <T> void set(GatewayConfig.Builder builder, Setting<T> setting, String value) {
-        builder.set(setting, setting.parse(value));
     }
 
     @ParameterizedTest

@@ -145,7 +145,7 @@ final class ScriptedApiServer implements AutoCloseable {
         tell(isNew ? "ADDED" : "MODIFIED", slices.get(slice.name()));
     }
 
-    /** Writes a slice in place of all and tells nobody. */
+    /** Writes a slice in place of all, without an event to any watch. */
     synchronized void missed(Slice slice) {
         version++;
         slices.put(slice.name(), slice.json(version));

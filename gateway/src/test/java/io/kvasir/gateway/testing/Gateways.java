@@ -5,6 +5,8 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Setting;
+import io.kvasir.testsupport.NamedValues;
 
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -144,5 +146,15 @@ public final class Gateways {
 
     public static URI uri(GatewayServer gateway, String path) {
         return URI.create("http://127.0.0.1:" + gateway.port() + path);
+    }
+
+    /** Sets values by name: {@code name=value}, with a space between two. */
+    public static void set(GatewayConfig.Builder builder, String settings) {
+        NamedValues.each(
+                settings, (name, value) -> set(builder, GatewaySettings.TABLE.named(name), value));
+    }
+
+    private static <T> void set(GatewayConfig.Builder builder, Setting<T> setting, String value) {
+        builder.set(setting, setting.parse(value));
     }
 }

@@ -1,16 +1,16 @@
 package io.kvasir.gateway.testing;
 
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.sim.HandoffConfig;
-import io.kvasir.sim.HandoffFault;
-import io.kvasir.sim.HandoffState;
-import io.kvasir.sim.KvBytes;
-import io.kvasir.sim.PullStage;
-import io.kvasir.sim.SimConfig;
 import io.kvasir.sim.SimEngine;
-import io.kvasir.sim.SimHandoff;
-import io.kvasir.sim.SimRole;
-import io.kvasir.sim.SimState;
+import io.kvasir.sim.config.HandoffConfig;
+import io.kvasir.sim.config.HandoffFault;
+import io.kvasir.sim.config.KvBytes;
+import io.kvasir.sim.config.PullStage;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.sim.config.SimRole;
+import io.kvasir.sim.state.HandoffState;
+import io.kvasir.sim.state.SimState;
 import io.kvasir.testsupport.FreePorts;
 
 import java.time.Duration;
@@ -172,7 +172,7 @@ public final class SimFleet implements AutoCloseable {
         return leaseEnds + prefills.stream().mapToLong(e -> e.handoffs(0).freedByLeaseEnd()).sum();
     }
 
-    /** Prefills, at most, whose blocks nobody but their engine can free, by the trouble made. */
+    /** Prefills, at most, whose blocks only their engine can free, by the trouble made. */
     public int strayPrefills() {
         return strayPrefills;
     }

@@ -42,7 +42,7 @@ import java.util.concurrent.locks.LockSupport;
  * the plane keeps with it ({@link EventPlane#keep}), where it outlives the process; a later process
  * has a new consumer that begins behind that. So the position is never that of another index, as
  * one at the server can be. Where nothing was kept the consumer begins with the oldest event that
- * the stream has (an hour). A consumer of a name of its own goes on after the last acknowledged
+ * the stream has (an hour). A consumer of a name of its own continues after the last acknowledged
  * event; that is right only for an index that is known to have outlived the process with it.
  *
  * <p>The stream is made if it is not there. After each loss of the connection or of a delivery the

@@ -4,18 +4,13 @@ import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.EventPlane;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
-import io.nats.client.Consumer;
 import io.nats.client.Dispatcher;
-import io.nats.client.ErrorListener;
 import io.nats.client.Message;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.io.IOException;
-import java.util.LinkedHashSet;
 import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.TimeoutException;
 
 /**
@@ -34,20 +29,13 @@ import java.util.concurrent.TimeoutException;
 public final class NatsEventSource implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(NatsEventSource.class);
     private static final long TICK_MS = 50;
-    private static final long CONNECT_PAUSE_MS = 500;
     private static final long MOST_WAITING_MESSAGES = 500_000;
     private static final long MOST_WAITING_BYTES = 256L << 20;
-    private static final long CLOSE_PATIENCE_MS = 10_000;
 
     private final NatsAccess access;
-    private final Set<String> subjects = new LinkedHashSet<>();
     private final EventPlane plane;
     private final RecoveryQueries queriesOrNull; // null where nothing is asked
-    private final Thread thread;
-    private volatile Connection connection; // null before the first
-    private Dispatcher dispatcher; // of the thread
-    private volatile boolean subscribed; // the server has confirmed it, once
-    private volatile boolean closed;
+    private final CoreSubscriber subscriber;
 
     /**
      * Begins to connect; does not wait for it.
@@ -76,114 +64,99 @@ public final class NatsEventSource implements AutoCloseable {
         if (recover) {
             plane.recoverOver(queriesOrNull);
         }
-        subjects.add(names.endpointSubjects());
-        subjects.add(names.componentSubject());
         plane.onDisconnected("connecting to " + access.address());
-        thread = Thread.ofPlatform().daemon().name("kvasir-nats-events").start(this::run);
+        subscriber =
+                new CoreSubscriber(
+                        access,
+                        "events",
+                        names,
+                        MOST_WAITING_MESSAGES,
+                        MOST_WAITING_BYTES,
+                        new Reader());
+        subscriber.start();
     }
 
-    private void run() {
-        try {
-            while (!closed && connection == null) {
-                connect();
+    /** Gives the plane what comes, and says how the connection is. */
+    private final class Reader implements CoreSubscriber.Reader {
+        private volatile boolean subscribed; // the server has confirmed it, once
+
+        @Override
+        public void onRefused(String why) {
+            plane.onDisconnected(why);
+        }
+
+        @Override
+        public void subscribe(Connection made, Dispatcher to) {
+            if (queriesOrNull != null) {
+                // by the same dispatcher: an answer does not overtake the events before it
+                to.subscribe(queriesOrNull.over(made));
             }
-            while (!closed && !subscribed) {
-                awaitSubscriptions();
+        }
+
+        @Override
+        public void run() throws InterruptedException {
+            while (!subscriber.isClosed() && !subscribed) {
+                awaitSubscriptions(subscriber.connection());
             }
-            while (!closed) {
-                plane.onWaiting(dispatcher.getPendingMessageCount());
+            while (!subscriber.isClosed()) {
+                plane.onWaiting(subscriber.waiting());
                 plane.tick();
                 Thread.sleep(TICK_MS);
             }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // closing
         }
-    }
 
-    private void connect() throws InterruptedException {
-        try {
-            final Connection made =
-                    EventConnections.connect(
-                            access, "kvasir-events", this::onConnection, new SlowConsumer());
-            dispatcher = made.createDispatcher(this::onMessage);
-            dispatcher.setPendingLimits(MOST_WAITING_MESSAGES, MOST_WAITING_BYTES);
-            subjects.forEach(dispatcher::subscribe);
-            if (queriesOrNull != null) {
-                // by the same dispatcher: an answer does not overtake the events before it
-                dispatcher.subscribe(queriesOrNull.over(made));
+        /** A server that is slow to confirm them is asked again: the connection stays. */
+        private void awaitSubscriptions(Connection connection) throws InterruptedException {
+            try {
+                connection.flush(access.timeout());
+                subscribed = true;
+                plane.onConnected();
+                LOG.info(
+                        "events come from {} over {}",
+                        connection.getConnectedUrl(),
+                        subscriber.subjects());
+            } catch (TimeoutException e) {
+                plane.onDisconnected(
+                        access.address() + ": the subscriptions are not confirmed yet");
+                LOG.debug("NATS is slow", e);
+                Thread.sleep(CoreSubscriber.PAUSE_MS);
             }
-            connection = made;
-        } catch (IOException e) {
-            plane.onDisconnected(e.getMessage());
-            LOG.debug("no NATS yet", e);
-            Thread.sleep(CONNECT_PAUSE_MS);
         }
-    }
 
-    /** A server that is slow to confirm them is asked again: the connection is not made anew. */
-    private void awaitSubscriptions() throws InterruptedException {
-        try {
-            connection.flush(access.timeout());
-            subscribed = true;
-            plane.onConnected();
-            LOG.info("events come from {} over {}", connection.getConnectedUrl(), subjects);
-        } catch (TimeoutException e) {
-            plane.onDisconnected(access.address() + ": the subscriptions are not confirmed yet");
-            LOG.debug("NATS is slow", e);
-            Thread.sleep(CONNECT_PAUSE_MS);
-        }
-    }
-
-    private void onConnection(Connection which, ConnectionListener.Events event) {
-        if (closed || connection == null) {
-            return;
-        }
-        switch (event) {
-            case DISCONNECTED -> plane.onDisconnected(access.address() + ": connection lost");
-            case RESUBSCRIBED -> {
-                if (subscribed) {
-                    plane.onConnected();
-                }
-            }
-            default -> {}
-        }
-    }
-
-    private void onMessage(Message message) {
-        if (closed) {
-            return;
-        }
-        if (queriesOrNull != null && queriesOrNull.isAnswer(message)) {
-            queriesOrNull.onMessage(message);
-            return;
-        }
-        final byte[] data = message.getData();
-        plane.onMessage(data, 0, data.length);
-    }
-
-    /** Tells the plane when messages did not fit any more. */
-    private final class SlowConsumer implements ErrorListener {
         @Override
-        public void slowConsumerDetected(Connection conn, Consumer consumer) {
+        public void onConnection(ConnectionListener.Events event) {
+            switch (event) {
+                case DISCONNECTED -> plane.onDisconnected(access.address() + ": connection lost");
+                case RESUBSCRIBED -> {
+                    if (subscribed) {
+                        plane.onConnected();
+                    }
+                }
+                default -> {}
+            }
+        }
+
+        @Override
+        public void onMessage(Message message) {
+            if (queriesOrNull != null && queriesOrNull.isAnswer(message)) {
+                queriesOrNull.onMessage(message);
+                return;
+            }
+            final byte[] data = message.getData();
+            plane.onMessage(data, 0, data.length);
+        }
+
+        @Override
+        public void onDropped(long count) {
             plane.onMissed(
                     "the index is slower than the events of NATS: "
-                            + consumer.getDroppedCount()
+                            + count
                             + " messages were dropped");
         }
     }
 
     @Override
     public void close() {
-        closed = true;
-        thread.interrupt();
-        try {
-            thread.join(CLOSE_PATIENCE_MS);
-            final Connection open = connection;
-            if (open != null) {
-                open.close();
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        subscriber.close();
     }
 }

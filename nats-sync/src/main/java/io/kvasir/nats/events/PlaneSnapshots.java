@@ -30,7 +30,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
- * Snapshots of an event plane in JetStream, which all routers over it share. Each looks once a
+ * Snapshots of an event plane in JetStream, which all routers over it share. Each checks once a
  * second how many messages the stream has that no snapshot has, and how old they are; past a
  * threshold, or half the age at which the stream drops them, one of them takes a snapshot:
  *
@@ -44,9 +44,9 @@ import java.util.function.Consumer;
  * </ol>
  *
  * <p>Whatever ends it in between leaves a snapshot and all messages behind it. A holder that was
- * stopped for long and goes on without the lock changes nothing either: it fails at its next check,
- * and a step that it was about to do is one that another snapshot has made harmless. No snapshot
- * follows one with a later message.
+ * stopped for long and continues without the lock changes nothing either: it fails at its next
+ * check, and a step that it was about to do is one that another snapshot has made harmless. No
+ * snapshot follows one with a later message.
  *
  * <p>A router that starts restores its workers from the newest snapshot that is whole, and its
  * {@link JetStreamEventSource} begins behind {@link #start}. What could not be restored is not
@@ -92,7 +92,10 @@ public final class PlaneSnapshots implements PlaneState {
     private long savedUpTo; // by the newest snapshot that is known; of the thread
     private long nextTryNs = System.nanoTime(); // likewise
     private long nextByAgeNs = nextTryNs; // likewise
-    private Thread thread; // null before the start, and where the test looks; guarded by this
+    private Thread
+            thread; // null before the start, and where a test takes snapshots itself; guarded by
+
+    // this
 
     private PlaneSnapshots(
             PlaneSnapshotConfig config,
@@ -361,7 +364,7 @@ public final class PlaneSnapshots implements PlaneState {
         }
     }
 
-    /** Looks whether a snapshot is due, and takes it; whether one was taken. */
+    /** Checks whether a snapshot is due, and takes it; whether one was taken. */
     boolean look(KvRouter router) throws InterruptedException {
         if (System.nanoTime() - nextTryNs < 0) {
             return false;

@@ -18,7 +18,7 @@ import java.util.Map;
 public final class BlockLeases {
     /** What became of a message about a lease. */
     public enum Outcome {
-        /** The lease goes on. */
+        /** The lease continues. */
         HELD,
         /** That was the last consumer: the blocks are free. */
         RELEASED,

@@ -24,7 +24,7 @@ public interface MetadataExchange extends AutoCloseable {
 
     /** What happened to a name. */
     enum Change {
-        /** Its first record came, or the first since it was gone. */
+        /** Its first record came, or the first since it was removed. */
         UP,
         /** A newer record replaced the one before. */
         CHANGED,

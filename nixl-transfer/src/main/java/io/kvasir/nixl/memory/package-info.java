@@ -1,5 +1,5 @@
 /**
- * What a pool of KV blocks looks like in memory, of the host or of a GPU: regions ({@link
+ * The layout of a pool of KV blocks in memory, of the host or of a GPU: regions ({@link
  * io.kvasir.nixl.memory.KvRegion}), the layout that they follow ({@link
  * io.kvasir.nixl.memory.KvLayout}), and lists of descriptors that transfers name by index ({@link
  * io.kvasir.nixl.memory.Descriptors}).

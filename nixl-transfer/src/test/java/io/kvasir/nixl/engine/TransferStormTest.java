@@ -53,7 +53,7 @@ class TransferStormTest {
     private long version;
     private int submitted;
 
-    /** An end, its memory, and which of its blocks nobody uses. */
+    /** An end, its memory, and which of its blocks are unused. */
     private static final class Side {
         private final NixlTransport transport;
         private final KvPool pool = KvPool.allocate(LAYOUT);

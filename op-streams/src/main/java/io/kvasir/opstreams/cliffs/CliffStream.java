@@ -53,7 +53,7 @@ final class CliffStream implements AutoCloseable {
         return random.longs(blocks).toArray();
     }
 
-    /** A prompt that goes on after another. */
+    /** A prompt that continues after another. */
     static long[] append(long[] prompt, long[] more) {
         final long[] both = Arrays.copyOf(prompt, prompt.length + more.length);
         System.arraycopy(more, 0, both, prompt.length, more.length);

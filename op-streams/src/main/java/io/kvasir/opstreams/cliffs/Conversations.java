@@ -37,7 +37,7 @@ final class Conversations {
     @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Conversation(long[] prompt, int from, boolean known) {}
 
-    /** Fills the caches, in turns, and goes on for half as long. */
+    /** Fills the caches, in turns, and continues for half as long. */
     static void atTheLimit(CliffStream out, int workers, double scale) throws IOException {
         final Conversations all = new Conversations(out, workers, scale);
         for (int worker = 0; worker < workers; worker++) {

@@ -4,7 +4,7 @@ import org.agrona.collections.Long2LongHashMap;
 
 import java.util.Arrays;
 
-/** Which workers hold which block: one bit per worker, one row per block that anyone holds. */
+/** Which workers hold which block: one bit per worker, one row per block with a holder. */
 public final class Holders {
     private static final long NO_ROW = -1;
     private static final float LOAD = 0.6f;
@@ -59,7 +59,7 @@ public final class Holders {
         freeRows[free++] = row;
     }
 
-    /** Blocks that anyone holds. */
+    /** Blocks that have a holder. */
     int blocks() {
         return rowOf.size();
     }

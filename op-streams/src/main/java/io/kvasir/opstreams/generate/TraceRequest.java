@@ -14,7 +14,7 @@ package io.kvasir.opstreams.generate;
 @SuppressWarnings("ArrayRecordComponent") // never compared
 public record TraceRequest(
         double timestamp, int inputLength, int outputLength, long[] hashIds, long[] outputIds) {
-    /** A request whose answer no other request goes on with. */
+    /** A request whose answer no other request continues with. */
     public TraceRequest(double timestamp, int inputLength, int outputLength, long[] hashIds) {
         this(timestamp, inputLength, outputLength, hashIds, null);
     }

@@ -21,7 +21,7 @@ import java.lang.foreign.ValueLayout;
  * milliseconds, the first contact with a peer some 30 ms.
  */
 public final class NixlTransfers implements AutoCloseable {
-    /** Fits every notification that NIXL delivers in one piece. */
+    /** Fits every notification that NIXL delivers whole. */
     private static final int SCRATCH_BYTES = 16 << 10;
 
     static final int READ = 0;
@@ -390,7 +390,7 @@ public final class NixlTransfers implements AutoCloseable {
      * Gives a request back; a running one is cancelled.
      *
      * @param request from {@link #make}
-     * @return 0 if it is gone; else it could not be cancelled: keep it and the blocks of both
+     * @return 0 if it was released; else it could not be cancelled: keep it and the blocks of both
      *     sides, and try again
      * @throws IllegalStateException if the agent is closed
      */

@@ -56,7 +56,7 @@ final class JsonValues {
             final JsonNode node = PYTHON.readTree(text);
             return node.isObject() ? dict(node) : new LinkedHashMap<>();
         } catch (JsonProcessingException e) {
-            // what the model wrote may be broken; the engine goes on, too
+            // what the model wrote may be broken; the engine continues, too
             return new LinkedHashMap<>();
         }
     }

@@ -19,8 +19,8 @@ import java.util.function.ToIntFunction;
  *
  * <p>Any thread; a {@link RouteRequest} belongs to one at a time and may be used again once the
  * call returns. The stream follows the rules of {@link Flow}: it passes on the engine's parts and
- * the caller's demand as they are, without a queue of its own. A request is sent once; whoever
- * retries excludes the worker that failed ({@link RouteRequest#exclude}).
+ * the caller's demand as they are, without a queue of its own. A request is sent once; a caller
+ * that retries excludes the worker that failed ({@link RouteRequest#exclude}).
  *
  * @param <Q> a request
  * @param <R> a part of the answer

@@ -322,7 +322,7 @@ public final class JournalRecord {
                 (int) Math.min(length, MAX_ID_LENGTH));
     }
 
-    /** Whether the record is of a request with an id, as far as can be told of a long one. */
+    /** Whether the record is of a request with an id, as far as a long one shows it. */
     boolean isOf(String id) {
         if (words[JournalDescriptor.ID_HASH] != hash(id)
                 || words[JournalDescriptor.ID_LENGTH] != id.length()) {

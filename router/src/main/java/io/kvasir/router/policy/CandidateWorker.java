@@ -3,8 +3,8 @@ package io.kvasir.router.policy;
 import java.util.Map;
 
 /**
- * What a selection policy sees of a worker: who it is and how much it can take. A router's {@code
- * Worker} is one, and no policy gets anything else of it to change. Thread-safe.
+ * What a selection policy sees of a worker: what it is called and how much it can take. A router's
+ * {@code Worker} is one, and no policy gets anything else of it to change. Thread-safe.
  */
 public interface CandidateWorker {
     /**

@@ -44,7 +44,7 @@ public interface CostModel {
     void price(CandidateView candidates, double[] costs);
 
     /**
-     * A model that looks at each candidate by itself.
+     * A model that prices each candidate by itself.
      *
      * @param ofOne asked once per candidate
      * @return the model

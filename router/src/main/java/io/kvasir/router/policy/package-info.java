@@ -10,7 +10,7 @@
  * <p>A policy sees all candidates as a {@link io.kvasir.router.policy.CandidateView}, one as a
  * {@link io.kvasir.router.policy.Candidate} with the numbers of this decision, and the worker
  * itself as a {@link io.kvasir.router.policy.CandidateWorker}. Nothing here knows the router, which
- * guards the parts and goes on where one fails ({@link io.kvasir.router.policy.PolicyFailures}).
+ * guards the parts and continues where one fails ({@link io.kvasir.router.policy.PolicyFailures}).
  *
  * <p>Called on the threads that route, several at a time: nothing here blocks or allocates. ADR 29.
  */

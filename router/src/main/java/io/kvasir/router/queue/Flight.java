@@ -61,7 +61,7 @@ final class Flight {
         if (router.isPrefilling(number)) {
             return Phase.COMPUTING;
         }
-        // its end is noted after the booking has changed: while it is open it was computed
+        // its end is recorded after the booking has changed: while it is open it was computed
         final boolean mine = lease.requestId() == number;
         return mine && (lease.isOpen() || lease.promptEnd() != PromptEnd.NOT_YET)
                 ? Phase.COMPUTED

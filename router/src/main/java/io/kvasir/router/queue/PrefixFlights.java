@@ -59,7 +59,7 @@ final class PrefixFlights {
     }
 
     /**
-     * Looks for the flight to follow.
+     * Searches for the flight to follow.
      *
      * @param request filled; is matched where there may be one
      */

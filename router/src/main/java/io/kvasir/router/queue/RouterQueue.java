@@ -33,10 +33,10 @@ import java.util.function.LongSupplier;
  * RouterSettings#SINGLE_FLIGHT}. Bounded in requests, in tokens and in time.
  *
  * <p>All methods may be called by any thread, {@link #close} too, at any time; none waits. A
- * request is booked on the caller's thread where nobody is before it and a worker has room, else
- * later on a thread of the queue, which looks whenever a worker's load has become less. While a
- * queue is limited, its bookings are made one after the other, so that as many do not find the same
- * room.
+ * request is booked on the caller's thread where no request is before it and a worker has room,
+ * else later on a thread of the queue, which checks whenever a worker's load has become less. While
+ * a queue is limited, its bookings are made one after the other, so that as many do not find the
+ * same room.
  *
  * <p>What a router books beside its queue ({@link KvRouter#reserve}) counts as load and does not
  * wait.
@@ -139,7 +139,7 @@ public final class RouterQueue implements AutoCloseable {
     }
 
     /**
-     * @param recheckNs after which it looks although there was no signal
+     * @param recheckNs after which it checks although there was no signal
      */
     static RouterQueue start(KvRouter router, long recheckNs) {
         final RouterQueue queue = new RouterQueue(router, System::nanoTime, true, recheckNs);
@@ -270,7 +270,7 @@ public final class RouterQueue implements AutoCloseable {
         }
     }
 
-    /** Finds out how much there is to compute, where that decides who is next. */
+    /** Finds out how much there is to compute, where that decides which request is next. */
     private void measure(Entry entry, Scratch scratch) {
         if (sizes) {
             try {

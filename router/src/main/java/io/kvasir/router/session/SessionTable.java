@@ -9,7 +9,7 @@ import java.util.concurrent.atomic.LongAdder;
  * Which worker each session is bound to, and until when. Of a fixed size: where no room is left,
  * the session that would end soonest is forgotten. Any thread; takes no lock, never waits,
  * allocates nothing. A reader or writer that finds another one at work in the same set for long
- * goes on without: affinity is a preference.
+ * continues without: affinity is a preference.
  *
  * <p>Sets of eight entries, each set with a version that is odd while it is written: readers
  * believe what they have read only if the version is the same afterwards. All accesses are

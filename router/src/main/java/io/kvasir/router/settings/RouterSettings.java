@@ -672,7 +672,7 @@ public final class RouterSettings {
                             3_600_000,
                             0,
                             "How long a request counts as load of its worker at most; its answer"
-                                    + " goes on. 0 = as long as it runs."));
+                                    + " continues. 0 = as long as it runs."));
 
     /** Whether workers without events are taken to hold what was routed to them. */
     public static final Setting<Boolean> APPROXIMATE =
@@ -992,7 +992,7 @@ public final class RouterSettings {
                             Path::of,
                             null,
                             "Folder of snapshots of what workers hold, on a local disk, from which"
-                                    + " a restarted router goes on; one router a folder. Not set,"
+                                    + " a restarted router continues; one router a folder. Not set,"
                                     + " nothing is kept."));
 
     /** Folder of the mapped file that has the index; {@code null} keeps it in memory. */
@@ -1004,9 +1004,9 @@ public final class RouterSettings {
                             Path::of,
                             null,
                             "Folder of a mapped file that has the index itself, as large as it may"
-                                    + " grow, from which a router goes on at once whose process was"
-                                    + " killed; on a local disk or in memory, one router a folder."
-                                    + " Not set, the index ends with the process."));
+                                + " grow, from which a router continues at once whose process was"
+                                + " killed; on a local disk or in memory, one router a folder. Not"
+                                + " set, the index ends with the process."));
 
     /** Folders of which each router needs its own. */
     public static final List<Setting<Path>> FOLDERS =

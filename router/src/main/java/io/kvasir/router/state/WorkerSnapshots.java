@@ -22,8 +22,8 @@ public final class WorkerSnapshots {
      * Loads an empty slot. Waits until it is in the index.
      *
      * @param fromWorker the bytes of the snapshot from the {@link WorkerSection#offset} on
-     * @return where the worker's stream goes on; null if the records cannot be used: then the slot
-     *     is empty
+     * @return where the worker's stream continues; null if the records cannot be used: then the
+     *     slot is empty
      * @throws IOException if they cannot be read; the slot is empty then
      * @throws InterruptedException likewise, if the waiting thread is interrupted
      */

@@ -19,7 +19,10 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Messages of routers of other makes, with other hashes, too many, too late, or about nobody. */
+/**
+ * Messages of routers of other makes, with other hashes, too many, too late, or about no known
+ * worker.
+ */
 class ForeignRoutersTest {
     private static final ReplicaOrigin DYNAMO = new ReplicaOrigin(77, ReplicaOrigin.FOREIGN);
     private static final ReplicaOrigin PEER = new ReplicaOrigin(78, 5);

@@ -28,7 +28,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * tenants. Slots are given and taken under the registry's lock; all else is for any thread.
  */
 public final class IndexGroup implements AutoCloseable {
-    private static final Tenant[] NOBODY = {};
+    private static final Tenant[] NO_TENANTS = {};
     private static final Set<StorageTier> TIERS = Set.of(StorageTier.HOST, StorageTier.DISK);
 
     /** Results of the three matches of a prompt. */
@@ -49,7 +49,7 @@ public final class IndexGroup implements AutoCloseable {
     private int nextSlot;
 
     /** By slot, null for one without a tenant; replaced as a whole, so that a reader has a view. */
-    private volatile Tenant[] tenants = NOBODY;
+    private volatile Tenant[] tenants = NO_TENANTS;
 
     /**
      * Starts an empty index.

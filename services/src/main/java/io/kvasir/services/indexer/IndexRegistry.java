@@ -227,7 +227,7 @@ public final class IndexRegistry implements AutoCloseable {
         return tenant;
     }
 
-    /** What an instance looks like in the list of workers. */
+    /** An instance as the list of workers shows it. */
     record View(long id, GroupKey key, int blockSize, List<Listener> listeners) {}
 
     /** Registered instances by id. */

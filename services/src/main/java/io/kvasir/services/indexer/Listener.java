@@ -38,7 +38,7 @@ final class Listener {
     /**
      * Empties the slot once if its engine was heard from its first message on: it has begun anew
      * after the peer had seen it, and its cache is another. An engine that was heard in the middle
-     * of its life goes on from what the peer knew.
+     * of its life continues from what the peer knew.
      *
      * @return whether it did
      */

@@ -58,7 +58,7 @@ final class Chooser {
                 matches.put(match.rank(), match);
             }
         } catch (ServiceException e) {
-            throw WorkerCatalogue.none(key); // its last worker has just gone
+            throw WorkerCatalogue.none(key); // its last worker was just removed
         } catch (ClosedException e) {
             workers.blockSize(key); // likewise: 503
             throw e;
@@ -140,7 +140,7 @@ final class Chooser {
         try {
             return tracker.potentialLoads(key, sequenceHashes, tokens);
         } catch (ServiceException e) {
-            throw WorkerCatalogue.none(key); // its last worker has just gone
+            throw WorkerCatalogue.none(key); // its last worker was just removed
         }
     }
 

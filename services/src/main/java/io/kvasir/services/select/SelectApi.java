@@ -129,8 +129,8 @@ final class SelectApi {
         shown.putNull("stable_routing_id").putNull("is_eagle");
         final ArrayNode taints = shown.putArray("taints");
         sheet.taints().forEach(taints::add);
-        final ObjectNode places = shown.putObject("topology_domains");
-        sheet.places().forEach(places::put);
+        final ObjectNode topology = shown.putObject("topology_domains");
+        sheet.topology().forEach(topology::put);
         shown.putNull("kv_transfer_domain").putNull("kv_transfer_enforcement");
         shown.putNull("kv_transfer_preferred_weight");
         if (!entry.reasons().isEmpty()) {

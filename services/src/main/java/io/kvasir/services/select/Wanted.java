@@ -12,8 +12,8 @@ import java.util.Map;
 import java.util.Set;
 
 /**
- * What a prompt asks of the taints of its worker ({@code routing_constraints}); its place in a
- * topology is one, as {@code dynamo.topology/DOMAIN=VALUE}.
+ * What a prompt asks of the taints of its worker ({@code routing_constraints}); a topology label is
+ * one, as {@code dynamo.topology/DOMAIN=VALUE}.
  *
  * @param required all of which a worker has to have
  * @param preferred with weights, which make a worker cheaper
@@ -28,8 +28,8 @@ record Wanted(List<String> required, Map<String, Double> preferred) {
     private static final String NAME = "routing_constraints";
     private static final String TOPOLOGY = "dynamo.topology/";
 
-    /** The taint of a place. */
-    static String place(String domain, String value) {
+    /** The taint of a topology label: of a domain, and its value. */
+    static String topologyTaint(String domain, String value) {
         return TOPOLOGY + domain + '=' + value;
     }
 

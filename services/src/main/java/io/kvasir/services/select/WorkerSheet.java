@@ -30,7 +30,7 @@ import java.util.TreeSet;
  * @param batchTokens most tokens of one step of its engine
  * @param kvBlocks blocks of its engine's cache
  * @param taints what prompts may ask for, by name; never null
- * @param places where it is, by domain of the topology; never null
+ * @param topology its topology labels: value by domain; never null
  */
 record WorkerSheet(
         long id,
@@ -45,17 +45,17 @@ record WorkerSheet(
         Long batchTokens,
         Long kvBlocks,
         SortedSet<String> taints,
-        SortedMap<String, String> places) {
+        SortedMap<String, String> topology) {
     /** Ranks that one worker has at most. */
     static final int MOST_RANKS = 4_096;
 
     private static final String TAINTS = "taints";
-    private static final String PLACES = "topology_domains";
+    private static final String TOPOLOGY_DOMAINS = "topology_domains";
 
     WorkerSheet {
         eventsByRank = Collections.unmodifiableSortedMap(new TreeMap<>(eventsByRank));
         taints = Collections.unmodifiableSortedSet(new TreeSet<>(taints));
-        places = Collections.unmodifiableSortedMap(new TreeMap<>(places));
+        topology = Collections.unmodifiableSortedMap(new TreeMap<>(topology));
     }
 
     /** Reads a whole one. */
@@ -96,7 +96,7 @@ record WorkerSheet(
                 number(body, "max_num_batched_tokens", batchTokens),
                 number(body, "total_kv_blocks", kvBlocks),
                 body.has(TAINTS) ? taintsOf(body) : taints,
-                body.has(PLACES) ? placesOf(body) : places);
+                body.has(TOPOLOGY_DOMAINS) ? topologyOf(body) : topology);
     }
 
     private static SortedSet<String> taintsOf(JsonBody body) throws ServiceException {
@@ -105,10 +105,10 @@ record WorkerSheet(
         return taints;
     }
 
-    private static SortedMap<String, String> placesOf(JsonBody body) throws ServiceException {
-        final SortedMap<String, String> places = body.textsByName(PLACES);
-        checkMost(PLACES, places.size());
-        return places;
+    private static SortedMap<String, String> topologyOf(JsonBody body) throws ServiceException {
+        final SortedMap<String, String> topology = body.textsByName(TOPOLOGY_DOMAINS);
+        checkMost(TOPOLOGY_DOMAINS, topology.size());
+        return topology;
     }
 
     private static void checkMost(String name, int count) throws ServiceException {
@@ -117,13 +117,13 @@ record WorkerSheet(
         }
     }
 
-    /** All that a prompt may ask for: taints, and places as taints. */
+    /** All that a prompt may ask for: taints, and topology labels as taints. */
     Set<String> marks() {
-        if (places.isEmpty()) {
+        if (topology.isEmpty()) {
             return taints;
         }
         final Set<String> marks = new HashSet<>(taints);
-        places.forEach((domain, value) -> marks.add(Wanted.place(domain, value)));
+        topology.forEach((domain, value) -> marks.add(Wanted.topologyTaint(domain, value)));
         return marks;
     }
 

@@ -23,7 +23,7 @@ final class SlotFleet implements ReplicaFleet {
     private final Map<Integer, Tenant> tenants = new HashMap<>(); // by slot; guarded by this
     private Object version = new Object(); // guarded by this
 
-    /** Who has a slot. */
+    /** The worker that has a slot. */
     private record Tenant(ReplicaWorker worker, int slotGeneration) {}
 
     private static ReplicaWorker named(GroupKey key, int blockSize, long worker, long dpRank) {

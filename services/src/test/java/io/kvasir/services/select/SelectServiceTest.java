@@ -35,7 +35,7 @@ import java.util.concurrent.CountDownLatch;
 
 class SelectServiceTest {
     private static final String PROMPT = "[1,2,3,4,5,6,7,8,9]";
-    private static final String NOBODY = "tcp://127.0.0.1:9";
+    private static final String UNUSED_ENDPOINT = "tcp://127.0.0.1:9";
 
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private Http http = start(SelectConfig.of("127.0.0.1", 0));
@@ -104,7 +104,7 @@ class SelectServiceTest {
         final String path = "/workers/18446744073709551615";
         http.patch(path, "{\"endpoint\":\"http://w\",\"block_size\":4}");
         final Http.Answer whole =
-                http.patch(path, "{\"kv_events_endpoints\":{\"0\":\"" + NOBODY + "\"}}");
+                http.patch(path, "{\"kv_events_endpoints\":{\"0\":\"" + UNUSED_ENDPOINT + "\"}}");
         assertEquals("schedulable", whole.json().path("lifecycle").asText(), whole::text);
         assertEquals(200, http.get("/ready").status());
         posted(200, "/select", "{\"token_ids\":[1]}");
@@ -118,7 +118,7 @@ class SelectServiceTest {
     @Test
     void theWorkerThatHoldsTheLongestPrefixIsChosenUntilItsLoadIsDearer() {
         final EnginePublisher engine = closing(new EnginePublisher(0));
-        name(1, NOBODY, "");
+        name(1, UNUSED_ENDPOINT, "");
         name(2, engine.endpoint(), "");
         engine.awaitSubscriber().stored(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8);
         Waiting.until(() -> posted(200, "/select", ask("")).at("/overlap/gpu").asInt() == 8);
@@ -140,7 +140,7 @@ class SelectServiceTest {
 
     @Test
     void aReservationCountsUntilItEnds() {
-        name(1, NOBODY, "");
+        name(1, UNUSED_ENDPOINT, "");
         posted(200, "/select_and_reserve", ask(",\"selection_id\":\"a b\""));
         posted(409, "/select_and_reserve", ask(",\"selection_id\":\"a b\""));
         assertEquals(load(9, 2, 1), http.get("/loads").text());
@@ -173,8 +173,8 @@ class SelectServiceTest {
 
     @Test
     void aPromptGetsAWorkerWithTheTaintsThatItRequiresOrPrefers() {
-        name(1, NOBODY, ",\"taints\":[\"spot\"],\"topology_domains\":{\"zone\":\"a\"}");
-        name(2, NOBODY, ",\"topology_domains\":{\"zone\":\"b\"}");
+        name(1, UNUSED_ENDPOINT, ",\"taints\":[\"spot\"],\"topology_domains\":{\"zone\":\"a\"}");
+        name(2, UNUSED_ENDPOINT, ",\"topology_domains\":{\"zone\":\"b\"}");
         for (int i = 0; i < 10; i++) {
             for (String one :
                     List.of(
@@ -204,7 +204,7 @@ class SelectServiceTest {
 
     @Test
     void taintsOfAWorkerAreShownAndChangeWithoutLosingItsReservations() {
-        name(1, NOBODY, ",\"taints\":[\"b\",\"a\",\"a\"]");
+        name(1, UNUSED_ENDPOINT, ",\"taints\":[\"b\",\"a\",\"a\"]");
         assertEquals("[\"a\",\"b\"]", http.get("/workers").json().at("/0/taints").toString());
         posted(200, "/select_and_reserve", ask(""));
         final Http.Answer changed =
@@ -228,7 +228,7 @@ class SelectServiceTest {
                 "{\"preferred_taints\":{\"a\":\"b\"}}"
             })
     void constraintsThatCannotBeReadAreRefused(String constraints) {
-        name(1, NOBODY, "");
+        name(1, UNUSED_ENDPOINT, "");
         posted(422, "/select", wanted(constraints));
     }
 
@@ -243,12 +243,12 @@ class SelectServiceTest {
                 "\"topology_domains\":{\"zone\":1}"
             })
     void taintsThatCannotBeReadAreRefused(String member) {
-        posted(422, "/workers", worker(1, NOBODY, "," + member));
+        posted(422, "/workers", worker(1, UNUSED_ENDPOINT, "," + member));
     }
 
     @Test
     void aSelectionWithAnIdIsReservedLaterOnce() {
-        name(1, NOBODY, "");
+        name(1, UNUSED_ENDPOINT, "");
         posted(200, "/select", ask(",\"selection_id\":\"s\""));
         posted(404, "/reservations", "{\"selection_id\":\"s\",\"model_name\":\"other\"}");
         posted(201, "/reservations", "{\"selection_id\":\"s\",\"model_name\":\"m\"}");
@@ -274,14 +274,14 @@ class SelectServiceTest {
 
     @Test
     void aWorkerThatGoesTakesItsReservationsWithIt() {
-        name(1, NOBODY, "");
+        name(1, UNUSED_ENDPOINT, "");
         posted(200, "/select_and_reserve", ask(",\"selection_id\":\"a\""));
         http.patch("/workers/1", "{\"endpoint\":\"http://elsewhere\"}");
         assertEquals(load(9, 2, 1), http.get("/loads").text(), "it is the same inside");
         http.delete("/workers/1");
         assertEquals(404, http.post("/reservations/a/prefill_complete", "").status());
         assertEquals("[]", http.get("/loads").text());
-        name(1, NOBODY, "");
+        name(1, UNUSED_ENDPOINT, "");
         posted(200, "/select_and_reserve", ask(",\"selection_id\":\"a\""));
     }
 
@@ -290,14 +290,14 @@ class SelectServiceTest {
         final String events =
                 ",\"data_parallel_start_rank\":3,\"data_parallel_size\":2,"
                         + "\"kv_events_endpoints\":{\"4\":\"tcp://127.0.0.1:19\"}";
-        name(1, NOBODY, events);
+        name(1, UNUSED_ENDPOINT, events);
         final Set<Long> ranks = new TreeSet<>();
         for (int i = 0; i < 4; i++) {
             ranks.add(posted(200, "/select_and_reserve", ask("")).path("dp_rank").asLong());
         }
         assertEquals(Set.of(3L, 4L), ranks);
         final Http.Answer otherSize =
-                http.post("/workers", worker(2, NOBODY, "").replace(":4,", ":8,"));
+                http.post("/workers", worker(2, UNUSED_ENDPOINT, "").replace(":4,", ":8,"));
         assertTrue(
                 otherSize.text().contains("reconciliation failed: block_size mismatch"),
                 otherSize::text);
@@ -348,7 +348,7 @@ class SelectServiceTest {
                 "/nowhere|{}|404"
             })
     void whatCannotBeIsRefusedAndLeavesNothing(String path, String body, int status) {
-        name(1, NOBODY, "");
+        name(1, UNUSED_ENDPOINT, "");
         final Http.Answer answer = http.post(path, body == null ? "" : body);
         assertEquals(status, answer.status(), answer::text);
         assertTrue(answer.json().path("error").isTextual(), answer::text);
@@ -388,7 +388,7 @@ class SelectServiceTest {
 
     @Test
     void callersThatAreInsideWhenItEndsGetAnEnd() throws Exception {
-        name(1, NOBODY, "");
+        name(1, UNUSED_ENDPOINT, "");
         final CountDownLatch asked = new CountDownLatch(200);
         final Set<Integer> statuses = new ConcurrentSkipListSet<>();
         final List<Thread> callers = new ArrayList<>();

@@ -11,7 +11,7 @@ import java.time.Duration;
 /**
  * Keys in etcd, below a prefix; all that one store puts have one lease.
  *
- * <p>A watch goes on from the revision that it has reached; where etcd has compacted what came
+ * <p>A watch continues from the revision that it has reached; where etcd has compacted what came
  * after, or does not answer, all keys are read anew. With a watch, two daemon threads: one watches,
  * one asks now and then whether etcd answers, since a watch is silent when nothing happens.
  */

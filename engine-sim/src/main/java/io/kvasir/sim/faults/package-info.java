@@ -1,0 +1,2 @@
+/** Faults that a caller can cause in a running engine. */
+package io.kvasir.sim.faults;

@@ -1,0 +1,183 @@
+package io.kvasir.nats.events;
+
+import io.kvasir.nats.NatsAccess;
+import io.nats.client.Connection;
+import io.nats.client.ConnectionListener;
+import io.nats.client.Consumer;
+import io.nats.client.Dispatcher;
+import io.nats.client.ErrorListener;
+import io.nats.client.Message;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.util.LinkedHashSet;
+import java.util.Objects;
+import java.util.Set;
+
+/**
+ * Subscriptions to core NATS and the connection under them, for one {@link Reader}. A thread of its
+ * own, which it owns, connects, now and again, without an end, and is the reader's then. Messages
+ * that wait for the reader are bounded; what is beyond that is dropped.
+ *
+ * <p>{@link #close} may be called by any thread, and twice.
+ */
+final class CoreSubscriber implements AutoCloseable {
+    /** Pause after a try that has failed. */
+    static final long PAUSE_MS = 500;
+
+    private static final Logger LOG = LoggerFactory.getLogger(CoreSubscriber.class);
+    private static final long CLOSE_PATIENCE_MS = 10_000;
+
+    private final NatsAccess access;
+    private final String name;
+    private final Set<String> subjects = new LinkedHashSet<>();
+    private final long mostMessages;
+    private final long mostBytes;
+    private final Reader reader;
+    private Thread thread; // null before the start
+    private volatile Connection connection; // null before the first
+    private volatile Dispatcher dispatcher; // null before the first connection
+    private volatile boolean closed;
+
+    /** What is done with messages and the connection. */
+    interface Reader {
+        /** A message has come. Not called once the subscriber is closed. Dispatcher's thread. */
+        void onMessage(Message message);
+
+        /** No connection can be made now; another try follows. Subscriber's thread. */
+        default void onRefused(String why) {}
+
+        /** The dispatcher is there: subscribes to what is no subject. Subscriber's thread. */
+        default void subscribe(Connection made, Dispatcher to) {}
+
+        /**
+         * Uses the connection until the subscriber is closed, or returns before. Subscriber's
+         * thread.
+         */
+        void run() throws InterruptedException;
+
+        /** Something has happened to the connection. Any thread of jnats. */
+        default void onConnection(ConnectionListener.Events event) {}
+
+        /** Messages were dropped, so many until now. Any thread of jnats. */
+        default void onDropped(long count) {}
+    }
+
+    /**
+     * Made, not started.
+     *
+     * @param access where NATS is
+     * @param name of connection and thread, after a prefix
+     * @param names whose endpoint and component subjects are subscribed to
+     * @param mostMessages that wait for the reader
+     * @param mostBytes of these
+     * @param reader gets the messages
+     */
+    CoreSubscriber(
+            NatsAccess access,
+            String name,
+            EventSubjects names,
+            long mostMessages,
+            long mostBytes,
+            Reader reader) {
+        this.access = Objects.requireNonNull(access);
+        this.name = name;
+        this.mostMessages = mostMessages;
+        this.mostBytes = mostBytes;
+        this.reader = reader;
+        subjects.add(names.endpointSubjects());
+        subjects.add(names.componentSubject());
+    }
+
+    /** Begins to connect; does not wait for it. Once. */
+    void start() {
+        thread = Thread.ofPlatform().daemon().name("kvasir-nats-" + name).start(this::run);
+    }
+
+    private void run() {
+        try {
+            while (!closed && connection == null) {
+                connect();
+            }
+            if (!closed) {
+                reader.run();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    private void connect() throws InterruptedException {
+        try {
+            final Connection made =
+                    EventConnections.connect(
+                            access, "kvasir-" + name, this::onConnection, new SlowConsumer());
+            final Dispatcher to = made.createDispatcher(this::onMessage);
+            to.setPendingLimits(mostMessages, mostBytes);
+            subjects.forEach(to::subscribe);
+            reader.subscribe(made, to);
+            dispatcher = to;
+            connection = made;
+        } catch (IOException e) {
+            reader.onRefused(e.getMessage());
+            LOG.debug("no NATS yet", e);
+            Thread.sleep(PAUSE_MS);
+        }
+    }
+
+    private void onConnection(Connection which, ConnectionListener.Events event) {
+        if (!closed && connection != null) {
+            reader.onConnection(event);
+        }
+    }
+
+    private void onMessage(Message message) {
+        if (!closed) {
+            reader.onMessage(message);
+        }
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    /** The connection; null before the first one. */
+    Connection connection() {
+        return connection;
+    }
+
+    /** Messages that wait for the reader; 0 before the first connection. */
+    long waiting() {
+        final Dispatcher to = dispatcher;
+        return to == null ? 0 : to.getPendingMessageCount();
+    }
+
+    Set<String> subjects() {
+        return subjects;
+    }
+
+    /** Reports what the dispatcher has dropped. */
+    private final class SlowConsumer implements ErrorListener {
+        @Override
+        public void slowConsumerDetected(Connection conn, Consumer consumer) {
+            reader.onDropped(consumer.getDroppedCount());
+        }
+    }
+
+    @Override
+    public void close() {
+        closed = true;
+        thread.interrupt();
+        try {
+            thread.join(CLOSE_PATIENCE_MS);
+            final Connection open = connection;
+            if (open != null) {
+                open.close();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+}
