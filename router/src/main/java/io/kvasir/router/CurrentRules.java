@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.session.SessionAffinity;
+import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
@@ -130,6 +131,12 @@ final class CurrentRules {
             limitPredictions(others, wanted);
         }
         current = next;
+        if (next.predictionCheck() == PredictionCheck.OFF
+                && others.contains(RouterSettings.PREDICTION_CHECK)) {
+            for (Worker worker : workers.get().workers()) {
+                worker.forgetForecasts(); // else nothing would end what was concluded
+            }
+        }
     }
 
     /** What an embedder has set by itself stays where no setting of it is another one. */

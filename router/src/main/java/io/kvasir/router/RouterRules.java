@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.session.SessionAffinity;
 import io.kvasir.router.settings.LoraMode;
+import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SessionMode;
 import io.kvasir.router.settings.Settings;
@@ -19,6 +20,7 @@ final class RouterRules {
     private final double overlapWeight;
     private final double temperature;
     private final double degradedCredit;
+    private final PredictionCheck predictionCheck;
     private final double hotDiscount;
     private final LoraMode loraMode;
     private final boolean tracksPrefill;
@@ -54,6 +56,7 @@ final class RouterRules {
         overlapWeight = settings.get(RouterSettings.OVERLAP_WEIGHT);
         temperature = settings.get(RouterSettings.TEMPERATURE);
         degradedCredit = settings.get(RouterSettings.DEGRADED_CREDIT);
+        predictionCheck = settings.get(RouterSettings.PREDICTION_CHECK);
         hotDiscount = settings.get(RouterSettings.HOT_PREFIX_DISCOUNT);
         loraMode = settings.get(RouterSettings.LORA_MODE);
         tracksPrefill = settings.get(RouterSettings.TRACK_PREFILL_TOKENS);
@@ -96,6 +99,11 @@ final class RouterRules {
     /** What a cached block counts where events are known to be missing. */
     double degradedCredit() {
         return degradedCredit;
+    }
+
+    /** What is concluded from cache hits that are not as predicted. */
+    PredictionCheck predictionCheck() {
+        return predictionCheck;
     }
 
     /** How much less blocks count that most candidates hold; 0 for not at all. */

@@ -101,6 +101,21 @@ class LiveSettingsTest {
                     return b.decision.predictedCachedTokens();
                 });
         probe(
+                RouterSettings.PREDICTION_CHECK,
+                "",
+                "off",
+                IndexState.DEGRADED,
+                IndexState.EXACT,
+                b -> {
+                    for (int i = 0; i < 8; i++) {
+                        b.book(1, null);
+                        b.leases.getLast().close();
+                        b.awaitApplied();
+                        b.leases.getLast().engineCachedTokens(0);
+                    }
+                    return b.first.state();
+                });
+        probe(
                 RouterSettings.HASH_LOAD_FACTOR,
                 "mode=consistent-hash",
                 "100",

@@ -248,7 +248,7 @@ public final class RouterSettings {
 
     /** What is concluded from cache hits that are not as predicted. */
     public static final Setting<PredictionCheck> PREDICTION_CHECK =
-            row(
+            live(
                     Setting.choice(
                             "prediction-check",
                             PredictionCheck.BOTH,
