@@ -67,6 +67,7 @@ final class CurrentRules {
                             + RouterSettings.PREFIX_INDEX
                             + "=on");
         }
+        RouterConfig.checkRoom(wanted);
         final PredictedPrefixes predicted = parts.predictedOrNull;
         final long blocks = wanted.get(RouterSettings.MAX_TREE_SIZE);
         if (predicted != null

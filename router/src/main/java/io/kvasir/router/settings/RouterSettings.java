@@ -259,7 +259,7 @@ public final class RouterSettings {
 
     /** How much less blocks count that most candidates hold. */
     public static final Setting<Double> HOT_PREFIX_DISCOUNT =
-            row(
+            live(
                     Setting.decimal(
                             "hot-prefix-discount",
                             0,
@@ -519,7 +519,7 @@ public final class RouterSettings {
 
     /** Load, as a multiple of the tokens of one step, from which a worker has no room. */
     public static final Setting<Double> QUEUE_THRESHOLD =
-            row(
+            live(
                     Setting.decimal(
                                     "queue-threshold",
                                     NO_QUEUE,
@@ -536,7 +536,7 @@ public final class RouterSettings {
 
     /** The same in tokens. */
     public static final Setting<Long> QUEUE_PREFILL_TOKENS =
-            row(
+            live(
                     Setting.number(
                                     "queue-prefill-tokens",
                                     NO_QUEUE_TOKENS,
@@ -549,7 +549,7 @@ public final class RouterSettings {
 
     /** Which of the requests that wait is next. */
     public static final Setting<QueuePolicy> QUEUE_POLICY =
-            row(
+            live(
                     Setting.choice(
                                     "queue-policy",
                                     QueuePolicy.FCFS,
@@ -562,7 +562,7 @@ public final class RouterSettings {
 
     /** Requests that may wait. */
     public static final Setting<Integer> QUEUE_MAX_REQUESTS =
-            row(
+            live(
                     Setting.integer(
                             "queue-max-requests",
                             1024,
@@ -573,7 +573,7 @@ public final class RouterSettings {
 
     /** Tokens of their prompts. */
     public static final Setting<Long> QUEUE_MAX_TOKENS =
-            row(
+            live(
                     Setting.number(
                             "queue-max-tokens",
                             16L << 20,
@@ -583,7 +583,7 @@ public final class RouterSettings {
 
     /** How long a request may wait. */
     public static final Setting<Duration> QUEUE_MAX_WAIT =
-            row(
+            live(
                     Setting.duration(
                             "queue-max-wait-ms",
                             30_000,
@@ -592,7 +592,7 @@ public final class RouterSettings {
 
     /** After which wait a request counts as one of the next higher priority. */
     public static final Setting<Duration> QUEUE_AGING =
-            row(
+            live(
                     Setting.duration(
                             "queue-aging-ms",
                             10_000,
