@@ -122,6 +122,8 @@ class GatewayMetricsTest {
                         "index-blocks",
                         "index-held-blocks",
                         "index-bytes",
+                        "host-index-blocks",
+                        "disk-index-held-blocks",
                         "event-ring",
                         "booking-ring",
                         "active-requests")) {
