@@ -194,6 +194,39 @@ class GatewayMetricsTest {
     }
 
     @Test
+    void eachPanelOfTheDashboardAsksForMetricsThatAreThere() throws IOException {
+        final Dashboard dashboard = Dashboard.read();
+        assertEquals(
+                List.of(
+                        "Traffic, time to first token, time between tokens",
+                        "Routing decisions and cache hits",
+                        "Workers: load and balance",
+                        "Index truth",
+                        "Queue and refusals",
+                        "Split requests",
+                        "Events and state"),
+                dashboard.rows());
+        for (Dashboard.Panel panel : dashboard.panels()) {
+            assertFalse(panel.description().isBlank(), panel.title());
+            assertFalse(panel.expressions().isEmpty(), panel.title());
+            for (String expression : panel.expressions()) {
+                final Set<String> asked = metricsIn(expression);
+                assertFalse(asked.isEmpty(), expression);
+                for (String name : asked) {
+                    assertTrue(
+                            metrics.names().contains(name)
+                                    || metrics.names()
+                                            .contains(name.replaceAll("_(bucket|count)$", "")),
+                            panel.title() + " asks for " + name);
+                }
+            }
+        }
+        for (String query : dashboard.variables()) {
+            assertTrue(metrics.names().containsAll(metricsIn(query)), query);
+        }
+    }
+
+    @Test
     void eachAlertHasATestThatFiresItAndSeesItStop() throws IOException {
         final Map<?, ?> tests;
         try (InputStream page = GatewayMetricsTest.class.getResourceAsStream("/alerts_test.yaml")) {
