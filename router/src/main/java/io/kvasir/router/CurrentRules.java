@@ -32,7 +32,7 @@ final class CurrentRules {
                         1,
                         new GuardedPolicy(config.policy(), config.random(), parts.errors),
                         sessionsOrNull(config.settings(), null),
-                        pacesOrNull(config.policy(), null));
+                        pacesOrNull(config.settings(), config.policy(), null));
     }
 
     RouterRules get() {
@@ -127,7 +127,7 @@ final class CurrentRules {
                         version,
                         now.policy().of(policy),
                         sessionsOrNull(wanted, now.sessionsOrNull()),
-                        pacesOrNull(policy, now.pacesOrNull()));
+                        pacesOrNull(wanted, policy, now.pacesOrNull()));
         if (parts.predictedOrNull != null) {
             limitPredictions(others, wanted);
         }
@@ -169,9 +169,10 @@ final class CurrentRules {
                         config.clock());
     }
 
-    /** Paces are kept as long as policies need them, and learned anew by the next that does. */
-    private PrefillPaces pacesOrNull(SelectionPolicy policy, PrefillPaces nowOrNull) {
-        if (!policy.looksAtEach()) {
+    /** Paces are kept as long as they are needed, and learned anew when they are again. */
+    private PrefillPaces pacesOrNull(
+            Settings settings, SelectionPolicy policy, PrefillPaces nowOrNull) {
+        if (!policy.looksAtEach() && settings.get(RouterSettings.BUSY_TTFT).isZero()) {
             return null;
         }
         final PrefillPaces paces =

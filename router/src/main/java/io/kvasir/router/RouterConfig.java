@@ -176,6 +176,17 @@ public final class RouterConfig {
     /** Load that is not counted would take nobody's room. */
     static void checkRoom(Settings s) {
         final RoomLimits room = RoomLimits.of(s);
+        if (!s.get(RouterSettings.BUSY_TTFT).isZero()
+                && !s.get(RouterSettings.TRACK_PREFILL_TOKENS)) {
+            throw new IllegalArgumentException(
+                    RouterSettings.BUSY_TTFT
+                            + "="
+                            + s.get(RouterSettings.BUSY_TTFT).toMillis()
+                            + " with "
+                            + RouterSettings.TRACK_PREFILL_TOKENS
+                            + "=false: no worker ever has tokens to prefill, so none would be busy;"
+                            + " leave one of them out");
+        }
         if (!room.isNone() && !s.get(RouterSettings.TRACK_PREFILL_TOKENS)) {
             throw new IllegalArgumentException(
                     room.explain()

@@ -28,6 +28,7 @@ final class RouterRules {
     private final boolean tracksOutput;
     private final long bookingTimeoutNs;
     private final BusyLimits busyLimits;
+    private final long busyTtftNs;
     private final RoomLimits room;
     private final HashSelector byHash;
     private final SessionMode sessionMode;
@@ -38,7 +39,7 @@ final class RouterRules {
     /**
      * @param version 1 at start, one more for each change
      * @param sessionsOrNull follow sessions; null where they are not followed
-     * @param pacesOrNull learn how fast workers are; null where the policy does not look at each
+     * @param pacesOrNull learn how fast workers are; null where nothing goes by it
      */
     RouterRules(
             Settings settings,
@@ -64,6 +65,7 @@ final class RouterRules {
         tracksOutput = settings.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
         bookingTimeoutNs = settings.get(RouterSettings.BOOKING_TIMEOUT).toNanos();
         busyLimits = BusyLimits.of(settings);
+        busyTtftNs = settings.get(RouterSettings.BUSY_TTFT).toNanos();
         room = RoomLimits.of(settings);
         byHash = new HashSelector(settings.get(RouterSettings.HASH_LOAD_FACTOR));
         sessionMode = settings.get(RouterSettings.SESSION_MODE);
@@ -137,6 +139,11 @@ final class RouterRules {
         return busyLimits;
     }
 
+    /** Latest first token that may be expected of a worker with a queue; 0 for any. */
+    long busyTtftNs() {
+        return busyTtftNs;
+    }
+
     /** What a worker may have to prefill before requests wait. */
     RoomLimits room() {
         return room;
@@ -159,7 +166,7 @@ final class RouterRules {
         return policy;
     }
 
-    /** Null where the policy does not look at each. */
+    /** Null where nothing goes by it. */
     PrefillPaces pacesOrNull() {
         return pacesOrNull;
     }

@@ -322,6 +322,20 @@ class LiveSettingsTest {
                     return b.choose();
                 });
         probe(
+                RouterSettings.BUSY_TTFT,
+                "",
+                "1",
+                "w1",
+                "w2",
+                b -> {
+                    b.book(1, null); // half a block, in a second
+                    b.pass(Duration.ofSeconds(1));
+                    b.leases.getLast().prefillComplete();
+                    b.awaitApplied();
+                    b.book(1, null);
+                    return b.choose(8);
+                });
+        probe(
                 RouterSettings.BOOKING_TIMEOUT,
                 "",
                 "1000",

@@ -460,6 +460,19 @@ public final class RouterSettings {
                                         + " never.")
                             .variable("DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC"));
 
+    /** Expected time to the first token from which a worker is busy. */
+    public static final Setting<Duration> BUSY_TTFT =
+            live(
+                    Setting.duration(
+                            "busy-ttft-ms",
+                            0,
+                            0,
+                            "A worker is busy for a request while its first token is expected there"
+                                + " later than this, by the pace of prompts that is learned from"
+                                + " first tokens, what is left to prefill and what of the prompt is"
+                                + " not cached; not before a pace is known, nor while nothing is"
+                                + " booked there to be prefilled. 0 = never."));
+
     /** Whether the load that engines report counts. */
     public static final Setting<Boolean> ENGINE_LOAD =
             row(
