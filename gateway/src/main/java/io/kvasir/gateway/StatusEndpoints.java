@@ -18,8 +18,11 @@ import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.pipeline.source.UnknownWorker;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
+import io.kvasir.router.queue.QueueStatus;
+import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.replica.ReplicaStatus;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Settings;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -28,9 +31,11 @@ import java.time.Instant;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
 
 /** What the gateway tells about itself, as JSON. */
 final class StatusEndpoints {
@@ -210,8 +215,44 @@ final class StatusEndpoints {
         page.put("prefill_mode", prefill == null ? null : prefill.mode().spelling());
         page.put("prefill_active_leases", prefill == null ? 0 : prefill.activeLeases());
         page.put("split", model.registry().canSplit());
+        queues(page, model);
         replicas(page, router.status().replicaOrNull());
         plane(page, router.eventPlane());
+    }
+
+    /** What waits for workers of each pool; absent where no request can wait. */
+    private static void queues(ObjectNode page, ServedModel model) {
+        for (WorkerPool pool : WorkerPool.values()) {
+            final RouterQueue queue = model.routers().queueOrNull(pool);
+            final KvRouter router = model.routers().of(pool);
+            if (queue != null && router != null) {
+                final QueueStatus status = queue.status();
+                final Settings settings = router.settings();
+                final ObjectNode item =
+                        page.withObjectProperty("queues").putObject(pool.spelling());
+                item.put("requests", status.requests());
+                item.put("tokens", status.tokens());
+                item.put("following", status.following());
+                item.put("oldest_ms", TimeUnit.NANOSECONDS.toMillis(status.oldestNs()));
+                item.put("admitted", status.admitted());
+                item.put("waited", status.waited());
+                final ObjectNode limits = item.putObject("limits");
+                limits.put(
+                        RouterSettings.QUEUE_MAX_REQUESTS.name(),
+                        settings.get(RouterSettings.QUEUE_MAX_REQUESTS));
+                limits.put(
+                        RouterSettings.QUEUE_MAX_TOKENS.name(),
+                        settings.get(RouterSettings.QUEUE_MAX_TOKENS));
+                limits.put(
+                        RouterSettings.QUEUE_MAX_WAIT.name(),
+                        settings.get(RouterSettings.QUEUE_MAX_WAIT).toMillis());
+                final ObjectNode refused = item.putObject("refused");
+                status.refused().entrySet().stream()
+                        .sorted(Map.Entry.comparingByKey())
+                        .forEach(entry -> refused.put(entry.getKey().spelling(), entry.getValue()));
+                refused.put("cancelled", status.cancelled());
+            }
+        }
     }
 
     private static void replicas(ObjectNode page, ReplicaStatus statusOrNull) {

@@ -4,18 +4,25 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
+import io.kvasir.router.Decision;
+import io.kvasir.router.Lease;
 import io.kvasir.router.Worker;
 import io.kvasir.router.load.BusyState;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
@@ -60,6 +67,60 @@ class BusyWorkersTest {
             assertEquals(200, first.get(1, TimeUnit.MINUTES).statusCode());
             Eventually.holds("it is idle", () -> worker.prefillTokens() == 0);
             assertEquals(200, Gateways.post(gateway, "/v1/completions", PROMPT).statusCode());
+        }
+    }
+
+    /** Books a prompt in the gateway's own router. */
+    private static Lease book(GatewayServer gateway, int tokens) throws Exception {
+        final int[] prompt = new int[tokens];
+        prompt[0] = tokens; // like no other one
+        return gateway.router()
+                .reserve(gateway.router().newRequest().tokens(prompt, tokens), new Decision());
+    }
+
+    @Test
+    void whereNoFirstTokenIsExpectedInTimeTheRefusalSaysLimitValueAndWhen() throws Exception {
+        goOn.countDown();
+        try (FakeEngine engine = new FakeEngine(this::answer);
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(WorkerConfig.parse(engine.url() + ",name=w"))
+                                        .set(RouterSettings.BUSY_TTFT, Duration.ofMillis(20))
+                                        .build())) {
+            Gateways.awaitContact(gateway);
+            final Worker worker = gateway.router().workers().getFirst();
+            final Lease learned = book(gateway, 64);
+            final long beganNs = System.nanoTime();
+            while (System.nanoTime() - beganNs < 64_000_000) {
+                Cores.giveWay(); // a millisecond a token, or more
+            }
+            learned.prefillComplete();
+            learned.close();
+            Eventually.holds("it is computed", () -> worker.prefillTokens() == 0);
+            final Lease before = book(gateway, 640);
+            Eventually.holds("it is booked", () -> worker.prefillTokens() == 640);
+            final HttpResponse<String> refused = Gateways.post(gateway, "/v1/completions", PROMPT);
+            assertEquals(503, refused.statusCode(), refused.body());
+            final JsonNode error = Json.MAPPER.readTree(refused.body()).path("error");
+            assertEquals("all_workers_busy", error.at("/kvasir/kind").asText());
+            assertEquals("busy-ttft-ms", error.at("/kvasir/limit").asText());
+            assertEquals(20, error.at("/kvasir/limit_value").asLong());
+            assertTrue(error.at("/kvasir/observed").asLong() >= 320, refused.body());
+            assertTrue(Integer.parseInt(header(refused, "retry-after")) >= 1);
+            assertEquals(
+                    header(refused, "retry-after"),
+                    error.at("/kvasir/retry_after_seconds").asText());
+            assertFalse(refused.body().contains("\"w\""), "workers are the operator's");
+            final HttpResponse<String> changed =
+                    Gateways.send(
+                            Gateways.adminRequest(gateway, "/settings")
+                                    .method(
+                                            "PATCH",
+                                            HttpRequest.BodyPublishers.ofString(
+                                                    "{\"settings\":{\"busy-ttft-ms\":0}}")));
+            assertEquals(200, changed.statusCode(), changed.body());
+            assertEquals(200, Gateways.post(gateway, "/v1/completions", PROMPT).statusCode());
+            before.close();
         }
     }
 

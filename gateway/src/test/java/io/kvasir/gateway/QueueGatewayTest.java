@@ -2,6 +2,7 @@ package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -26,6 +27,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.IOException;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -247,6 +249,61 @@ class QueueGatewayTest {
         assertEquals(200, get(first).statusCode());
         assertEquals(200, get(high).statusCode());
         assertEquals("4", order());
+    }
+
+    private void patch(String settings) throws Exception {
+        final HttpResponse<String> answer =
+                Gateways.send(
+                        Gateways.adminRequest(gateway, "/settings")
+                                .method(
+                                        "PATCH",
+                                        HttpRequest.BodyPublishers.ofString(
+                                                "{\"settings\":" + settings + "}")));
+        assertEquals(200, answer.statusCode(), answer.body());
+    }
+
+    @Test
+    void aThresholdCanBeSetInARunningGatewayAndTakenBack() throws Exception {
+        restart(Gateways.config(engine.worker("w")));
+        assertNull(gateway.queueOrNull());
+        assertEquals(0, MetricsPage.of(gateway).sum("kvasir_queue_requests"));
+        patch("{\"queue-prefill-tokens\":0}");
+        final CompletableFuture<HttpResponse<String>> first = occupy();
+        final var second = ask(2);
+        awaitWaiting(1);
+        assertEquals(1, MetricsPage.of(gateway).sum("kvasir_queue_requests"));
+        patch("{\"queue-prefill-tokens\":null}");
+        awaitWaiting(0); // the worker has it at once
+        final var third = ask(3);
+        answers.release(3);
+        for (var each : List.of(first, second, third)) {
+            assertEquals(200, get(each).statusCode());
+        }
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @Test
+    void limitsThatChangeHoldForWhatComesAndWhatWaitsStays() throws Exception {
+        final CompletableFuture<HttpResponse<String>> first = occupy();
+        final var second = ask(2);
+        awaitWaiting(1);
+        final var third = ask(3);
+        awaitWaiting(2);
+        patch("{\"queue-max-requests\":1,\"queue-policy\":\"lcfs\"}");
+        final HttpResponse<String> full = get(ask(4));
+        assertEquals(429, full.statusCode());
+        assertEquals(1, error(full).at("/kvasir/limit_value").longValue());
+        assertEquals(2, error(full).at("/kvasir/observed").longValue());
+        patch("{\"queue-max-requests\":null,\"queue-max-wait-ms\":40}");
+        final HttpResponse<String> late = get(ask(5));
+        assertEquals("waited_too_long", error(late).at("/kvasir/kind").textValue());
+        assertEquals(40, error(late).at("/kvasir/limit_value").longValue());
+        assertEquals(2, queue().requests(), "those before it wait as long as they might");
+        answers.release(3);
+        for (var each : List.of(first, second, third)) {
+            assertEquals(200, get(each).statusCode());
+        }
+        assertEquals("3 2", order());
     }
 
     @Test

@@ -127,6 +127,20 @@ class SettingsApiTest {
     }
 
     @Test
+    void aChangedCreditIsOnThePageOfMetrics() throws Exception {
+        start(); // a worker without events: degraded
+        assertEquals(
+                0.5, MetricsPage.of(gateway).sum("kvasir_worker_index_credit", "worker", "one"));
+        patched("{\"settings\":{\"degraded-credit\":0.25,\"prediction-check\":\"off\"}}");
+        assertEquals(
+                0.25, MetricsPage.of(gateway).sum("kvasir_worker_index_credit", "worker", "one"));
+        assertEquals("off", row(RouterSettings.PREDICTION_CHECK).path("value").asText());
+        patched("{\"settings\":{\"degraded-credit\":null}}");
+        assertEquals(
+                0.5, MetricsPage.of(gateway).sum("kvasir_worker_index_credit", "worker", "one"));
+    }
+
+    @Test
     void aChangeIsInTheDecisionsThatFollowAndCanBeWithdrawn() throws Exception {
         start();
         final JsonNode changed =

@@ -17,6 +17,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class Candidates {
     private static final long[] NO_GROUPS = {};
+    private static final long MS = TimeUnit.MILLISECONDS.toNanos(1);
 
     private WorkerSet workers = WorkerSet.EMPTY;
     private LoadSnapshot loads = new LoadSnapshot(1);
@@ -30,6 +31,9 @@ final class Candidates {
     private final SlotMarks passedOver = new SlotMarks(); // for those with the adapter
     private final Suitability suitability = new Suitability();
     private BusyLimits limits;
+    private long latestNs; // of a first token
+    private double fastestNs; // the first token of the fastest that was taken out for it
+    private Worker fastest; // null where none was
     private BusyMarks marks;
     private long nowNs; // where a worker is marked
     private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
@@ -75,6 +79,7 @@ final class Candidates {
             slots[group] = usable(group) & ~suitability.out(group);
             count += Long.bitCount(slots[group]);
         }
+        fastest = null;
         limits = busyLimits;
         if (!limits.isNone()) {
             takeOutBusy();
@@ -172,6 +177,16 @@ final class Candidates {
                 }
             }
             count += Long.bitCount(slots[group]);
+        }
+    }
+
+    /** Takes out a candidate of which the first token is expected too late. */
+    void takeOutSlow(int slot, long latestFirstTokenNs, double expectedNs) {
+        takeOut(slot, busy);
+        latestNs = latestFirstTokenNs;
+        if (fastest == null || expectedNs < fastestNs) {
+            fastest = workers.at(slot);
+            fastestNs = expectedNs;
         }
     }
 
@@ -325,6 +340,9 @@ final class Candidates {
      * @param policy name of the selection policy
      */
     RouteException none(String policy) {
+        if (fastest != null) {
+            return tooLate();
+        }
         if (busy.count() > 0) {
             return new RouteException(
                     RouteException.Kind.ALL_WORKERS_BUSY, allBusy(policy), retryNs());
@@ -375,6 +393,28 @@ final class Candidates {
                                         ineligible,
                                         " are not eligible by selection-policy=" + policy)
                                 + losses.more());
+    }
+
+    private RouteException tooLate() {
+        final long expectedMs = Math.ceilDiv((long) fastestNs, MS);
+        final long limitMs = latestNs / MS;
+        return new RouteException(
+                RouteException.Kind.ALL_WORKERS_BUSY,
+                busy.count()
+                        + " of "
+                        + workers.size()
+                        + " workers could be used and are busy; the first token is expected"
+                        + " soonest at "
+                        + fastest
+                        + ": expected ms="
+                        + expectedMs
+                        + ", "
+                        + RouterSettings.BUSY_TTFT
+                        + "="
+                        + limitMs
+                        + "; add workers, or raise the limit",
+                Math.max(MS, (long) fastestNs - latestNs),
+                new RouteException.Limit(RouterSettings.BUSY_TTFT.name(), limitMs, expectedMs));
     }
 
     private Suitability.Losses losses() {

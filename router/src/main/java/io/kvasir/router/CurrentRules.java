@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.session.SessionAffinity;
+import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
@@ -31,7 +32,7 @@ final class CurrentRules {
                         1,
                         new GuardedPolicy(config.policy(), config.random(), parts.errors),
                         sessionsOrNull(config.settings(), null),
-                        pacesOrNull(config.policy(), null));
+                        pacesOrNull(config.settings(), config.policy(), null));
     }
 
     RouterRules get() {
@@ -66,6 +67,7 @@ final class CurrentRules {
                             + RouterSettings.PREFIX_INDEX
                             + "=on");
         }
+        RouterConfig.checkRoom(wanted);
         final PredictedPrefixes predicted = parts.predictedOrNull;
         final long blocks = wanted.get(RouterSettings.MAX_TREE_SIZE);
         if (predicted != null
@@ -125,11 +127,17 @@ final class CurrentRules {
                         version,
                         now.policy().of(policy),
                         sessionsOrNull(wanted, now.sessionsOrNull()),
-                        pacesOrNull(policy, now.pacesOrNull()));
+                        pacesOrNull(wanted, policy, now.pacesOrNull()));
         if (parts.predictedOrNull != null) {
             limitPredictions(others, wanted);
         }
         current = next;
+        if (next.predictionCheck() == PredictionCheck.OFF
+                && others.contains(RouterSettings.PREDICTION_CHECK)) {
+            for (Worker worker : workers.get().workers()) {
+                worker.forgetForecasts(); // else nothing would end what was concluded
+            }
+        }
     }
 
     /** What an embedder has set by itself stays where no setting of it is another one. */
@@ -161,9 +169,10 @@ final class CurrentRules {
                         config.clock());
     }
 
-    /** Paces are kept as long as policies need them, and learned anew by the next that does. */
-    private PrefillPaces pacesOrNull(SelectionPolicy policy, PrefillPaces nowOrNull) {
-        if (!policy.looksAtEach()) {
+    /** Paces are kept as long as they are needed, and learned anew when they are again. */
+    private PrefillPaces pacesOrNull(
+            Settings settings, SelectionPolicy policy, PrefillPaces nowOrNull) {
+        if (!policy.looksAtEach() && settings.get(RouterSettings.BUSY_TTFT).isZero()) {
             return null;
         }
         final PrefillPaces paces =

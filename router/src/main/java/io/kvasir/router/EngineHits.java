@@ -3,10 +3,9 @@ package io.kvasir.router;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.ForecastWatch;
 import io.kvasir.router.settings.PredictionCheck;
-import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.router.settings.Settings;
 
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 
 /**
  * What the cache hits that one worker's engine states say of what is believed of it. Any thread.
@@ -15,18 +14,18 @@ import java.util.function.LongSupplier;
  * same prefix explain it: their blocks are announced after the decision and are there at admission.
  */
 final class EngineHits {
-    private final PredictionCheck check;
-    private final double degradedCredit;
+    private final Supplier<RouterRules> rules;
     private final int blockSize;
     private final ForecastWatch ofPredicted;
 
     /**
+     * @param rules those that hold now
+     * @param blockSize tokens of a block
      * @param clock of the router, in ns
      */
-    EngineHits(Settings settings, LongSupplier clock) {
-        check = settings.get(RouterSettings.PREDICTION_CHECK);
-        degradedCredit = settings.get(RouterSettings.DEGRADED_CREDIT);
-        blockSize = settings.get(RouterSettings.BLOCK_SIZE);
+    EngineHits(Supplier<RouterRules> rules, int blockSize, LongSupplier clock) {
+        this.rules = rules;
+        this.blockSize = blockSize;
         ofPredicted = new ForecastWatch(blockSize, clock);
     }
 
@@ -36,22 +35,25 @@ final class EngineHits {
     }
 
     double degradedCredit() {
-        return degradedCredit;
+        return rules.get().degradedCredit();
     }
 
     /** Takes a hit of a worker without events. */
     void compare(int believed, int inUse, int stated, boolean alone) {
+        final PredictionCheck check = rules.get().predictionCheck();
         if (check != PredictionCheck.OFF) {
             ofPredicted.expire();
-            ofPredicted.compare(explained(believed, believed, inUse, stated), stated, alone);
+            ofPredicted.compare(explained(check, believed, believed, inUse, stated), stated, alone);
         }
     }
 
     /** Takes a hit of one with events. */
     void report(
             EventSource events, int onDevice, int believed, int inUse, int stated, boolean alone) {
+        final PredictionCheck check = rules.get().predictionCheck();
         if (check != PredictionCheck.OFF) {
-            events.reportEngineHit(explained(onDevice, believed, inUse, stated), stated, alone);
+            events.reportEngineHit(
+                    explained(check, onDevice, believed, inUse, stated), stated, alone);
         }
     }
 
@@ -59,7 +61,8 @@ final class EngineHits {
      * What could be believed that explains what the engine had. It need not load what lies below
      * its device.
      */
-    private int explained(int onDevice, int believed, int inUse, int stated) {
+    private static int explained(
+            PredictionCheck check, int onDevice, int believed, int inUse, int stated) {
         if (stated <= believed) {
             return Math.max(onDevice, stated);
         }

@@ -89,7 +89,7 @@ public final class KvRouter implements AutoCloseable {
         tracksBlocks = config.get(RouterSettings.TRACK_ACTIVE_BLOCKS);
         parts = new RouterParts(config, maker, memoryOrNull);
         planeOrNull = config.eventPlaneOrNull() == null ? null : plane();
-        registry = new WorkerRegistry(config, parts, savedOrNull, planeOrNull);
+        registry = new WorkerRegistry(config, parts, savedOrNull, planeOrNull, this::rulesNow);
         rules = new CurrentRules(config, parts, registry::current);
         bookings = new Bookings(config, parts, rules);
         selector = new WorkerSelector(config);
@@ -100,6 +100,10 @@ public final class KvRouter implements AutoCloseable {
                 parts.journalOrNull == null
                         ? null
                         : new JournalWriter(parts.journalOrNull, Clock.systemUTC()::millis);
+    }
+
+    private RouterRules rulesNow() {
+        return rules.get();
     }
 
     /**

@@ -46,17 +46,41 @@ public final class RouteException extends Exception {
         }
     }
 
+    /**
+     * A limit by which a request was refused.
+     *
+     * @param name of its setting
+     * @param value of the setting
+     * @param observed what was held against it
+     */
+    public record Limit(String name, long value, long observed) {}
+
     private final Kind kind;
     private final long retryNs;
+    private final transient Limit limitOrNull;
 
     RouteException(Kind kind, String message) {
         this(kind, message, 0);
     }
 
     RouteException(Kind kind, String message, long retryNs) {
+        this(kind, message, retryNs, null);
+    }
+
+    RouteException(Kind kind, String message, long retryNs, Limit limitOrNull) {
         super(message, null, false, false);
         this.kind = kind;
         this.retryNs = retryNs;
+        this.limitOrNull = limitOrNull;
+    }
+
+    /**
+     * The limit by which it was refused, where it is one that callers can go by.
+     *
+     * @return null where it is none
+     */
+    public Limit limitOrNull() {
+        return limitOrNull;
     }
 
     /**

@@ -173,10 +173,21 @@ public final class RouterConfig {
         }
     }
 
-    /** What a queue goes by must be there. */
-    private void checkQueue() {
-        final RoomLimits room = RoomLimits.of(settings);
-        if (!room.isNone() && !get(RouterSettings.TRACK_PREFILL_TOKENS)) {
+    /** Load that is not counted would take nobody's room. */
+    static void checkRoom(Settings s) {
+        final RoomLimits room = RoomLimits.of(s);
+        if (!s.get(RouterSettings.BUSY_TTFT).isZero()
+                && !s.get(RouterSettings.TRACK_PREFILL_TOKENS)) {
+            throw new IllegalArgumentException(
+                    RouterSettings.BUSY_TTFT
+                            + "="
+                            + s.get(RouterSettings.BUSY_TTFT).toMillis()
+                            + " with "
+                            + RouterSettings.TRACK_PREFILL_TOKENS
+                            + "=false: no worker ever has tokens to prefill, so none would be busy;"
+                            + " leave one of them out");
+        }
+        if (!room.isNone() && !s.get(RouterSettings.TRACK_PREFILL_TOKENS)) {
             throw new IllegalArgumentException(
                     room.explain()
                             + " with "
@@ -184,6 +195,11 @@ public final class RouterConfig {
                             + "=false: no worker ever has tokens to prefill, so nothing would wait;"
                             + " leave one of them out");
         }
+    }
+
+    /** What a queue goes by must be there. */
+    private void checkQueue() {
+        checkRoom(settings);
         if (get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF && !indexed) {
             throw new IllegalArgumentException(
                     RouterSettings.SINGLE_FLIGHT

@@ -36,7 +36,7 @@ final class RouterCounters implements AutoCloseable {
     /** Counters of removed workers are free again after a second. */
     private static final int SPARE_WORKERS = 64;
 
-    private static final int MOST_OF_ROUTER = 96;
+    private static final int MOST_OF_ROUTER = 128;
 
     /** A worker and the status of its events, read once for all its counters. */
     private record WorkerState(Worker worker, SourceStatus sourceOrNull) {

@@ -4,6 +4,7 @@ import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.PredictedPrefixes;
@@ -24,7 +25,9 @@ import org.agrona.CloseHelper;
 import org.agrona.ErrorHandler;
 
 import java.time.Clock;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * Memory and writer threads of one router: made together, or not at all, and given back together.
@@ -141,37 +144,57 @@ final class RouterParts implements AutoCloseable {
     }
 
     private List<RouterStatus.Usage> usages() {
-        return List.of(
-                new RouterStatus.Usage(
-                        "index-blocks",
-                        RouterSettings.MAX_BLOCKS,
-                        index.blocks(),
-                        index.config().maxBlocks()),
-                new RouterStatus.Usage(
-                        "index-held-blocks",
-                        RouterSettings.MAX_HELD_BLOCKS,
-                        index.heldBlocks(),
-                        index.config().maxHeldBlocks()),
-                new RouterStatus.Usage(
-                        "index-bytes",
-                        RouterSettings.INDEX_BYTES,
-                        index.usedBytes(),
-                        index.config().budgetBytes()),
+        final List<RouterStatus.Usage> usages = new ArrayList<>();
+        addUsages("", index, usages);
+        for (StorageTier tier : StorageTier.values()) {
+            if (lowerOrNull != null && lowerOrNull.isIndexed(tier)) {
+                addUsages(
+                        tier.name().toLowerCase(Locale.ROOT) + "-",
+                        lowerOrNull.indexOrNull(tier),
+                        usages);
+            }
+        }
+        usages.add(
                 new RouterStatus.Usage(
                         "event-ring",
                         RouterSettings.EVENT_RING_SIZE,
                         indexPipeline.backlog(),
-                        indexPipeline.ringSize()),
+                        indexPipeline.ringSize()));
+        usages.add(
                 new RouterStatus.Usage(
                         "booking-ring",
                         RouterSettings.MAX_ACTIVE_REQUESTS,
                         bookingPipeline.backlog(),
-                        bookingPipeline.ringSize()),
+                        bookingPipeline.ringSize()));
+        usages.add(
                 new RouterStatus.Usage(
                         "active-requests",
                         RouterSettings.MAX_ACTIVE_REQUESTS,
                         bookingPipeline.openBookings(),
                         bookingPipeline.maxRequests()));
+        return usages;
+    }
+
+    /** The limits of an index; each tier's is as large as the device's. */
+    private static void addUsages(String tier, PrefixIndex of, List<RouterStatus.Usage> usages) {
+        usages.add(
+                new RouterStatus.Usage(
+                        tier + "index-blocks",
+                        RouterSettings.MAX_BLOCKS,
+                        of.blocks(),
+                        of.config().maxBlocks()));
+        usages.add(
+                new RouterStatus.Usage(
+                        tier + "index-held-blocks",
+                        RouterSettings.MAX_HELD_BLOCKS,
+                        of.heldBlocks(),
+                        of.config().maxHeldBlocks()));
+        usages.add(
+                new RouterStatus.Usage(
+                        tier + "index-bytes",
+                        RouterSettings.INDEX_BYTES,
+                        of.usedBytes(),
+                        of.config().budgetBytes()));
     }
 
     /** Stops the writers, and gives the memory back once no caller is inside. */

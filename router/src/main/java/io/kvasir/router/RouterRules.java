@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.session.SessionAffinity;
 import io.kvasir.router.settings.LoraMode;
+import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SessionMode;
 import io.kvasir.router.settings.Settings;
@@ -19,6 +20,7 @@ final class RouterRules {
     private final double overlapWeight;
     private final double temperature;
     private final double degradedCredit;
+    private final PredictionCheck predictionCheck;
     private final double hotDiscount;
     private final LoraMode loraMode;
     private final boolean tracksPrefill;
@@ -26,6 +28,7 @@ final class RouterRules {
     private final boolean tracksOutput;
     private final long bookingTimeoutNs;
     private final BusyLimits busyLimits;
+    private final long busyTtftNs;
     private final RoomLimits room;
     private final HashSelector byHash;
     private final SessionMode sessionMode;
@@ -36,7 +39,7 @@ final class RouterRules {
     /**
      * @param version 1 at start, one more for each change
      * @param sessionsOrNull follow sessions; null where they are not followed
-     * @param pacesOrNull learn how fast workers are; null where the policy does not look at each
+     * @param pacesOrNull learn how fast workers are; null where nothing goes by it
      */
     RouterRules(
             Settings settings,
@@ -54,6 +57,7 @@ final class RouterRules {
         overlapWeight = settings.get(RouterSettings.OVERLAP_WEIGHT);
         temperature = settings.get(RouterSettings.TEMPERATURE);
         degradedCredit = settings.get(RouterSettings.DEGRADED_CREDIT);
+        predictionCheck = settings.get(RouterSettings.PREDICTION_CHECK);
         hotDiscount = settings.get(RouterSettings.HOT_PREFIX_DISCOUNT);
         loraMode = settings.get(RouterSettings.LORA_MODE);
         tracksPrefill = settings.get(RouterSettings.TRACK_PREFILL_TOKENS);
@@ -61,6 +65,7 @@ final class RouterRules {
         tracksOutput = settings.get(RouterSettings.TRACK_OUTPUT_BLOCKS);
         bookingTimeoutNs = settings.get(RouterSettings.BOOKING_TIMEOUT).toNanos();
         busyLimits = BusyLimits.of(settings);
+        busyTtftNs = settings.get(RouterSettings.BUSY_TTFT).toNanos();
         room = RoomLimits.of(settings);
         byHash = new HashSelector(settings.get(RouterSettings.HASH_LOAD_FACTOR));
         sessionMode = settings.get(RouterSettings.SESSION_MODE);
@@ -98,6 +103,11 @@ final class RouterRules {
         return degradedCredit;
     }
 
+    /** What is concluded from cache hits that are not as predicted. */
+    PredictionCheck predictionCheck() {
+        return predictionCheck;
+    }
+
     /** How much less blocks count that most candidates hold; 0 for not at all. */
     double hotDiscount() {
         return hotDiscount;
@@ -129,6 +139,11 @@ final class RouterRules {
         return busyLimits;
     }
 
+    /** Latest first token that may be expected of a worker with a queue; 0 for any. */
+    long busyTtftNs() {
+        return busyTtftNs;
+    }
+
     /** What a worker may have to prefill before requests wait. */
     RoomLimits room() {
         return room;
@@ -151,7 +166,7 @@ final class RouterRules {
         return policy;
     }
 
-    /** Null where the policy does not look at each. */
+    /** Null where nothing goes by it. */
     PrefillPaces pacesOrNull() {
         return pacesOrNull;
     }

@@ -5,6 +5,7 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalRecord;
+import io.kvasir.router.policy.Candidate;
 import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.Eligibility.Verdict;
 import io.kvasir.router.policy.RoutingMode;
@@ -20,6 +21,7 @@ import java.util.Arrays;
  * read through the {@link Decision} that owns it; reused, one thread at a time.
  */
 final class Selection {
+    private static final double NS_PER_S = 1e9;
     private static final double MAX_COST = Double.MAX_VALUE / 4;
 
     /** Weights beyond it choose the same: costs stay far from the largest number. */
@@ -237,6 +239,36 @@ final class Selection {
                 candidates.reject(slot, verdict);
             }
         }
+    }
+
+    /**
+     * Takes out workers of which the first token is expected too late; after the match, outside of
+     * all gates. One without prompts before this one stays: no wait would make it faster, and its
+     * pace would not be learned anew.
+     *
+     * @return whether all were looked at, so that costs are no bounds any more
+     */
+    boolean takeOutSlow(long latestNs) {
+        final double secondsPerToken = pacesOrNull == null ? 0 : pacesOrNull.secondsPerToken();
+        if (prefillTokens == 0 || !(secondsPerToken > 0)) {
+            return false;
+        }
+        costs.settleAll();
+        cursor.take();
+        for (int n = 0; n < cursor.count(); n++) {
+            final int slot = cursor.slot(n);
+            final Candidate one = cursor.at(slot);
+            final long booked = one.prefillTokens();
+            if (booked > 0) {
+                final double own = Math.max(0, one.prefillBlocks() * blockSize - booked);
+                final double tokens = one.remainingPrefillTokens() + own;
+                final double expectedNs = tokens * one.pace() * secondsPerToken * NS_PER_S;
+                if (expectedNs > latestNs) {
+                    candidates.takeOutSlow(slot, latestNs, expectedNs);
+                }
+            }
+        }
+        return true;
     }
 
     /** Asks the request's own cost, if it has one; after the match, outside of all gates. */

@@ -370,6 +370,15 @@ public final class Worker implements CandidateWorker {
         hits.ofPredicted().forget();
     }
 
+    /** What was concluded from its engine's cache hits counts no more. */
+    void forgetForecasts() {
+        forgetHits();
+        final EventSource events = source;
+        if (events != null) {
+            events.forgetForecasts();
+        }
+    }
+
     /** Seconds from a booking to the first token, by the tokens to compute until then. */
     LearnedLine promptTimes() {
         return promptTimes;

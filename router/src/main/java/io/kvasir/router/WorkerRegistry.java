@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 
 /**
  * The registered workers: gives each a slot and its event source, and takes both back.
@@ -40,6 +41,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     private final EventPlane planeOrNull; // null where the router is on none
     private final PlaneState planeStateOrNull; // null where nothing of it is saved
     private final LongSupplier clock;
+    private final Supplier<RouterRules> rules;
     private final Map<EventPlaneWorker, Worker> onPlane = new ConcurrentHashMap<>();
     private final int blockSize;
     private final long hashSeed;
@@ -63,12 +65,17 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         }
     }
 
+    /**
+     * @param rules those that hold now, once there are workers
+     */
     WorkerRegistry(
             RouterConfig config,
             RouterParts parts,
             SavedPrefixes savedOrNull,
-            EventPlane planeOrNull) {
+            EventPlane planeOrNull,
+            Supplier<RouterRules> rules) {
         this.parts = parts;
+        this.rules = rules;
         settings = config.settings();
         indexed = config.isIndexed();
         this.savedOrNull = savedOrNull;
@@ -297,7 +304,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                             parts.predictedOrNull == null
                                     ? IndexState.DEGRADED
                                     : IndexState.PREDICTED,
-                            new EngineHits(settings, clock));
+                            new EngineHits(rules, blockSize, clock));
             worker.source(source);
             parts.workerMarks.join(worker);
             workers = workers.with(worker);

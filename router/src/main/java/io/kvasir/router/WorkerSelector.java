@@ -40,6 +40,7 @@ final class WorkerSelector {
         if (policy.judges()) {
             selection.judge(policy);
         }
+        final boolean timed = rules.busyTtftNs() > 0 && selection.takeOutSlow(rules.busyTtftNs());
         selection.addCosts();
         final Candidates candidates = selection.candidates();
         candidates.preferAdapter();
@@ -51,7 +52,8 @@ final class WorkerSelector {
             candidates.checkRoom(rules.room());
         }
         final boolean byCost = selection.mode() == RoutingMode.KV;
-        if (!policy.hasLinearCost()
+        if (timed
+                || !policy.hasLinearCost()
                 || selection.added().any()
                 || selection.prefersSome()
                 || (byCost

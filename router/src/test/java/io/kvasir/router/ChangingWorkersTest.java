@@ -21,7 +21,9 @@ class ChangingWorkersTest {
     private final RouterConfig config =
             KvRouter.builder().maxWorkers(SLOTS).maxBlocks(256, 256).maxActiveRequests(16).config();
     private final RouterParts parts = new RouterParts(config, new PartMaker(), null);
-    private final WorkerRegistry registry = new WorkerRegistry(config, parts, null, null);
+    private final CurrentRules rules = new CurrentRules(config, parts, () -> WorkerSet.EMPTY);
+    private final WorkerRegistry registry =
+            new WorkerRegistry(config, parts, null, null, rules::get);
     private final Selection selection = new Selection();
     private int reads;
 

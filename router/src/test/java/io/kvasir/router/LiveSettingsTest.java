@@ -11,6 +11,9 @@ import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.queue.QueueException;
+import io.kvasir.router.queue.QueueRank;
+import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
@@ -28,8 +31,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Settings that change while a router decides. */
@@ -100,6 +105,116 @@ class LiveSettingsTest {
                     b.loseAnEvent();
                     b.router.select(b.request().pin(b.first), b.decision);
                     return b.decision.predictedCachedTokens();
+                });
+        probe(
+                RouterSettings.PREDICTION_CHECK,
+                "",
+                "off",
+                IndexState.DEGRADED,
+                IndexState.EXACT,
+                b -> {
+                    for (int i = 0; i < 8; i++) {
+                        b.book(1, null);
+                        b.leases.getLast().close();
+                        b.awaitApplied();
+                        b.leases.getLast().engineCachedTokens(0);
+                    }
+                    return b.first.state();
+                });
+        probe(
+                RouterSettings.HOT_PREFIX_DISCOUNT,
+                "",
+                "1",
+                8.5,
+                16.5,
+                b -> {
+                    b.bothHold();
+                    b.router.select(b.request().pin(b.first), b.decision);
+                    return b.decision.cost();
+                });
+        probe(
+                RouterSettings.QUEUE_THRESHOLD,
+                "",
+                "0",
+                "w1 w1",
+                "w1 -",
+                b -> {
+                    b.second.available(false);
+                    b.first.capacity(0, BLOCK_SIZE);
+                    return b.admit(2);
+                });
+        probe(
+                RouterSettings.QUEUE_PREFILL_TOKENS,
+                "",
+                "0",
+                "w1 w1",
+                "w1 -",
+                b -> {
+                    b.second.available(false);
+                    return b.admit(2);
+                });
+        probe(
+                RouterSettings.QUEUE_POLICY,
+                "queue-prefill-tokens=0",
+                "lcfs",
+                "w1 - - | 0",
+                "w1 - - | 1",
+                b -> {
+                    b.second.available(false);
+                    final String waiting = b.admit(3);
+                    b.leases.getFirst().prefillComplete();
+                    b.awaitApplied();
+                    b.queue.step();
+                    return waiting + " | " + (b.queued.get(1).isDone() ? 0 : 1);
+                });
+        probe(
+                RouterSettings.QUEUE_MAX_REQUESTS,
+                "queue-prefill-tokens=0",
+                "1",
+                "w1 - -",
+                "w1 - QUEUE_FULL",
+                b -> {
+                    b.second.available(false);
+                    return b.admit(3);
+                });
+        probe(
+                RouterSettings.QUEUE_MAX_TOKENS,
+                "queue-prefill-tokens=0",
+                "200",
+                "w1 - -",
+                "w1 - QUEUE_TOKENS_FULL",
+                b -> {
+                    b.second.available(false);
+                    return b.admit(3);
+                });
+        probe(
+                RouterSettings.QUEUE_MAX_WAIT,
+                "queue-prefill-tokens=0",
+                "1000",
+                "w1 -",
+                "w1 WAITED_TOO_LONG",
+                b -> {
+                    b.second.available(false);
+                    b.admit(2);
+                    b.pass(Duration.ofSeconds(2));
+                    b.queue.step();
+                    return b.outcomes();
+                });
+        probe(
+                RouterSettings.QUEUE_AGING,
+                "queue-prefill-tokens=0",
+                "0",
+                "w1 w1 -",
+                "w1 - w1",
+                b -> {
+                    b.second.available(false);
+                    b.admit(2);
+                    b.pass(Duration.ofSeconds(25));
+                    b.admit(1, new QueueRank(1, 0, QueueRank.NO_DEADLINE));
+                    b.leases.getFirst().prefillComplete();
+                    b.awaitApplied();
+                    b.queue.step();
+                    return b.outcomes();
                 });
         probe(
                 RouterSettings.HASH_LOAD_FACTOR,
@@ -208,6 +323,20 @@ class LiveSettingsTest {
                     return b.choose();
                 });
         probe(
+                RouterSettings.BUSY_TTFT,
+                "",
+                "1",
+                "w1",
+                "w2",
+                b -> {
+                    b.book(1, null); // half a block, in a second
+                    b.pass(Duration.ofSeconds(1));
+                    b.leases.getLast().prefillComplete();
+                    b.awaitApplied();
+                    b.book(1, null);
+                    return b.choose(8);
+                });
+        probe(
                 RouterSettings.BOOKING_TIMEOUT,
                 "",
                 "1000",
@@ -269,7 +398,9 @@ class LiveSettingsTest {
     private static final class Bench implements AutoCloseable {
         final Decision decision = new Decision();
         final List<Lease> leases = new ArrayList<>(); // forgotten ones would be released
+        final List<CompletableFuture<Lease>> queued = new ArrayList<>();
         final KvRouter router;
+        final RouterQueue queue;
         final Worker first;
         final Worker second;
         private long nowNs = 1;
@@ -283,6 +414,7 @@ class LiveSettingsTest {
                             .maxActiveRequests(64)
                             .random(RandomSource.seeded(7))
                             .build();
+            queue = RouterQueue.steppedBy(router, () -> nowNs);
             first = router.addWorker(WorkerSpec.of(1, "w1", "http://w1"));
             second = router.addWorker(WorkerSpec.of(2, "w2", "http://w2"));
             if (router.settings().get(RouterSettings.OVERLAP_WEIGHT) > 0) {
@@ -308,6 +440,12 @@ class LiveSettingsTest {
                             prompt(prompt, blocks), blocks, BLOCK_SIZE, 100L * prompt));
             EngineMessages.await(
                     () -> first.eventSequence() >= sequence, () -> "events of " + first);
+        }
+
+        void bothHold() {
+            router.openDirect(second, EngineMessages.source(second.name(), BLOCK_SIZE))
+                    .onMessage(0, EngineMessages.stored(prompt(1, HELD), HELD, BLOCK_SIZE, 100));
+            EngineMessages.await(() -> second.eventSequence() == 0, () -> "events of " + second);
         }
 
         void loseAnEvent() {
@@ -354,6 +492,41 @@ class LiveSettingsTest {
             return chosen;
         }
 
+        /** What became of requests that were let in, after so many further ones. */
+        String admit(int count) throws RouteException {
+            return admit(count, QueueRank.USUAL);
+        }
+
+        String admit(int count, QueueRank rank) throws RouteException {
+            for (int i = 0; i < count; i++) {
+                final CompletableFuture<Lease> lease =
+                        queue.admit(
+                                request ->
+                                        request.tokens(
+                                                prompt(1, HELD),
+                                                HELD * BLOCK_SIZE + BLOCK_SIZE / 2),
+                                rank);
+                lease.thenAccept(leases::add);
+                queued.add(lease);
+                pass(Duration.ofMillis(1)); // each comes at a time of its own
+            }
+            router.select(request(), decision); // for the version
+            return outcomes();
+        }
+
+        String outcomes() {
+            return queued.stream().map(Bench::outcome).collect(Collectors.joining(" "));
+        }
+
+        private static String outcome(CompletableFuture<Lease> lease) {
+            return switch (lease.state()) {
+                case RUNNING -> "-";
+                case SUCCESS -> lease.resultNow().worker().name();
+                case FAILED -> ((QueueException) lease.exceptionNow()).kind().name();
+                case CANCELLED -> "cancelled";
+            };
+        }
+
         void route(Worker worker, int prompt, int blocks) throws RouteException {
             final int[] tokens = prompt(prompt, blocks);
             router.reserve(
@@ -394,6 +567,7 @@ class LiveSettingsTest {
 
         @Override
         public void close() {
+            queue.close();
             leases.forEach(Lease::close);
             router.close();
         }

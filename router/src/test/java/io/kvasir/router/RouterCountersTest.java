@@ -113,7 +113,7 @@ class RouterCountersTest {
             final List<Worker> present = new ArrayList<>();
             present.add(router.addWorker(WorkerSpec.of(1, "one", "http://one")));
             final Worker two = router.addWorker(WorkerSpec.of(2, "two", "http://two"));
-            final int ofRouter = 31;
+            final int ofRouter = 43;
             try (RouterCounters counters =
                     new RouterCounters(
                             CountersFile.create(folder, ofRouter + 10 + 3, 1 << 10, nowMs.get()),

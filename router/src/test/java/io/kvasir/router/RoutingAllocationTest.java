@@ -196,6 +196,30 @@ class RoutingAllocationTest {
     }
 
     @Test
+    void aLimitOfTheExpectedFirstTokenMakesNothingToAllocate() {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .set(RouterSettings.BUSY_TTFT, Duration.ofHours(1))
+                        .maxWorkers(100)
+                        .maxActiveRequests(32)
+                        .build();
+        for (int w = 0; w < 100; w++) {
+            router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
+        }
+        request = router.newRequest();
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            reserve(next());
+                            lease.prefillComplete();
+                            lease.close();
+                        }));
+    }
+
+    @Test
     void reportsOfEnginesAndMarksOfFullWorkersMakeNothingToAllocate() {
         router.close();
         router =

@@ -17,7 +17,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.stream.IntStream;
 
 /** What blocks on hosts, disks and in shared storage count, and where that is seen. */
@@ -100,6 +102,28 @@ class TiersTest {
 
     private void select(RouteRequest request) throws RouteException {
         router.select(request, decision);
+    }
+
+    @Test
+    void aTierThatIsNearlyFullIsSaidOnceWithTheKnob() {
+        router =
+                KvRouter.builder()
+                        .blockSize(BLOCK)
+                        .maxBlocks(10, 100)
+                        .set(RouterSettings.DISK_CACHE_HIT_WEIGHT, 0.0)
+                        .build();
+        new Engine(1).stored("CPU", 0, 8);
+        final List<String> lines = new ArrayList<>();
+        final FillWatch watch = new FillWatch(router::status, lines::add, lines::add);
+        watch.look(0);
+        watch.look(1_000_000_000L);
+        assertEquals(List.of("host-index-blocks is 80 % full: 8 of 10; raise max-blocks"), lines);
+        assertEquals(
+                List.of("index-blocks", "host-index-blocks"),
+                router.status().usages().stream()
+                        .map(RouterStatus.Usage::resource)
+                        .filter(resource -> resource.endsWith("index-blocks"))
+                        .toList());
     }
 
     @Test

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Setting;
 import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.AfterEach;
@@ -210,6 +211,61 @@ class TruthTest {
                     worker.state(),
                     "too high, " + check);
         }
+    }
+
+    @Test
+    void aChangedCreditIsShownOfWorkersThatAreRegistered() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = announce(worker, source(FreshnessLimits.DEFAULT));
+        stream.onMessage(5, EngineMessages.stored(new int[BLOCK_SIZE], 1, BLOCK_SIZE, 5_000));
+        await(worker, IndexState.DEGRADED);
+        assertEquals(0.5, worker.indexCredit());
+        change(RouterSettings.DEGRADED_CREDIT, 0.25);
+        assertEquals(0.25, worker.indexCredit());
+        change(RouterSettings.DEGRADED_CREDIT, 0.0);
+        assertEquals(0, worker.indexCredit());
+    }
+
+    private <T> void change(Setting<T> row, T value) {
+        router.change(router.settings().with(row, value));
+    }
+
+    @Test
+    void aChangedCheckHoldsForWorkersThatAreRegistered() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = router.openDirect(worker, source(FreshnessLimits.DEFAULT));
+        stream.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK_SIZE, 1_000));
+        await(worker, IndexState.EXACT);
+        change(RouterSettings.PREDICTION_CHECK, PredictionCheck.OVER);
+        hits(16, 10 * BLOCK_SIZE);
+        assertEquals(IndexState.EXACT, worker.state(), "more than predicted says nothing");
+        change(RouterSettings.PREDICTION_CHECK, PredictionCheck.BOTH);
+        hits(16, 10 * BLOCK_SIZE);
+        assertEquals(IndexState.DEGRADED, worker.state());
+        change(RouterSettings.PREDICTION_CHECK, PredictionCheck.OFF);
+        assertEquals(IndexState.EXACT, worker.state(), "nothing is concluded from hits any more");
+        hits(40, 10 * BLOCK_SIZE);
+        assertEquals(IndexState.EXACT, worker.state());
+    }
+
+    @Test
+    void aPredictedWorkersCreditIsBackWhenHitsAreNotChecked() throws RouteException {
+        router.close();
+        router =
+                KvRouter.builder()
+                        .blockSize(BLOCK_SIZE)
+                        .set(RouterSettings.APPROXIMATE, true)
+                        .build();
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        hit(0);
+        EngineMessages.await(() -> isHeld(), "the routed prompt");
+        hits(8, 0);
+        assertEquals(0.5, worker.indexCredit());
+        change(RouterSettings.DEGRADED_CREDIT, 0.75);
+        assertEquals(0.75, worker.indexCredit());
+        change(RouterSettings.PREDICTION_CHECK, PredictionCheck.OFF);
+        assertEquals(IndexCause.NO_EVENTS, worker.cause());
+        assertEquals(1, worker.indexCredit());
     }
 
     @Test

@@ -17,6 +17,7 @@ final class Findings {
     /** One line each; empty where all is well. */
     static List<String> of(GatewayView view) {
         final List<String> found = new ArrayList<>();
+        QueueRow.of(view).forEach(queue -> queue.judge(found));
         if (!view.ready()) {
             found.add("not ready: " + view.readiness());
         }

@@ -24,6 +24,7 @@ import java.util.Map;
 public final class ViewPrinter {
     private static final int MOST_NAME = 40;
     private static final int MOST_WORDS = 100;
+    private static final int MOST_LINE = 300;
     private static final double PERCENT = 100;
     private static final double MS_PER_SECOND = 1_000;
 
@@ -47,6 +48,7 @@ public final class ViewPrinter {
         head(view);
         findings(view);
         models(view);
+        queues(view);
         snapshots(view.metrics());
         table(view, null);
         out.flush();
@@ -61,6 +63,7 @@ public final class ViewPrinter {
         final Rates rates = Rates.between(beforeOrNull, view);
         head(view);
         rates(view, rates);
+        queues(view);
         findings(view);
         table(view, rates);
         out.flush();
@@ -134,6 +137,12 @@ public final class ViewPrinter {
                                 + plane.path("recovering").asLong()
                                 + " workers recovering");
             }
+        }
+    }
+
+    private void queues(GatewayView view) {
+        for (QueueRow queue : QueueRow.of(view)) {
+            out.println(Terminal.printable(queue.line(), MOST_LINE));
         }
     }
 
@@ -313,7 +322,7 @@ public final class ViewPrinter {
     }
 
     /** A time in the unit that fits; - where it is not known. */
-    private static String time(double ms) {
+    static String time(double ms) {
         if (!Double.isFinite(ms)) {
             return "-";
         }

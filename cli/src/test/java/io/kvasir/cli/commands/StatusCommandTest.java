@@ -15,6 +15,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 
@@ -182,6 +183,87 @@ class StatusCommandTest {
             assertEquals(31, json.at("/workers/1/others_requests").asInt());
             assertEquals("full", json.at("/workers/0/busy").asText());
             assertTrue(json.at("/workers/0/others_requests").isNull());
+        }
+    }
+
+    private static String queues(int requests, int tokens, int oldestMs) {
+        return "\"queues\":{\"main\":{\"requests\":"
+                + requests
+                + ",\"tokens\":"
+                + tokens
+                + ",\"oldest_ms\":"
+                + oldestMs
+                + ",\"limits\":{\"queue-max-requests\":10,\"queue-max-tokens\":1000,"
+                + "\"queue-max-wait-ms\":30000},\"refused\":{\"queue_full\":3,\"deadline\":0,"
+                + "\"cancelled\":1}}}";
+    }
+
+    private static String queuePage(String queues) {
+        return "{\"model\":\"m\",\"mode\":\"kv\",\"block_size\":16,\"workers\":["
+                + worker("a", "")
+                + "],"
+                + queues
+                + "}";
+    }
+
+    @Test
+    void aQueueIsShownAndComesFirstWhenItIsNearlyFullOrSlow() throws Exception {
+        try (StubServer stub = stub()) {
+            stub.page("/debug/workers", 200, queuePage(queues(7, 799, 14_999)));
+            final String line =
+                    "\nmodel m: queue: 7 of 10 requests wait, 799 of 1000 tokens, the oldest for"
+                            + " 15.0 s of 30.0 s; refused so far: 3 queue_full, 1 cancelled\n";
+            for (String[] command : new String[][] {{"status"}, {"top", "--once"}}) {
+                final String well =
+                        run(command[0], stub.url(), command.length > 1 ? command[1] : "--rows=5")
+                                .out();
+                assertTrue(well.contains(line), well);
+                assertFalse(well.contains("! model m: queue"), well);
+            }
+            stub.page("/debug/workers", 200, queuePage(queues(8, 800, 15_000)));
+            for (String command : List.of("status", "top")) {
+                final String ill =
+                        command.equals("top")
+                                ? run(command, stub.url(), "--once").out()
+                                : run(command, stub.url()).out();
+                final String first =
+                        "! model m: queue: 8 requests wait, queue-max-requests=10 (80 %)\n"
+                            + "! model m: queue: 800 tokens wait, queue-max-tokens=1000 (80 %)\n"
+                            + "! model m: queue: the oldest request waits for 15.0 s,"
+                            + " queue-max-wait-ms=30000\n";
+                assertTrue(ill.contains(first), ill);
+                assertEquals(ill.indexOf("\n! ") + 1, ill.indexOf(first), "first: " + ill);
+            }
+            final JsonNode json = Json.parse(run("status", stub.url(), "--json").out());
+            assertEquals(8, json.at("/routers/queues/main/requests").asInt());
+            assertTrue(json.at("/findings/0").asText().contains("queue-max-requests=10"));
+            stub.page("/debug/workers", 200, queuePage("\"queues\":{\"main\":7,\"x\":null}"));
+            assertEquals(0, run("status", stub.url()).exitCode());
+            stub.page("/debug/workers", 200, queuePage("\"queues\":[1]"));
+            assertEquals(0, run("status", stub.url()).exitCode());
+        }
+    }
+
+    @Test
+    @SuppressWarnings("try") // the engine ends before the test does
+    void theQueueOfARunningGatewayIsShown() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().build());
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                GatewayConfig.builder()
+                                        .set(GatewaySettings.MODEL, SimModel.NAME)
+                                        .set(GatewaySettings.PORT, 0)
+                                        .set(GatewaySettings.ADMIN_PORT, 0L)
+                                        .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                        .set(RouterSettings.QUEUE_MAX_REQUESTS, 17)
+                                        .worker(WorkerConfig.parse(engine.url() + ",name=aa"))
+                                        .build())) {
+            final String out = run("status", gateway.adminUrl()).out();
+            assertTrue(
+                    out.contains(
+                            "\nqueue: 0 of 17 requests wait, 0 of 16777216 tokens, the oldest for"
+                                    + " 0 ms of 30.0 s; refused so far: none\n"),
+                    out);
         }
     }
 

@@ -596,6 +596,14 @@ public final class EngineStream implements EventSource {
         status.publish();
     }
 
+    @Override
+    public synchronized void forgetForecasts() {
+        if (!status.isClosed()) {
+            parts.forecasts.forget();
+            status.publish();
+        }
+    }
+
     private void forecastsJudged() {
         final String why = parts.forecasts.why();
         if (why == null) {

@@ -56,6 +56,12 @@ public interface EventSource extends AutoCloseable {
     void reportEngineHit(int believedTokens, int statedTokens, boolean hadWorkerAlone);
 
     /**
+     * Forgets what was concluded from {@link #reportEngineHit}, of forecasts: they count as right
+     * until comparisons show otherwise.
+     */
+    void forgetForecasts();
+
+    /**
      * Says how many tokens a block has by the engine's word beside its events, such as its page of
      * metrics: a view of another size is not {@link IndexState#EXACT}, unless the events name the
      * right one. 0 where the engine does not say.

@@ -270,6 +270,11 @@ final class ZmqSource implements EventSource {
     }
 
     @Override
+    public void forgetForecasts() {
+        stream.forgetForecasts();
+    }
+
+    @Override
     public void reportBlockSize(int tokens) {
         stream.reportBlockSize(tokens);
     }

@@ -52,7 +52,8 @@ public final class ApiException extends Exception {
     private final String worker;
     private final boolean retryable;
     private transient HttpField header; // what the answer says beside the error; null for nothing
-    private transient Limits limits; // of a request that may not wait; null for none
+    private transient Limits limits; // that a request has met; null for none
+    private boolean ofQueue; // whether it may not wait
 
     /** A limit that a request has met; its name is null where it was the request's own. */
     private record Limits(String name, long value, long observed, long retryAfterSeconds) {}
@@ -195,12 +196,27 @@ public final class ApiException extends Exception {
                         true,
                         message + "; try again in " + retryAfterSeconds + " s");
         error.limits = new Limits(limit, limitValue, observed, retryAfterSeconds);
+        error.ofQueue = true;
         return error.with(HttpHeader.RETRY_AFTER, Long.toString(retryAfterSeconds));
+    }
+
+    /** As {@link #notQueued}, by a limit of the workers' load; another pool may serve it. */
+    public static ApiException beyondLimit(
+            String kind,
+            String limit,
+            long limitValue,
+            long observed,
+            long retryAfterSeconds,
+            String message) {
+        final ApiException error =
+                notQueued(503, kind, limit, limitValue, observed, retryAfterSeconds, message);
+        error.ofQueue = false;
+        return error;
     }
 
     /** Whether it is about a wait for a worker: {@link #notQueued}. */
     public boolean isOfQueue() {
-        return limits != null;
+        return ofQueue;
     }
 
     /** A defect of the gateway; the log has the stack trace. */

@@ -366,6 +366,21 @@ public final class WorkerReservations {
 
     /** With the time after which a full worker is tried again, where that is known. */
     private static ApiException refusal(RouteException cause) {
+        final RouteException.Limit limit = cause.limitOrNull();
+        if (limit != null) {
+            return ApiException.beyondLimit(
+                    cause.kind().name().toLowerCase(Locale.ROOT),
+                    limit.name(),
+                    limit.value(),
+                    limit.observed(),
+                    seconds(cause.retryNs()),
+                    "no worker is expected to answer in time at this moment: "
+                            + limit.name()
+                            + "="
+                            + limit.value()
+                            + ", expected="
+                            + limit.observed());
+        }
         final ApiException refusal = refusal(cause.kind(), textForClient(cause));
         return cause.retryNs() > 0
                 ? refusal.with(HttpHeader.RETRY_AFTER, Long.toString(seconds(cause.retryNs())))

@@ -37,9 +37,9 @@ public final class PoolRouters implements AutoCloseable {
     private final GatewayConfig config;
     private final Function<RouterConfig.Builder, KvRouter> maker;
     private final KvRouter main;
-    private final RouterQueue mainQueueOrNull; // null where no request waits
+    private volatile RouterQueue mainQueueOrNull; // null where no request has waited yet
     private volatile KvRouter prefillOrNull; // written under this
-    private volatile RouterQueue prefillQueueOrNull; // likewise, before the router
+    private volatile RouterQueue prefillQueueOrNull; // likewise, written before the router
     private boolean closed; // guarded by this
     private long version = 1; // guarded by this; of the settings
 
@@ -179,7 +179,10 @@ public final class PoolRouters implements AutoCloseable {
         return RouterQueue.isNeeded(router.settings()) ? RouterQueue.start(router) : null;
     }
 
-    /** Where requests wait for workers of a pool; null where they do not, or it has none. */
+    /**
+     * Where requests wait for workers of a pool; null where they have never been to, or it has
+     * none.
+     */
     public RouterQueue queueOrNull(WorkerPool pool) {
         return pool == WorkerPool.MAIN ? mainQueueOrNull : prefillQueueOrNull;
     }
@@ -244,8 +247,14 @@ public final class PoolRouters implements AutoCloseable {
     public synchronized void settingsChanged(long now) {
         version = now;
         main.change(config.settings(), now);
+        if (mainQueueOrNull == null && !closed) {
+            mainQueueOrNull = queueOrNull(main); // it stays: what waits in it is to be served
+        }
         if (prefillOrNull != null) {
             prefillOrNull.change(prefillSettings(config), now);
+            if (prefillQueueOrNull == null && !closed) {
+                prefillQueueOrNull = queueOrNull(prefillOrNull);
+            }
         }
     }
 

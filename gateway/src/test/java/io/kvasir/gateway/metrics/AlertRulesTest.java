@@ -77,6 +77,19 @@ class AlertRulesTest {
         return promtool.run(folder, null, "test", "rules", "alerts_test.yaml");
     }
 
+    @Test
+    void theExpressionsOfTheDashboardAreExpressions() throws Exception {
+        final Path rules = folder.resolve("dashboard.yaml");
+        final String all = Dashboard.read().asRules();
+        Files.writeString(rules, all);
+        final Promtool.Verdict verdict =
+                promtool.run(folder, null, "check", "rules", "--lint=none", "dashboard.yaml");
+        assertEquals(0, verdict.exit(), verdict.text());
+        assertTrue(verdict.text().contains("SUCCESS"), verdict.text());
+        Files.writeString(rules, all.replaceFirst("sum by", "sum bye"));
+        assertNotEquals(0, promtool.run(folder, null, "check", "rules", "dashboard.yaml").exit());
+    }
+
     /** After a request each way, so that histograms and labels are there. */
     @Test
     void thePageIsInPrometheusFormat() throws Exception {

@@ -122,6 +122,8 @@ class GatewayMetricsTest {
                         "index-blocks",
                         "index-held-blocks",
                         "index-bytes",
+                        "host-index-blocks",
+                        "disk-index-held-blocks",
                         "event-ring",
                         "booking-ring",
                         "active-requests")) {
@@ -189,6 +191,39 @@ class GatewayMetricsTest {
         final Set<String> documented = metricsIn(Files.readString(DOCS.resolve("metrics.md")));
         documented.removeIf(name -> name.endsWith("_"));
         assertEquals(new TreeSet<>(metrics.names()), documented);
+    }
+
+    @Test
+    void eachPanelOfTheDashboardAsksForMetricsThatAreThere() throws IOException {
+        final Dashboard dashboard = Dashboard.read();
+        assertEquals(
+                List.of(
+                        "Traffic, time to first token, time between tokens",
+                        "Routing decisions and cache hits",
+                        "Workers: load and balance",
+                        "Index truth",
+                        "Queue and refusals",
+                        "Split requests",
+                        "Events and state"),
+                dashboard.rows());
+        for (Dashboard.Panel panel : dashboard.panels()) {
+            assertFalse(panel.description().isBlank(), panel.title());
+            assertFalse(panel.expressions().isEmpty(), panel.title());
+            for (String expression : panel.expressions()) {
+                final Set<String> asked = metricsIn(expression);
+                assertFalse(asked.isEmpty(), expression);
+                for (String name : asked) {
+                    assertTrue(
+                            metrics.names().contains(name)
+                                    || metrics.names()
+                                            .contains(name.replaceAll("_(bucket|count)$", "")),
+                            panel.title() + " asks for " + name);
+                }
+            }
+        }
+        for (String query : dashboard.variables()) {
+            assertTrue(metrics.names().containsAll(metricsIn(query)), query);
+        }
     }
 
     @Test

@@ -22,11 +22,12 @@ final class Entry implements QueueTicket {
     final long arrivedNs;
     final long expiresNs; // its own deadline or the end of the longest wait
     final long number; // in order of arrival
-    final long tier; // smaller goes first
     private final WaitingRoom room;
     private final AtomicReference<State> state = new AtomicReference<>(State.OPEN);
 
-    double score; // smaller goes first, within a tier and deadline; does not change while it waits
+    private int uncachedTokens; // written before it waits
+    private long tier; // smaller goes first
+    private double score; // likewise, within a tier and deadline
     boolean entered; // written before others see it
     Lane lane; // null before it has waited in one
     Flight following; // null while it does not wait for one
@@ -48,13 +49,18 @@ final class Entry implements QueueTicket {
         this.arrivedNs = arrivedNs;
         this.number = number;
         expiresNs = Math.min(rank.deadlineNs(), arrivedNs + room.rules().maxWaitNs());
-        tier = room.rules().tier(rank, arrivedNs);
-        measured(tokens);
+        uncachedTokens = tokens;
     }
 
     /** Takes how much of it is to be computed, before it waits. */
-    void measured(int uncachedTokens) {
-        score = room.rules().score(rank, arrivedNs, uncachedTokens);
+    void measured(int tokensToCompute) {
+        uncachedTokens = tokensToCompute;
+    }
+
+    /** Takes what orders it, while it is in no line. */
+    void orderBy(QueueRules rules) {
+        tier = rules.tier(rank, arrivedNs);
+        score = rules.score(rank, arrivedNs, uncachedTokens);
     }
 
     /** Takes the outcome; false if the caller has given it up, or it has one. */
@@ -76,7 +82,7 @@ final class Entry implements QueueTicket {
         return state.get() == State.OPEN;
     }
 
-    /** Next first. Static: what ages does so for all alike. */
+    /** Next first. Static by the same rules: what ages does so for all alike. */
     static int order(Entry a, Entry b) {
         int order = Long.compare(a.tier, b.tier);
         order = order == 0 ? Long.compare(a.rank.deadlineNs(), b.rank.deadlineNs()) : order;

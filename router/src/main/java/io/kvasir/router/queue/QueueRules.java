@@ -7,9 +7,11 @@ import io.kvasir.router.settings.Settings;
 /**
  * What of a queue is set, and what of it orders requests.
  *
+ * @param limited whether requests wait while no worker has room
  * @param startNs time from which arrivals are counted, so that they are small numbers
  */
 record QueueRules(
+        boolean limited,
         QueuePolicy policy,
         int maxRequests,
         long maxTokens,
@@ -20,6 +22,7 @@ record QueueRules(
 
     static QueueRules of(Settings settings, long startNs) {
         return new QueueRules(
+                isLimited(settings),
                 settings.get(RouterSettings.QUEUE_POLICY),
                 settings.get(RouterSettings.QUEUE_MAX_REQUESTS),
                 settings.get(RouterSettings.QUEUE_MAX_TOKENS),
@@ -28,9 +31,24 @@ record QueueRules(
                 startNs);
     }
 
+    static boolean isLimited(Settings settings) {
+        return settings.get(RouterSettings.QUEUE_THRESHOLD) >= 0
+                || settings.get(RouterSettings.QUEUE_PREFILL_TOKENS) >= 0;
+    }
+
+    /** Whether it matters how much of a prompt is to be computed. */
+    boolean sizes() {
+        return policy == QueuePolicy.WSPT;
+    }
+
+    /** Whether two requests may stand in another order by others. */
+    boolean ordersAs(QueueRules other) {
+        return policy == other.policy && agingNs == other.agingNs;
+    }
+
     /**
      * The window of arrival less the class: a class is worth one window, whatever has been waited
-     * so far, so that the order of two requests never changes.
+     * so far, so that the order of two requests changes with these rules alone.
      */
     long tier(QueueRank rank, long arrivedNs) {
         return agingNs == 0

@@ -7,7 +7,6 @@ import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.queue.WaitingRoom.Left;
-import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.SingleFlight;
@@ -37,6 +36,9 @@ import java.util.function.LongSupplier;
  * else later on a thread of the queue, which checks whenever a worker's load has become less. While
  * a queue is limited, its bookings are made one after the other, so that as many do not find the
  * same room.
+ *
+ * <p>The settings of {@code queue-} are live: limits hold for what comes after a change, what waits
+ * stays, in the order that is set now.
  *
  * <p>What a router books beside its queue ({@link KvRouter#reserve}) counts as load and does not
  * wait.
@@ -73,9 +75,7 @@ public final class RouterQueue implements AutoCloseable {
 
     private final KvRouter router;
     private final LongSupplier clock;
-    private final boolean limited;
     private final SingleFlight singleFlight;
-    private final boolean sizes;
     private final int blockSize;
     private final WaitingRoom room;
     private final PrefixFlights flightsOrNull; // null where none are followed
@@ -88,6 +88,8 @@ public final class RouterQueue implements AutoCloseable {
     private final LongAdder waited = new LongAdder();
     private final LongAdder followed = new LongAdder();
     private final long recheckNs;
+    private final long startNs;
+    private volatile Settings known; // those of the rules; written under this
     private long recheckedNs; // by the thread that steps
     private volatile boolean closed;
 
@@ -96,12 +98,12 @@ public final class RouterQueue implements AutoCloseable {
         this.router = Objects.requireNonNull(router, "router");
         this.clock = Objects.requireNonNull(clock, "clock");
         final Settings settings = router.settings();
-        limited = isLimited(settings);
         singleFlight = settings.get(RouterSettings.SINGLE_FLIGHT);
-        sizes = settings.get(RouterSettings.QUEUE_POLICY) == QueuePolicy.WSPT;
         blockSize = settings.get(RouterSettings.BLOCK_SIZE);
-        recheckedNs = clock.getAsLong();
-        room = new WaitingRoom(QueueRules.of(settings, recheckedNs));
+        startNs = clock.getAsLong();
+        recheckedNs = startNs;
+        known = settings;
+        room = new WaitingRoom(QueueRules.of(settings, startNs));
         flightsOrNull =
                 singleFlight == SingleFlight.OFF ? null : new PrefixFlights(router, settings);
         threadOrNull = stepsItself ? new QueueThread(this::stepOnce) : null;
@@ -119,13 +121,8 @@ public final class RouterQueue implements AutoCloseable {
      * @return true where requests may wait, or follow another one
      */
     public static boolean isNeeded(Settings settings) {
-        return isLimited(settings)
+        return QueueRules.isLimited(settings)
                 || settings.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF;
-    }
-
-    private static boolean isLimited(Settings settings) {
-        return settings.get(RouterSettings.QUEUE_THRESHOLD) >= 0
-                || settings.get(RouterSettings.QUEUE_PREFILL_TOKENS) >= 0;
     }
 
     /**
@@ -214,7 +211,28 @@ public final class RouterQueue implements AutoCloseable {
         }
     }
 
+    /** Takes what the router's settings say of the queue by now. */
+    private void lookAtSettings() {
+        if (router.settings() != known) {
+            settingsChanged();
+        }
+    }
+
+    private synchronized void settingsChanged() {
+        final Settings now = router.settings(); // under the lock: the last ones are taken last
+        if (now != known) {
+            room.change(QueueRules.of(now, startNs));
+            known = now;
+            wake(); // what waits may have room by them
+        }
+    }
+
+    private boolean isLimited() {
+        return room.rules().limited();
+    }
+
     private QueueTicket admit(QueuedRequest request, QueueRank rank, Scratch scratch) {
+        lookAtSettings();
         final long nowNs = clock.getAsLong();
         final RouteRequest route = scratch.request.reset();
         RuntimeException failure = null;
@@ -247,7 +265,7 @@ public final class RouterQueue implements AutoCloseable {
 
     /** Whether this thread may try to book by itself; then it has the lock, or none is needed. */
     private boolean mayTry() {
-        if (limited || singleFlight == SingleFlight.WAIT) {
+        if (isLimited() || singleFlight == SingleFlight.WAIT) {
             return tries.tryLock(); // else the queue's thread does it, so that no caller waits
         }
         for (int i = 0; i < SPINS && !tries.tryLock(); i++) {
@@ -272,7 +290,7 @@ public final class RouterQueue implements AutoCloseable {
 
     /** Finds out how much there is to compute, where that decides which request is next. */
     private void measure(Entry entry, Scratch scratch) {
-        if (sizes) {
+        if (room.rules().sizes()) {
             try {
                 router.select(scratch.request, scratch.decision);
             } catch (RouteException | ClosedException e) {
@@ -289,6 +307,7 @@ public final class RouterQueue implements AutoCloseable {
     /** Tries to book an entry, by the one thread that may. */
     private Outcome tryToBook(Entry entry, Scratch scratch) {
         final long nowNs = clock.getAsLong();
+        final boolean limited = isLimited();
         final RouteRequest route = scratch.request.reset();
         scratch.failure = null;
         try {
@@ -464,6 +483,7 @@ public final class RouterQueue implements AutoCloseable {
     }
 
     private long stepAlone() {
+        lookAtSettings();
         final long beginNs = clock.getAsLong();
         signals.take(
                 slot -> {

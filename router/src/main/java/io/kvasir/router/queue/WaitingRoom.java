@@ -24,7 +24,7 @@ final class WaitingRoom {
 
     private static final int ANY_SLOT = -1;
 
-    private final QueueRules rules;
+    private volatile QueueRules rules; // written under the lock
     private final Map<Reach, Lane> lanes = new HashMap<>(); // those that have entries
     private final Map<Integer, Set<Lane>> bySlot = new HashMap<>(); // the same by pinned worker
     private final TreeSet<Lane> ready = new TreeSet<>(Lane::order);
@@ -54,6 +54,27 @@ final class WaitingRoom {
 
     QueueRules rules() {
         return rules;
+    }
+
+    /**
+     * Takes other rules: limits hold for what comes from now on, and what waits stands in the new
+     * order.
+     */
+    synchronized void change(QueueRules wanted) {
+        if (!wanted.ordersAs(rules)) {
+            final List<Entry> lined = List.copyOf(byOrder);
+            byOrder.clear();
+            ready.clear();
+            lanes.values().forEach(lane -> lane.entries.clear()); // none is sorted by two rules
+            byExpiry.forEach(entry -> entry.orderBy(wanted));
+            for (Entry entry : lined) {
+                entry.lane.entries.add(entry);
+                byOrder.add(entry);
+            }
+            lanes.values().forEach(lane -> lane.ready = false);
+        }
+        rules = wanted;
+        lanes.values().forEach(this::wake);
     }
 
     /** Number of the next entry. */
@@ -138,16 +159,20 @@ final class WaitingRoom {
             remove(victim);
         }
         entry.entered = true;
+        entry.orderBy(rules);
         tokens += entry.tokens;
         byExpiry.add(entry);
         count.incrementAndGet();
         return null;
     }
 
-    /** The last ones, of lower classes, that make the room that an entry needs; null for none. */
+    /**
+     * The last ones, of lower classes, that make the room that an entry needs; null for none. What
+     * waits beyond a limit that has become lower stays: no more leaves than comes.
+     */
     private List<Entry> victimsOrNull(Entry entry) {
-        long excessTokens = tokens + entry.tokens - rules.maxTokens();
-        int excess = count.get() + 1 - rules.maxRequests();
+        long excessTokens = Math.min(entry.tokens, tokens + entry.tokens - rules.maxTokens());
+        int excess = Math.min(1, count.get() + 1 - rules.maxRequests());
         final List<Entry> victims = new ArrayList<>();
         for (Entry last : byOrder.descendingSet()) {
             if (excess <= 0 && excessTokens <= 0) {
@@ -336,7 +361,7 @@ final class WaitingRoom {
                 : refuse(
                         Kind.WAITED_TOO_LONG,
                         millis(nowNs - entry.arrivedNs),
-                        millis(rules.maxWaitNs()),
+                        millis(entry.expiresNs - entry.arrivedNs), // of its admission
                         count.get());
     }
 

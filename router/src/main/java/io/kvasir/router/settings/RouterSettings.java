@@ -248,7 +248,7 @@ public final class RouterSettings {
 
     /** What is concluded from cache hits that are not as predicted. */
     public static final Setting<PredictionCheck> PREDICTION_CHECK =
-            row(
+            live(
                     Setting.choice(
                             "prediction-check",
                             PredictionCheck.BOTH,
@@ -259,7 +259,7 @@ public final class RouterSettings {
 
     /** How much less blocks count that most candidates hold. */
     public static final Setting<Double> HOT_PREFIX_DISCOUNT =
-            row(
+            live(
                     Setting.decimal(
                             "hot-prefix-discount",
                             0,
@@ -460,6 +460,19 @@ public final class RouterSettings {
                                         + " never.")
                             .variable("DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC"));
 
+    /** Expected time to the first token from which a worker is busy. */
+    public static final Setting<Duration> BUSY_TTFT =
+            live(
+                    Setting.duration(
+                            "busy-ttft-ms",
+                            0,
+                            0,
+                            "A worker is busy for a request while its first token is expected there"
+                                + " later than this, by the pace of prompts that is learned from"
+                                + " first tokens, what is left to prefill and what of the prompt is"
+                                + " not cached; not before a pace is known, nor while nothing is"
+                                + " booked there to be prefilled. 0 = never."));
+
     /** Whether the load that engines report counts. */
     public static final Setting<Boolean> ENGINE_LOAD =
             row(
@@ -519,7 +532,7 @@ public final class RouterSettings {
 
     /** Load, as a multiple of the tokens of one step, from which a worker has no room. */
     public static final Setting<Double> QUEUE_THRESHOLD =
-            row(
+            live(
                     Setting.decimal(
                                     "queue-threshold",
                                     NO_QUEUE,
@@ -536,7 +549,7 @@ public final class RouterSettings {
 
     /** The same in tokens. */
     public static final Setting<Long> QUEUE_PREFILL_TOKENS =
-            row(
+            live(
                     Setting.number(
                                     "queue-prefill-tokens",
                                     NO_QUEUE_TOKENS,
@@ -549,7 +562,7 @@ public final class RouterSettings {
 
     /** Which of the requests that wait is next. */
     public static final Setting<QueuePolicy> QUEUE_POLICY =
-            row(
+            live(
                     Setting.choice(
                                     "queue-policy",
                                     QueuePolicy.FCFS,
@@ -562,7 +575,7 @@ public final class RouterSettings {
 
     /** Requests that may wait. */
     public static final Setting<Integer> QUEUE_MAX_REQUESTS =
-            row(
+            live(
                     Setting.integer(
                             "queue-max-requests",
                             1024,
@@ -573,7 +586,7 @@ public final class RouterSettings {
 
     /** Tokens of their prompts. */
     public static final Setting<Long> QUEUE_MAX_TOKENS =
-            row(
+            live(
                     Setting.number(
                             "queue-max-tokens",
                             16L << 20,
@@ -583,7 +596,7 @@ public final class RouterSettings {
 
     /** How long a request may wait. */
     public static final Setting<Duration> QUEUE_MAX_WAIT =
-            row(
+            live(
                     Setting.duration(
                             "queue-max-wait-ms",
                             30_000,
@@ -592,7 +605,7 @@ public final class RouterSettings {
 
     /** After which wait a request counts as one of the next higher priority. */
     public static final Setting<Duration> QUEUE_AGING =
-            row(
+            live(
                     Setting.duration(
                             "queue-aging-ms",
                             10_000,

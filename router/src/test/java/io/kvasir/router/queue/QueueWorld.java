@@ -104,6 +104,12 @@ final class QueueWorld implements AutoCloseable {
                 .maxActiveRequests(256);
     }
 
+    /** Changes a setting of the router, and lets the queue find out. */
+    <T> void change(Setting<T> setting, T value) {
+        router.change(router.settings().with(setting, value));
+        queue.step();
+    }
+
     Worker worker(int id) {
         return router.addWorker(WorkerSpec.of(id, "w" + id, "http://w" + id));
     }

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /** What waits for a worker, and what ends its wait; on a clock that stands still. */
 class RouterQueueTest {
@@ -555,6 +556,157 @@ class RouterQueueTest {
                         () -> QueueWorld.config().set(one, value).set(two, other).build());
         assertTrue(refused.getMessage().contains(one), refused.getMessage());
         assertTrue(refused.getMessage().contains(two), refused.getMessage());
+    }
+
+    @Test
+    void aLimitThatIsLowerThanWhatWaitsKeepsItAndRefusesNewOnes() {
+        world.worker(1);
+        final Waiter one = world.admit(10);
+        final List<Waiter> waiting = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            waiting.add(world.admit(10));
+        }
+        world.change(RouterSettings.QUEUE_MAX_REQUESTS, 2);
+        assertTrue(waiting.stream().allMatch(Waiter::isWaiting));
+        final QueueException full = (QueueException) world.admit(10).refusal;
+        assertEquals(Kind.QUEUE_FULL, full.kind());
+        assertEquals(4, full.observed());
+        assertEquals(2, full.limit());
+        final Waiter high = world.admit(10, priority(1));
+        assertTrue(high.isWaiting());
+        assertEquals(Kind.DISPLACED, waiting.getLast().kind(), "one for one");
+        assertEquals(4, world.queue.status().requests());
+        assertTrue(waiting.subList(0, 3).stream().allMatch(Waiter::isWaiting));
+        world.computed(one);
+        world.computed(high);
+        world.computed(waiting.get(0));
+        assertNotNull(waiting.get(1).lease);
+        assertEquals(1, world.queue.status().requests());
+        assertTrue(world.admit(10).isWaiting(), "there is room within the new limit");
+        assertEquals(Kind.QUEUE_FULL, world.admit(10).kind());
+        world.change(RouterSettings.QUEUE_MAX_REQUESTS, 3);
+        assertTrue(world.admit(10).isWaiting());
+    }
+
+    @Test
+    void fewerTokensThanWaitKeepThemToo() {
+        world.worker(1);
+        world.admit(1);
+        final Waiter first = world.admit(60);
+        final Waiter last = world.admit(60);
+        world.change(RouterSettings.QUEUE_MAX_TOKENS, 50L);
+        assertTrue(first.isWaiting() && last.isWaiting());
+        final QueueException full = (QueueException) world.admit(1).refusal;
+        assertEquals(Kind.QUEUE_TOKENS_FULL, full.kind());
+        assertEquals(121, full.observed());
+        assertEquals(50, full.limit());
+        assertTrue(world.admit(40, priority(1)).isWaiting());
+        assertEquals(Kind.DISPLACED, last.kind());
+        assertTrue(first.isWaiting());
+    }
+
+    @Test
+    void anotherPolicyOrdersWhatWaits() {
+        world.worker(1);
+        world.admit(1);
+        final Waiter large = world.admit(30);
+        final Waiter small = world.admit(10);
+        final Waiter middle = world.admit(20);
+        world.change(RouterSettings.QUEUE_POLICY, QueuePolicy.WSPT);
+        final Waiter least = world.admit(5);
+        assertEquals(List.of(least, small, middle, large), order());
+    }
+
+    @Test
+    void anotherWindowOrdersWhatWaits() {
+        world.worker(1);
+        world.admit(1);
+        final Waiter low = world.admit(1);
+        world.pass(25 * SECOND); // two windows and more
+        final Waiter high = world.admit(1, priority(1));
+        world.change(RouterSettings.QUEUE_AGING, Duration.ZERO);
+        assertEquals(List.of(high, low), order());
+    }
+
+    @Test
+    void aChangedWaitIsThatOfWhatComesAfterIt() {
+        world.worker(1);
+        world.admit(1);
+        final Waiter before = world.admit(1);
+        world.change(RouterSettings.QUEUE_MAX_WAIT, Duration.ofSeconds(2));
+        final Waiter after = world.admit(1);
+        world.pass(2 * SECOND);
+        assertEquals(Kind.WAITED_TOO_LONG, after.kind());
+        assertEquals(2_000, ((QueueException) after.refusal).limit());
+        assertTrue(before.isWaiting());
+        world.change(RouterSettings.QUEUE_MAX_WAIT, Duration.ofSeconds(1));
+        world.pass(28 * SECOND);
+        assertEquals(Kind.WAITED_TOO_LONG, before.kind());
+        assertEquals(30_000, ((QueueException) before.refusal).limit(), "as it was admitted");
+    }
+
+    @Test
+    void aThresholdThatIsHigherOrNoneLetsWhatWaitsGo() {
+        world.worker(1);
+        world.admit(100);
+        final Waiter two = world.admit(100);
+        final Waiter three = world.admit(100);
+        assertTrue(two.isWaiting() && three.isWaiting());
+        world.change(RouterSettings.QUEUE_PREFILL_TOKENS, 100L);
+        assertNotNull(two.lease);
+        assertTrue(three.isWaiting());
+        world.change(RouterSettings.QUEUE_PREFILL_TOKENS, RouterSettings.NO_QUEUE_TOKENS);
+        assertNotNull(three.lease);
+        assertNotNull(world.admit(100).lease);
+        world.change(RouterSettings.QUEUE_PREFILL_TOKENS, 0L);
+        assertTrue(world.admit(100).isWaiting());
+        final IllegalArgumentException refused =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> world.change(RouterSettings.TRACK_PREFILL_TOKENS, false));
+        assertTrue(refused.getMessage().contains("queue-prefill-tokens"), refused.getMessage());
+    }
+
+    @Test
+    void anOrderThatChangesWithAThreadOnItLosesNobody() throws Exception {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.MAX_ACTIVE_REQUESTS, 1_024)));
+        world.worker(1);
+        final AtomicBoolean ends = new AtomicBoolean();
+        try (RouterQueue queue = RouterQueue.start(world.router)) {
+            final Thread changes =
+                    Thread.ofPlatform()
+                            .start(
+                                    () -> {
+                                        final QueuePolicy[] all = QueuePolicy.values();
+                                        for (int i = 0; !ends.get(); i++) {
+                                            world.router.change(
+                                                    world.router
+                                                            .settings()
+                                                            .with(
+                                                                    RouterSettings.QUEUE_POLICY,
+                                                                    all[i % all.length]));
+                                            Thread.yield();
+                                        }
+                                    });
+            final List<CompletableFuture<Void>> all = new ArrayList<>();
+            for (int i = 0; i < 500; i++) {
+                final int[] tokens = world.prompt(1 + i % 50);
+                all.add(
+                        queue.admit(
+                                        request -> request.tokens(tokens, tokens.length),
+                                        new QueueRank(i % 3, 0, QueueRank.NO_DEADLINE))
+                                .thenAccept(Lease::close));
+            }
+            CompletableFuture.allOf(all.toArray(CompletableFuture[]::new)).get(1, TimeUnit.MINUTES);
+            ends.set(true);
+            changes.join();
+            assertEquals(0, queue.status().requests());
+            assertEquals(0, queue.status().tokens());
+        }
     }
 
     @Test
