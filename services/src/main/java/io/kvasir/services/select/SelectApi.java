@@ -216,7 +216,7 @@ final class SelectApi {
         putWorker(shown, chosen.key(), chosen.worker(), chosen.dpRank());
         shown.put("block_size", chosen.worker().blockSize());
         final ObjectNode overlap = shown.putObject("overlap");
-        overlap.put("longest_matched", most(chosen, Match::withDisk));
+        overlap.put("longest_matched", most(chosen, Match::withShared));
         overlap.put("gpu", most(chosen, Match::tokens));
         final ObjectNode byRank = overlap.putObject("dp");
         chosen.heldByRank().forEach((rank, held) -> byRank.put(Long.toString(rank), held.tokens()));
@@ -362,6 +362,7 @@ final class SelectApi {
         final ObjectNode shown = ServiceJson.object().put("block_size", blockSize);
         shown.put("num_blocks", prompt.sequenceHashes.length);
         final ArrayNode list = shown.putArray("workers");
+        int mostShared = 0;
         for (RankLoad load : chooser.loads(key, new long[0], 0)) {
             final Match.Rank rank = new Match.Rank(load.worker(), (int) load.dpRank());
             final ObjectNode worker = list.addObject();
@@ -373,10 +374,16 @@ final class SelectApi {
             worker.put("device_blocks", match.tokens() / blockSize);
             worker.put("host_pinned_blocks", host).put("disk_blocks", disk);
             worker.put("host_pinned_extension_blocks", host).put("disk_extension_blocks", disk);
-            worker.putNull("shared_beyond_device_blocks");
+            final int beyond = (match.withShared() - match.withDisk()) / blockSize;
+            if (beyond > 0) {
+                worker.put("shared_beyond_device_blocks", beyond);
+            } else {
+                worker.putNull("shared_beyond_device_blocks");
+            }
+            mostShared = Math.max(mostShared, beyond);
         }
         final ObjectNode shared = shown.putObject("shared_cache");
-        shared.put("enabled", false).put("total_hit_blocks", 0);
+        shared.put("enabled", mostShared > 0).put("total_hit_blocks", mostShared);
         shared.putArray("ranges");
         shared.putNull("error");
         return Reply.json(200, shown);

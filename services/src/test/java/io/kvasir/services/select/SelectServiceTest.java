@@ -80,6 +80,25 @@ class SelectServiceTest {
         assertEquals("schedulable", answer.json().path("lifecycle").asText(), answer::text);
     }
 
+    @Test
+    void whatLiesInSharedStorageIsLoadedInPartByEveryRank() {
+        final EnginePublisher engine = closing(new EnginePublisher(0));
+        name(1, engine.endpoint(), "");
+        name(2, NOBODY, "");
+        engine.awaitSubscriber();
+        engine.in("EXTERNAL").stored(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8);
+        // a quarter of 8 tokens counts as cached: 9 - 2
+        Waiting.until(
+                () ->
+                        posted(200, "/select", ask("")).path("effective_prefill_tokens").asInt()
+                                == 7);
+        final JsonNode scores = posted(200, "/overlap_scores", ask(""));
+        assertEquals(2, scores.at("/workers/0/shared_beyond_device_blocks").asInt());
+        assertEquals(2, scores.at("/workers/1/shared_beyond_device_blocks").asInt());
+        assertEquals(2, scores.at("/shared_cache/total_hit_blocks").asInt());
+        assertEquals(8, posted(200, "/select", ask("")).at("/overlap/longest_matched").asInt());
+    }
+
     private static String ask(String more) {
         return "{\"model_name\":\"m\",\"token_ids\":" + PROMPT + more + "}";
     }
