@@ -173,7 +173,8 @@ final class SelectApi {
                         key,
                         Prompt.of(body, workers.blockSize(key)),
                         allowed(body),
-                        Wanted.of(body));
+                        Wanted.of(body),
+                        session(body));
         final ObjectNode shown = ServiceJson.object();
         final String id = body.textOrNull(ID);
         if (id != null) {
@@ -189,12 +190,26 @@ final class SelectApi {
         final Prompt prompt = Prompt.of(body, workers.blockSize(key));
         final String given = body.textOrNull(ID);
         final String id = given == null ? UUID.randomUUID().toString() : given;
-        final Selection chosen = chooser.reserve(id, key, prompt, allowed(body), Wanted.of(body));
+        final Selection chosen =
+                chooser.reserve(id, key, prompt, allowed(body), Wanted.of(body), session(body));
         final ObjectNode shown = ServiceJson.object().put(ID, id);
         final ArrayNode hashes = shown.putArray("sequence_hashes");
         LongStream.of(prompt.sequenceHashes).forEach(hashes::add);
         shown.put("isl_tokens", prompt.tokens).put("track_prefill_tokens", true);
         return Reply.json(200, put(shown, chosen));
+    }
+
+    /** Name of the session; null for none. */
+    private static String session(JsonBody body) throws ServiceException {
+        final String session = body.textOrNull("session_id");
+        if (session != null
+                && (session.isBlank() || session.length() > Sessions.MOST_NAME_LENGTH)) {
+            throw ServiceException.unusable(
+                    "session_id: a text of 1 to "
+                            + Sessions.MOST_NAME_LENGTH
+                            + " characters, not blank, is needed");
+        }
+        return session;
     }
 
     private static LongPredicate allowed(JsonBody body) throws ServiceException {
@@ -273,13 +288,7 @@ final class SelectApi {
                             + key.words()
                             + " (expired, already used, or never selected)");
         }
-        chooser.reserve(
-                id,
-                key,
-                chosen.worker().id(),
-                chosen.dpRank(),
-                chosen.prompt().sequenceHashes,
-                chosen.prefillTokens());
+        chooser.reserve(id, chosen);
         return reserved(id, key, chosen.worker(), chosen.dpRank());
     }
 
@@ -306,13 +315,14 @@ final class SelectApi {
     }
 
     private Reply outputBlock(Call call) throws ServiceException {
-        if (call.hasBody()) {
-            final double fraction = call.body().number("decay_fraction", 0);
+        double fraction = Double.NaN;
+        if (call.hasBody() && !call.body().isAbsent("decay_fraction")) {
+            fraction = call.body().number("decay_fraction", Double.NaN);
             if (!(fraction >= 0 && fraction <= 1)) {
                 throw new ServiceException(400, "decay_fraction must be between 0.0 and 1.0");
             }
         }
-        tracker.outputBlock(groupOf(call.parameter()), call.parameter());
+        tracker.outputBlock(groupOf(call.parameter()), call.parameter(), fraction);
         return Reply.ok(200);
     }
 

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.router.settings.SessionMode;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.slots.SlotsConfig;
 import io.kvasir.services.testing.EnginePublisher;
@@ -175,6 +176,67 @@ class SelectServiceTest {
         assertEquals("[]", http.get("/loads?model_name=other").text());
     }
 
+    @Test
+    void outputAndThePromptsOwnBlocksDecayAndSharedOnesDoNot() {
+        name(1, NOBODY, "");
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"a\""));
+        final String half = "{\"decay_fraction\":0.5}";
+        assertEquals(200, http.post("/reservations/a/output_block", half).status());
+        assertEquals(load(9, 2, 1), http.get("/loads").text(), "3 blocks at a half, rounded");
+        assertEquals(200, http.post("/reservations/a/output_block", "{}").status());
+        assertEquals(load(9, 3, 1), http.get("/loads").text(), "a further one as a whole");
+        assertEquals(
+                200, http.post("/reservations/a/output_block", "{\"decay_fraction\":0}").status());
+        assertEquals(load(9, 0, 1), http.get("/loads").text());
+        assertEquals(200, http.delete("/reservations/a").status());
+        assertEquals(load(0, 0, 0), http.get("/loads").text());
+
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"b\""));
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"c\""));
+        assertEquals(
+                200, http.post("/reservations/b/output_block", "{\"decay_fraction\":0}").status());
+        assertEquals(load(18, 2, 2), http.get("/loads").text(), "c has the prompt, too");
+        http.delete("/reservations/b");
+        assertEquals(load(9, 2, 1), http.get("/loads").text());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"HARD, true, true", "SOFT, true, false"})
+    void aSessionStaysWithItsWorker(SessionMode mode, boolean nearlyIdle, boolean loaded) {
+        http = start(SelectConfig.of("127.0.0.1", 0).withSessions(Duration.ofMinutes(10), mode));
+        for (int id = 1; id <= 3; id++) {
+            name(id, NOBODY, "");
+        }
+        final String session = ",\"session_id\":\"s\"";
+        final int mine = reserve("first", session);
+        assertEquals(nearlyIdle, stays(mine, session));
+        for (int i = 0; i < 4; i++) {
+            final String only = ",\"allowed_worker_ids\":[" + mine + "]";
+            assertEquals(mine, reserve("more" + i, only));
+        }
+        assertEquals(loaded, stays(mine, session));
+        final String others = session + ",\"allowed_worker_ids\":[" + (mine % 3 + 1) + "]";
+        assertEquals(mine % 3 + 1, posted(200, "/select", ask(others)).path("worker_id").asInt());
+        http.delete("/workers/" + mine);
+        assertNotEquals(mine, posted(200, "/select", ask(session)).path("worker_id").asInt());
+        posted(422, "/select", ask(",\"session_id\":\" \""));
+        posted(422, "/select", ask(",\"session_id\":\"" + "x".repeat(513) + "\""));
+    }
+
+    private int reserve(String id, String more) {
+        final String body = ask(",\"selection_id\":\"" + id + "\"" + more);
+        return posted(200, "/select_and_reserve", body).path("worker_id").asInt();
+    }
+
+    private boolean stays(int worker, String session) {
+        for (int i = 0; i < 20; i++) {
+            if (posted(200, "/select", ask(session)).path("worker_id").asInt() != worker) {
+                return false;
+            }
+        }
+        return true;
+    }
+
     private static String load(int tokens, int blocks, int requests) {
         return "[{\"model_name\":\"m\",\"routing_group\":\"default\",\"loads\":[{\"worker_id\":1,"
                 + "\"dp_rank\":0,\"potential_prefill_tokens\":"
@@ -279,7 +341,7 @@ class SelectServiceTest {
     void theOldestSelectionsGiveWayAndNoneWaitsForLong() {
         final PendingSelections pending = new PendingSelections(2, 100);
         final GroupKey key = new GroupKey("m", "default");
-        final Selection any = new Selection(key, null, 0, null, null, 0);
+        final Selection any = new Selection(key, null, 0, null, null, 0, null);
         pending.add("a", any, 0);
         pending.add("b", any, 10);
         pending.add("a", any, 20);
