@@ -10,14 +10,19 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.router.settings.LoraMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.List;
 
 /** What requests ask of labels and taints of workers, by header and body. */
@@ -134,6 +139,33 @@ class ConstraintsHttpTest {
                 };
         assertEquals(10, calls.size());
         assertTrue(calls.getFirst().text().contains(nvext));
+    }
+
+    @Test
+    void workersOfAFileHaveAdaptersLabelsAndTaintsToo(@TempDir Path dir) throws Exception {
+        final Path file = dir.resolve("workers.yaml");
+        Files.writeString(
+                file,
+                "- {url: '"
+                        + x.url()
+                        + "', name: x, labels: 'zone:x'}\n- {url: '"
+                        + spot.url()
+                        + "', name: s, labels: 'zone:y', lora: 'sql;fr', lora-ids: 'sql:1', taints:"
+                        + " spot}\n");
+        gateway =
+                Gateways.started(
+                        Gateways.config()
+                                .set(GatewaySettings.WORKERS_FILE, file)
+                                .set(RouterSettings.LORA_MODE, LoraMode.REQUIRED)
+                                .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1")));
+        served(ask(null));
+        served(ask(null, "x-kvasir-require", "spot"));
+        assertEquals(1, x.calls.size());
+        assertEquals(1, spot.calls.size());
+        final String adapter = "{\"model\":\"sql\",\"prompt\":[1]}";
+        assertEquals(503, Gateways.post(gateway, "/v1/completions", adapter).statusCode());
+        served(Gateways.post(gateway, "/v1/completions", adapter, "x-kvasir-tolerate", "spot"));
+        assertEquals(2, spot.calls.size());
     }
 
     @Test

@@ -143,8 +143,14 @@ class RoutingOverridesTest {
                 "{'temperature':-1}|'router_config_override.temperature': '-1' must be a finite",
                 "{'temperature':'NaN'}|'NaN' must be a finite number that is not negative",
                 "{'overlap_weight':[1]}|must be a single value",
-                "{'overlap_score_credit':1}|'router_config_override.overlap_score_credit' is not"
+                "{'overlap_score_credits':1}|'router_config_override.overlap_score_credits' is not"
                         + " known",
+                "{'overlap_score_credit':1}|overlap_score_credit' is not taken: what a cached"
+                        + " block counts is of the router",
+                "{'shared_cache_multiplier':1}|is of the router (shared-cache-multiplier)",
+                "{'strict_priority':1}|nvext.agent_hints",
+                "{'priority_jump':1}|x-kvasir-head-start-ms",
+                "{'required_taints':['a']}|nvext.routing_constraints",
                 "{'assume_kv_reuse':'no'}|'no' must be true or false",
                 "{'worker':'three'}|no worker is named 'three'",
                 "{'worker':'two','dp_rank':2}|worker 'two' has no rank 2",

@@ -28,6 +28,8 @@ import io.kvasir.router.spi.StateStore;
 import io.kvasir.router.state.FileStateStore;
 
 import org.agrona.ErrorHandler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -39,6 +41,8 @@ import java.util.function.Supplier;
 
 /** Makes each part of a router: one method for each step that can fail. Stateless. */
 class PartMaker {
+    private static final Logger LOG = LoggerFactory.getLogger(PartMaker.class);
+
     static final String TICKER_THREAD = "kvasir-router-ticker";
 
     private static final Duration TICK_PERIOD = Duration.ofMillis(200);
@@ -143,7 +147,18 @@ class PartMaker {
     /** The indexes of the tiers below the device; null where none is followed. */
     LowerTiers lowerTiers(RouterConfig config, PrefixIndex index, MemoryGate gate) {
         final LowerTiersConfig tiers = config.lowerTiersOrNull();
-        return tiers == null ? null : new LowerTiers(index, tiers, gate);
+        if (tiers == null) {
+            return null;
+        }
+        if (config.get(RouterSettings.STATE_DIR) != null
+                || config.get(RouterSettings.STATE_MAPPED_DIR) != null
+                || config.stateStoreOrNull() != null) {
+            LOG.info(
+                    "blocks in {} are not among what is saved: they count again as their events"
+                            + " come",
+                    tiers.tiers());
+        }
+        return new LowerTiers(index, tiers, gate);
     }
 
     ActiveRequests activeRequests(RouterConfig config, LoadBoard board, MemoryGate gate) {

@@ -89,6 +89,11 @@ public final class NaiveTiers {
         held.get(slot).forEach(Map::clear);
     }
 
+    /** Empties one tier of a slot. */
+    public void clear(int slot, int tier) {
+        held.get(slot).get(tier).clear();
+    }
+
     /** Engine hashes that a slot holds in a tier. */
     public List<Long> names(int slot, int tier) {
         return List.copyOf(held.get(slot).get(tier).keySet());

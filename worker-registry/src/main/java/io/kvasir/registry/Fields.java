@@ -6,6 +6,7 @@ import java.net.URI;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
@@ -140,6 +141,42 @@ final class Fields {
     Map<String, String> texts() {
         final Map<String, String> all = new LinkedHashMap<>();
         node.fieldNames().forEachRemaining(key -> all.put(key, text(key)));
+        return all;
+    }
+
+    /** A list of texts, each once. */
+    Set<String> names(String key, int most) {
+        final JsonNode list = get(key);
+        if (!list.isArray()) {
+            throw new IllegalArgumentException(path + key + " must be a list of texts");
+        }
+        if (list.size() > most) {
+            throw new IllegalArgumentException(
+                    path + key + " has " + list.size() + " texts, at most " + most + " are read");
+        }
+        final Set<String> all = new LinkedHashSet<>();
+        for (JsonNode each : list) {
+            if (!each.isTextual() || !all.add(each.textValue())) {
+                throw new IllegalArgumentException(
+                        path + key + " must be a list of texts, each of them once");
+            }
+        }
+        return all;
+    }
+
+    /** All members, which must be whole numbers above 0. */
+    Map<String, Long> numbers(int most) {
+        if (node.size() > most) {
+            throw new IllegalArgumentException(
+                    path.substring(0, path.length() - 1)
+                            + " has "
+                            + node.size()
+                            + " numbers, at most "
+                            + most
+                            + " are read");
+        }
+        final Map<String, Long> all = new LinkedHashMap<>();
+        node.fieldNames().forEachRemaining(key -> all.put(key, number(key, 1, Long.MAX_VALUE)));
         return all;
     }
 }

@@ -3,10 +3,13 @@ package io.kvasir.registry;
 import java.net.URI;
 import java.util.Collections;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * What a worker instance says of itself: version 1 of the document in {@code
@@ -30,6 +33,8 @@ import java.util.Set;
  * @param labels where it is, in the operator's words
  * @param limits what it can hold
  * @param plane what rank 0 is called on an event plane, for routers that are on it; null for none
+ * @param adapters its LoRA adapters, as far as they are said
+ * @param taints names of what keeps requests from it that do not tolerate that
  */
 public record Registration(
         InstanceId id,
@@ -47,7 +52,13 @@ public record Registration(
         Handoff handoff,
         Map<String, String> labels,
         Limits limits,
-        OnPlane plane) {
+        OnPlane plane,
+        Adapters adapters,
+        Set<String> taints) {
+    /** Taints at most. */
+    public static final int MOST_TAINTS = 16;
+
+    private static final Pattern TAINT = Pattern.compile("[A-Za-z0-9._/-]{1,63}");
 
     /**
      * Where cache events are.
@@ -109,6 +120,70 @@ public record Registration(
     }
 
     /**
+     * LoRA adapters of an instance; what it lists itself comes beside them.
+     *
+     * @param names of those that it serves, in the order given
+     * @param numbers what its events call them ({@code lora_id}), by name, above 0
+     */
+    public record Adapters(Set<String> names, Map<String, Long> numbers) {
+        /** Nothing is said. */
+        public static final Adapters NONE = new Adapters(Set.of(), Map.of());
+
+        /** Names, and numbers, at most. */
+        public static final int MOST = 4_096;
+
+        /** Characters of a name at most. */
+        public static final int MOST_NAME_LENGTH = 512;
+
+        /**
+         * Checks names and numbers.
+         *
+         * @throws IllegalArgumentException naming what is wrong, and the limit
+         */
+        public Adapters {
+            names = Collections.unmodifiableSet(new LinkedHashSet<>(names));
+            numbers = Collections.unmodifiableMap(new LinkedHashMap<>(numbers));
+            check("lora", names);
+            check("lora_ids", numbers.keySet());
+            final Set<Long> taken = new HashSet<>();
+            numbers.forEach(
+                    (name, number) -> {
+                        if (number < 1 || !taken.add(number)) {
+                            throw new IllegalArgumentException(
+                                    "lora_ids."
+                                            + name
+                                            + "="
+                                            + number
+                                            + " must be a whole number above 0 (0 is the base"
+                                            + " model) that no other name has");
+                        }
+                    });
+        }
+
+        private static void check(String key, Set<String> names) {
+            if (names.size() > MOST) {
+                throw new IllegalArgumentException(
+                        key + " has " + names.size() + " adapters, at most " + MOST + " are read");
+            }
+            for (String name : names) {
+                if (name.isBlank() || name.length() > MOST_NAME_LENGTH || !isPlain(name)) {
+                    throw new IllegalArgumentException(
+                            key
+                                    + ": '"
+                                    + name.substring(0, Math.min(name.length(), 40))
+                                    + "' is no name of an adapter: 1 to "
+                                    + MOST_NAME_LENGTH
+                                    + " characters, no semicolon or control character among them");
+                }
+            }
+        }
+
+        private static boolean isPlain(String name) {
+            return name.chars().noneMatch(c -> c == ';' || Character.isISOControl(c));
+        }
+    }
+
+    /**
      * Checks that nothing needed is left out and nothing contradicts.
      *
      * @throws IllegalArgumentException naming what is wrong
@@ -119,11 +194,14 @@ public record Registration(
         Objects.requireNonNull(input, "input");
         Objects.requireNonNull(url, "url");
         Objects.requireNonNull(limits, "limits");
+        Objects.requireNonNull(adapters, "adapters");
         if (types.isEmpty()) {
             throw new IllegalArgumentException("types is empty; name what the instance answers");
         }
         types = Collections.unmodifiableSet(EnumSet.copyOf(types));
         labels = Collections.unmodifiableMap(new LinkedHashMap<>(labels));
+        taints = Collections.unmodifiableSet(new LinkedHashSet<>(taints));
+        checkTaints(taints);
         if (modelName == null && modelPath == null) {
             throw new IllegalArgumentException("model_name or model_path must be given");
         }
@@ -145,6 +223,21 @@ public record Registration(
                             + " contradicts types="
                             + types
                             + ": the role prefill answers PREFILL alone");
+        }
+    }
+
+    private static void checkTaints(Set<String> taints) {
+        if (taints.size() > MOST_TAINTS) {
+            throw new IllegalArgumentException(
+                    "taints has " + taints.size() + " names, at most " + MOST_TAINTS);
+        }
+        for (String taint : taints) {
+            if (!TAINT.matcher(taint).matches()) {
+                throw new IllegalArgumentException(
+                        "taints: '"
+                                + taint.substring(0, Math.min(taint.length(), 40))
+                                + "' is not 1 to 63 of the characters A-Z a-z 0-9 . _ / -");
+            }
         }
     }
 
@@ -180,7 +273,9 @@ public record Registration(
                 handoff,
                 labels,
                 limits,
-                plane);
+                plane,
+                adapters,
+                taints);
     }
 
     /** The document: JSON in UTF-8, keys in the order of the specification. */
@@ -226,6 +321,8 @@ public record Registration(
         private Map<String, String> labels = Map.of();
         private Limits limits = Limits.UNKNOWN;
         private OnPlane plane;
+        private Adapters adapters = Adapters.NONE;
+        private Set<String> taints = Set.of();
 
         private Builder(InstanceId id, String modelName, URI url) {
             this.id = id;
@@ -313,6 +410,18 @@ public record Registration(
             return this;
         }
 
+        /** Its LoRA adapters. */
+        public Builder adapters(Adapters all) {
+            adapters = all;
+            return this;
+        }
+
+        /** Names of what keeps requests from it that do not tolerate that. */
+        public Builder taints(Set<String> all) {
+            taints = all;
+            return this;
+        }
+
         /**
          * Makes it.
          *
@@ -336,7 +445,9 @@ public record Registration(
                     handoff,
                     labels,
                     limits,
-                    plane);
+                    plane,
+                    adapters,
+                    taints);
         }
 
         private Set<ModelType> usualTypes() {

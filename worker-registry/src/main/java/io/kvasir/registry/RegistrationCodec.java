@@ -71,6 +71,15 @@ final class RegistrationCodec {
             putIfSet(limits, "kv_blocks", r.limits().kvBlocks());
             putIfSet(limits, "max_batched_tokens", r.limits().maxBatchedTokens());
         }
+        if (!r.adapters().names().isEmpty()) {
+            r.adapters().names().forEach(out.putArray("lora")::add);
+        }
+        if (!r.adapters().numbers().isEmpty()) {
+            r.adapters().numbers().forEach(out.putObject("lora_ids")::put);
+        }
+        if (!r.taints().isEmpty()) {
+            r.taints().forEach(out.putArray("taints")::add);
+        }
         try {
             return JSON.writeValueAsBytes(out);
         } catch (JsonProcessingException e) {
@@ -140,7 +149,13 @@ final class RegistrationCodec {
                 in.has("handoff") ? handoff(in.object("handoff")) : null,
                 in.has("labels") ? in.object("labels").texts() : Map.of(),
                 in.has("limits") ? limits(in.object("limits")) : Registration.Limits.UNKNOWN,
-                in.has("event_plane") ? plane(in.object("event_plane")) : null);
+                in.has("event_plane") ? plane(in.object("event_plane")) : null,
+                new Registration.Adapters(
+                        in.has("lora") ? in.names("lora", Registration.Adapters.MOST) : Set.of(),
+                        in.has("lora_ids")
+                                ? in.object("lora_ids").numbers(Registration.Adapters.MOST)
+                                : Map.of()),
+                in.has("taints") ? in.names("taints", Registration.MOST_TAINTS) : Set.of());
     }
 
     private static Registration.OnPlane plane(Fields in) {

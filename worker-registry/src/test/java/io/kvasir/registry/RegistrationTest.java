@@ -17,8 +17,12 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 class RegistrationTest {
     private static final InstanceId ID = new InstanceId("prod", "decode", "generate", "d-0");
@@ -86,6 +90,88 @@ class RegistrationTest {
                         .plane());
         assertTrue(
                 refusal(text.replace("\"rank\":3", "\"rank\":-1")).getMessage().contains("rank"));
+    }
+
+    private static Registration marked() {
+        return Registration.builder(ID, "m", URI.create("http://h:1"))
+                .generation(1)
+                .labels(Map.of("zone", "a"))
+                .adapters(
+                        new Registration.Adapters(
+                                new LinkedHashSet<>(List.of("sql", "fr:2")),
+                                Map.of("fr:2", Long.MAX_VALUE)))
+                .taints(Set.of("spot"))
+                .build();
+    }
+
+    @Test
+    void adaptersAndTaintsAreReadAsTheyWereSaid() {
+        final Registration r = marked();
+        assertEquals(r, Registration.decode(r.encode()));
+        assertEquals(r.adapters(), r.withState(InstanceState.DRAINING).adapters());
+        assertEquals(r.taints(), r.withGeneration(2).taints());
+        final String text = new String(r.encode(), StandardCharsets.UTF_8);
+        assertTrue(
+                text.endsWith(
+                        "\"labels\":{\"zone\":\"a\"},\"lora\":[\"sql\",\"fr:2\"],"
+                                + "\"lora_ids\":{\"fr:2\":9223372036854775807},"
+                                + "\"taints\":[\"spot\"]}"),
+                text);
+    }
+
+    @Test
+    void aDocumentWithoutAdaptersAndTaintsIsReadAsBefore() throws IOException {
+        final Registration r = Registration.decode(golden().getBytes(StandardCharsets.UTF_8));
+        assertEquals(Registration.Adapters.NONE, r.adapters());
+        assertEquals(Set.of(), r.taints());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "[\"sql\",\"fr:2\"] | \"sql\" | lora | list",
+                "[\"sql\",\"fr:2\"] | [\"sql\",7] | lora | texts",
+                "[\"sql\",\"fr:2\"] | [\"sql\",\"sql\"] | lora | once",
+                "[\"sql\",\"fr:2\"] | [\" \"] | lora | 512",
+                "[\"sql\",\"fr:2\"] | [\"a;b\"] | lora | semicolon",
+                "[\"sql\",\"fr:2\"] | {} | lora | list",
+                "{\"fr:2\":9223372036854775807} | [1] | lora_ids | object",
+                "{\"fr:2\":9223372036854775807} | {\"a\":0} | lora_ids.a | 1..",
+                "{\"fr:2\":9223372036854775807} | {\"a\":\"1\"} | lora_ids.a | whole",
+                "{\"fr:2\":9223372036854775807} | {\"a\":1,\"b\":1} | lora_ids.b | no other",
+                "[\"spot\"] | \"spot\" | taints | list",
+                "[\"spot\"] | [null] | taints | texts",
+                "[\"spot\"] | [\"a b\"] | taints | 63",
+                "[\"spot\"] | [\"a\",\"a\"] | taints | once",
+            })
+    void adaptersAndTaintsThatCannotBeAreRefusedByNameAndLimit(
+            String was, String is, String key, String said) {
+        final String text = new String(marked().encode(), StandardCharsets.UTF_8);
+        assertTrue(text.contains(was), text);
+        final String message = refusal(text.replace(was, is)).getMessage();
+        assertTrue(message.contains(key) && message.contains(said), message);
+    }
+
+    @Test
+    void tooManyOrTooLongOnesAreRefusedWithTheLimit() {
+        final String text = new String(marked().encode(), StandardCharsets.UTF_8);
+        final String many =
+                IntStream.rangeClosed(0, 4096)
+                        .mapToObj(i -> "\"" + i + "\"")
+                        .collect(Collectors.joining(",", "[", "]"));
+        assertTrue(refusal(text.replace("[\"sql\",\"fr:2\"]", many)).getMessage().contains("4096"));
+        assertTrue(refusal(text.replace("[\"spot\"]", many)).getMessage().contains("16"));
+        final String pairs =
+                IntStream.rangeClosed(1, 4097)
+                        .mapToObj(i -> "\"" + i + "\":" + i)
+                        .collect(Collectors.joining(",", "{", "}"));
+        final String message =
+                refusal(text.replace("{\"fr:2\":9223372036854775807}", pairs)).getMessage();
+        assertTrue(message.contains("lora_ids") && message.contains("4096"), message);
+        final String longName = refusal(text.replace("sql", "a".repeat(600))).getMessage();
+        assertTrue(longName.contains("512") && longName.length() < 300, longName);
+        assertTrue(refusal(text.replace("spot", "a".repeat(64))).getMessage().contains("1 to 63"));
     }
 
     @Test

@@ -30,6 +30,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
@@ -169,6 +170,26 @@ public final class RegisterCommand implements Callable<Integer> {
             description = "Where it is, in your words; may be repeated.")
     private Map<String, String> labels = new LinkedHashMap<>();
 
+    @Option(
+            names = "--lora",
+            paramLabel = "NAME",
+            description = "LoRA adapter that it serves; may be repeated.")
+    private List<String> adapters = List.of();
+
+    @Option(
+            names = "--lora-id",
+            paramLabel = "NAME=N",
+            description =
+                    "Number by which its events name an adapter, where they say no name; may be"
+                            + " repeated.")
+    private Map<String, Long> adapterNumbers = new LinkedHashMap<>();
+
+    @Option(
+            names = "--taint",
+            paramLabel = "NAME",
+            description = "Keeps requests away that do not tolerate it; may be repeated.")
+    private List<String> taints = List.of();
+
     @ArgGroup(multiplicity = "1")
     private Target target;
 
@@ -285,7 +306,11 @@ public final class RegisterCommand implements Callable<Integer> {
                             .input(input)
                             .dpRanks(ranks)
                             .blockSize(blockSize)
-                            .labels(labels);
+                            .labels(labels)
+                            .adapters(
+                                    new Registration.Adapters(
+                                            new LinkedHashSet<>(adapters), adapterNumbers))
+                            .taints(new LinkedHashSet<>(taints));
             if (events != null) {
                 builder.events(events, replay);
             }

@@ -1,5 +1,6 @@
 package io.kvasir.cli.commands;
 
+import io.kvasir.router.settings.SessionMode;
 import io.kvasir.services.select.SelectConfig;
 import io.kvasir.services.select.SelectService;
 
@@ -59,6 +60,25 @@ public final class SelectCommand implements Callable<Integer> {
                             + " ${DEFAULT-VALUE}.")
     private int maxSelections;
 
+    @Option(
+            names = {"--session-affinity-ttl-secs"},
+            paramLabel = "S",
+            defaultValue = "0",
+            description =
+                    "How long after its last reservation a session (session_id) stays with its"
+                            + " worker; 0 = not at all. Default: ${DEFAULT-VALUE}.")
+    private long sessionTtlSeconds;
+
+    @Option(
+            names = "--session-affinity-mode",
+            paramLabel = "MODE",
+            defaultValue = "hard",
+            description =
+                    "hard: the session's worker as long as it may be chosen; soft: unless its load"
+                            + " exceeds the least one by more than the blocks of the prompt."
+                            + " Default: ${DEFAULT-VALUE}.")
+    private SessionMode sessionMode;
+
     @Override
     public Integer call() throws IOException, InterruptedException {
         final SelectService service =
@@ -67,7 +87,8 @@ public final class SelectCommand implements Callable<Integer> {
                                 .withSlots(tracker.config(listen))
                                 .withIndexes(indexes.maxModels(), indexes.indexBytes())
                                 .withSelections(
-                                        Duration.ofSeconds(selectionTtlSeconds), maxSelections));
+                                        Duration.ofSeconds(selectionTtlSeconds), maxSelections)
+                                .withSessions(Duration.ofSeconds(sessionTtlSeconds), sessionMode));
         return listen.run(common, "select", service::start, service::close, service::port);
     }
 }

@@ -27,6 +27,8 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
 
 class RegisterCommandTest {
     private static final String ENGINE = "register --url http://127.0.0.1:1 --model m --name w ";
@@ -46,7 +48,11 @@ class RegisterCommandTest {
                 ENGINE + "--nats nats://x --block-size -1",
                 ENGINE + "--nats nats://x --ttl-ms 0",
                 ENGINE + "--nats nats://x --drain-ms -1",
-                ENGINE + "--nats nats://x --label noequals"
+                ENGINE + "--nats nats://x --label noequals",
+                ENGINE + "--nats nats://x --lora a;b",
+                ENGINE + "--nats nats://x --lora-id a=0",
+                ENGINE + "--nats nats://x --lora-id a=b",
+                ENGINE + "--nats nats://x --taint a=b"
             })
     void aWrongCommandLineIsRefused(String line) {
         final CommandRun run = CommandRun.of(line.split(" ", -1));
@@ -106,6 +112,10 @@ class RegisterCommandTest {
                                 "--block-size=16",
                                 "--events=tcp://127.0.0.1:5557",
                                 "--label=rack=r1",
+                                "--lora=sql",
+                                "--lora=fr",
+                                "--lora-id=fr=2",
+                                "--taint=spot",
                                 "--drain-ms=100",
                                 "--nats=" + nats.url())) {
             register.await(l -> l.startsWith("registered " + id));
@@ -115,6 +125,10 @@ class RegisterCommandTest {
             assertEquals(ModelInput.TOKENS, said.input());
             assertEquals(16, said.blockSize());
             assertEquals("r1", said.labels().get("rack"));
+            assertEquals(
+                    new Registration.Adapters(Set.of("sql", "fr"), Map.of("fr", 2L)),
+                    said.adapters());
+            assertEquals(Set.of("spot"), said.taints());
             engine.stop(0);
             register.await(l -> l.startsWith("taken back: " + url));
             assertNull(store.get(id.key()));

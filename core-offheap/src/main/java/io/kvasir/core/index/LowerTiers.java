@@ -4,8 +4,10 @@ import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.radix.OverlapScores;
 
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Set;
+import java.util.function.LongPredicate;
 
 /**
  * What workers hold beside their devices, or can load: one index for each tier that is wanted.
@@ -48,6 +50,7 @@ public final class LowerTiers {
     private final BitSet followed = new BitSet(); // slots whose device blocks are here too
     private final WriterCounter unnamed = new WriterCounter();
     private long[] names = new long[256];
+    private int collected; // names that are to be dropped
 
     /**
      * Allocates empty indexes.
@@ -142,6 +145,102 @@ public final class LowerTiers {
             sharedOrNull.forget(slot);
         }
         followed.clear(slot);
+    }
+
+    /**
+     * The device of a slot is about to be cleared, and no other tier. Writer thread,
+     * <em>before</em> the device's index is: what it holds says which names are the device's. Takes
+     * time for each block that the slot holds.
+     */
+    public void deviceCleared(int slot) {
+        if (!followed.get(slot)) {
+            return;
+        }
+        if (hasLeftOut(device, slot)) {
+            forget(slot);
+            return;
+        }
+        collect(slot, device, _ -> true);
+        drop(slot, HOST);
+    }
+
+    /**
+     * One tier of a slot was cleared, and no other. Writer thread. Of shared storage, what the slot
+     * has announced last. Takes time for each block that the slot holds.
+     *
+     * <p>Where an index had no room for all that was announced, it cannot be said any more which
+     * names are the tier's: then the slot's lower tiers are forgotten, which undercounts.
+     *
+     * @param tier where; not the device. Of one that is not kept nothing is recorded
+     */
+    public void tierCleared(int slot, StorageTier tier) {
+        if (tier == StorageTier.SHARED) {
+            if (sharedOrNull != null) {
+                sharedOrNull.forget(slot);
+            }
+            return;
+        }
+        final PrefixIndex own = upTo[tier.number()];
+        if (own == null || !followed.get(slot)) {
+            return;
+        }
+        final PrefixIndex hostOrNull = tier == StorageTier.DISK ? upTo[HOST] : null;
+        if (hasLeftOut(device, slot)
+                || hasLeftOut(own, slot)
+                || (hostOrNull != null && hasLeftOut(hostOrNull, slot))) {
+            forget(slot);
+            return;
+        }
+        collect(
+                slot,
+                own,
+                name ->
+                        !device.holds(slot, name)
+                                && (hostOrNull == null || !hostOrNull.holds(slot, name)));
+        drop(slot, tier.number());
+    }
+
+    private static boolean hasLeftOut(PrefixIndex index, int slot) {
+        return index.evictedBlocks(slot) > 0 || index.refusedBlocks(slot) > 0;
+    }
+
+    /** The lower tiers of a slot are as before its first event of one. */
+    private void forget(int slot) {
+        for (int t = HOST; t <= DISK; t++) {
+            if (upTo[t] != null) {
+                upTo[t].clear(slot);
+            }
+        }
+        followed.clear(slot);
+    }
+
+    /** Collects names that a slot holds in an index. */
+    private void collect(int slot, PrefixIndex index, LongPredicate wanted) {
+        collected = 0;
+        index.forEachRun(
+                slot,
+                0,
+                Integer.MAX_VALUE,
+                (_, _, shown, _, count) -> {
+                    for (int i = 0; i < count; i++) {
+                        if (wanted.test(shown[i])) {
+                            if (collected == names.length) {
+                                names = Arrays.copyOf(names, 2 * collected);
+                            }
+                            names[collected++] = shown[i];
+                        }
+                    }
+                });
+    }
+
+    /** Drops the names that were collected from the indexes of a tier and of those below. */
+    private void drop(int slot, int tier) {
+        for (int t = tier; t <= DISK; t++) {
+            if (upTo[t] != null) {
+                upTo[t].remove(slot, names, collected, CopyRule.LAST_COPY);
+            }
+        }
+        trim();
     }
 
     // -- writer: events of the tiers ----------------------------------------------------------

@@ -312,6 +312,28 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     /**
+     * Blocks that a request has alone: its own, and those at the end of its prompt that no other
+     * request of its slot has. Writer thread; costs by the runs of the prompt.
+     *
+     * @return 0 when it is not running
+     */
+    public int blocksAlone(long number) {
+        final int lane = writer.enter();
+        try {
+            final int request = requests.find(number);
+            return request == NO_ENTRY
+                    ? 0
+                    : requests.ownBlocks(request)
+                            + active.blocksAlone(
+                                    requests.slot(request),
+                                    requests.array(request),
+                                    requests.pathEnd(request));
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
      * Ends a request: all its load goes. Writer thread.
      *
      * @return whether it was running

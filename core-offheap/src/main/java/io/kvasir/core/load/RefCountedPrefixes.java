@@ -199,6 +199,17 @@ final class RefCountedPrefixes implements AutoCloseable {
         return freed;
     }
 
+    /** Blocks at the end of a path, named as for {@link #leave}, of which the slot has one use. */
+    int blocksAlone(int slot, int array, int offset) {
+        int own = 0;
+        int run = array == tree.root() ? array : tree.segmentAt(array, offset);
+        while (run != tree.root() && tree.holderTag(run, hints.find(run, slot)) == 1) {
+            own += tree.length(run);
+            run = tree.parent(run);
+        }
+        return own;
+    }
+
     private int leaveUpward(int slot, int bottom) {
         int freed = 0;
         int run = bottom;

@@ -96,6 +96,8 @@ class LowerTiersModelTest {
                 default -> {
                     if (random.nextInt(30) == 0) {
                         clear(slot);
+                    } else if (random.nextInt(6) == 0) {
+                        clear(slot, tier);
                     }
                 }
             }
@@ -171,6 +173,16 @@ class LowerTiersModelTest {
             naive.clear(slot);
             device.clear(slot);
             lower.cleared(slot);
+        }
+
+        private void clear(int slot, int tier) {
+            naive.clear(slot, tier);
+            if (tier == 0) {
+                lower.deviceCleared(slot);
+                device.clear(slot);
+            } else {
+                lower.tierCleared(slot, TIERS[tier]);
+            }
         }
 
         void compare() {

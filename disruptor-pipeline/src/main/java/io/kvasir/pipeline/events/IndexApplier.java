@@ -110,6 +110,14 @@ public final class IndexApplier implements KvEventSink {
                         index.endRefill(batch.slot());
                     }
                 }
+                case TIER_CLEARED -> {
+                    if (lowerOrNull != null) {
+                        lowerOrNull.deviceCleared(batch.slot()); // while it is known what was there
+                    }
+                    index.clear(batch.slot());
+                    marks.cleared(batch.slot());
+                    listener.cleared();
+                }
                 case NAMED -> throw new IllegalArgumentException("of a lower tier only");
                 case CLEARED -> {
                     clear(batch.slot());
@@ -163,6 +171,7 @@ public final class IndexApplier implements KvEventSink {
             case NAMED ->
                     lowerOrNull.storedByName(batch.slot(), batch.tier(at), engineHashes, count);
             case REMOVED -> lowerOrNull.removed(batch.slot(), batch.tier(at), engineHashes, count);
+            case TIER_CLEARED -> lowerOrNull.tierCleared(batch.slot(), batch.tier(at));
             default -> throw new IllegalArgumentException(batch.kind(at) + " is of no tier");
         }
         trim();

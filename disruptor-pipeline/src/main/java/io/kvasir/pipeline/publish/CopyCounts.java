@@ -49,7 +49,7 @@ final class CopyCounts {
                     copies.clear();
                     out.addCleared();
                 }
-                case REFILL, NAMED -> {}
+                case REFILL, NAMED, TIER_CLEARED -> {}
             }
         }
     }

@@ -98,7 +98,8 @@ final class HeldBlocks {
                     remove(hashes[i]);
                 }
             }
-            case CLEARED, REMOVED_TO, REFILL, NAMED -> throw new AssertionError(batch.kind(at));
+            case CLEARED, REMOVED_TO, REFILL, NAMED, TIER_CLEARED ->
+                    throw new AssertionError(batch.kind(at));
         }
     }
 

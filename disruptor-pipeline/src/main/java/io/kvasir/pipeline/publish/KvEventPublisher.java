@@ -241,7 +241,7 @@ public final class KvEventPublisher implements AutoCloseable {
                     flushIfFull(0);
                     message.addCleared();
                 }
-                case REMOVED_TO, REFILL, NAMED ->
+                case REMOVED_TO, REFILL, NAMED, TIER_CLEARED ->
                         throw new IllegalArgumentException(batch.kind(at) + " is no event");
             }
         }

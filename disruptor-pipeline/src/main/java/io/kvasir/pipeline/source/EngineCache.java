@@ -72,7 +72,7 @@ final class EngineCache {
                     }
                 }
                 case REMOVED_TO -> removeTo(batch.engineHash(at), count);
-                case CLEARED -> clear();
+                case CLEARED, TIER_CLEARED -> clear();
                 case REFILL, NAMED -> {}
             }
         }

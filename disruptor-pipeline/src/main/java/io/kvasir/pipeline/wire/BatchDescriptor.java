@@ -26,7 +26,8 @@ package io.kvasir.pipeline.wire;
  *                   +--------+----------------------+
  *   5 NAMED         | word 0 | engine hash × count  |    a store that says names only
  *                   +--------+----------------------+
- *   tier     of a STORED, a REMOVED and a NAMED; 0 = the device
+ *   6 TIER_CLEARED  | word 0 |                           count = 0
+ *   tier     of a STORED, a REMOVED, a NAMED and a TIER_CLEARED; 0 = the device
  *   report   a STORED that only reports what the engine holds
  *   root     a STORED whose first block starts a prompt; parent is without meaning then
  * </pre>
@@ -65,7 +66,7 @@ final class BatchDescriptor {
             case STORED -> localHashesOffset(count) + count;
             case REMOVED, NAMED -> REMOVED_HASHES_OFFSET + count;
             case REMOVED_TO -> REMOVED_HASHES_OFFSET + 1;
-            case CLEARED, REFILL -> FIELDS_OFFSET;
+            case CLEARED, REFILL, TIER_CLEARED -> FIELDS_OFFSET;
         };
     }
 }

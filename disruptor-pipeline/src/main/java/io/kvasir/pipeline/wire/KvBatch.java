@@ -35,7 +35,9 @@ public final class KvBatch {
         /** Stores that follow give back what there was no room for; with count 1: have done so. */
         REFILL(4),
         /** Blocks were stored in a lower tier, of which the engine says the names only. */
-        NAMED(5);
+        NAMED(5),
+        /** Every block of the slot in one tier was removed. */
+        TIER_CLEARED(6);
 
         private final long code;
 
@@ -51,6 +53,7 @@ public final class KvBatch {
                 case 3 -> CLEARED;
                 case 4 -> REFILL;
                 case 5 -> NAMED;
+                case 6 -> TIER_CLEARED;
                 default -> throw new IllegalArgumentException("not an operation: " + word);
             };
         }
@@ -341,6 +344,15 @@ public final class KvBatch {
     /** Adds the removal of everything. */
     public void addCleared() {
         append(Kind.CLEARED, 0, 0);
+    }
+
+    /**
+     * Adds the removal of everything in one tier.
+     *
+     * @param tier where nothing is left; what lies in others stays
+     */
+    public void addTierCleared(StorageTier tier) {
+        append(Kind.TIER_CLEARED, flags(tier), 0);
     }
 
     /**

@@ -108,6 +108,10 @@ public final class RouterEventDecoder implements MessageDecoder {
                                 out.addCleared();
                                 yield null;
                             }
+                            case TIER_CLEARED -> {
+                                out.addTierCleared(tier);
+                                yield null;
+                            }
                             case OTHER -> DropReason.IGNORED_EVENT;
                             case MALFORMED -> DropReason.MALFORMED_EVENT;
                         };
@@ -125,7 +129,11 @@ public final class RouterEventDecoder implements MessageDecoder {
             return DropReason.MALFORMED_EVENT;
         }
         tier = StorageTier.DEVICE;
-        final int tierAt = fields.at(RouterEventFields.STORAGE_TIER);
+        final int tierAt =
+                fields.at(
+                        type == RouterEventFields.Type.TIER_CLEARED
+                                ? RouterEventFields.CLEARED_TIER
+                                : RouterEventFields.STORAGE_TIER);
         if (tierAt >= 0) {
             final DropReason reason = isWord(in, tierAt) ? tier(in) : DropReason.MALFORMED_EVENT;
             if (reason != null) {

@@ -18,7 +18,11 @@ final class RouterEventFields {
     static final int START_POSITION = 8;
     static final int BLOCKS = 9;
     static final int BLOCK_HASHES = 10;
-    private static final int COUNT = 11;
+
+    /** The tier that was cleared: the value of the data itself. */
+    static final int CLEARED_TIER = 11;
+
+    private static final int COUNT = 12;
 
     private static final byte[][] NAMES = {
         RouterEventNames.WORKER_ID,
@@ -39,6 +43,7 @@ final class RouterEventFields {
         STORED,
         REMOVED,
         CLEARED,
+        TIER_CLEARED,
         OTHER,
         MALFORMED
     }
@@ -110,6 +115,10 @@ final class RouterEventFields {
             } else if (named && in.dataEquals(RouterEventNames.REMOVED)) {
                 type = Type.REMOVED;
                 locate(in, BLOCK_HASHES, BLOCK_HASHES);
+            } else if (named && in.dataEquals(RouterEventNames.TIER_CLEARED)) {
+                type = Type.TIER_CLEARED;
+                positions[CLEARED_TIER] = in.position();
+                in.skip();
             } else {
                 final boolean cleared = named && in.dataEquals(RouterEventNames.CLEARED);
                 type = cleared ? Type.CLEARED : Type.OTHER;

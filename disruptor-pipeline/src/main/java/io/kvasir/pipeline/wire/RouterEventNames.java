@@ -17,6 +17,7 @@ final class RouterEventNames {
     static final byte[] STORED = EventFields.ascii("stored");
     static final byte[] REMOVED = EventFields.ascii("removed");
     static final byte[] CLEARED = EventFields.ascii("cleared");
+    static final byte[] TIER_CLEARED = EventFields.ascii("tier_cleared");
     static final byte[] PARENT_HASH = EventFields.ascii("parent_hash");
     static final byte[] START_POSITION = EventFields.ascii("start_position");
     static final byte[] BLOCKS = EventFields.ascii("blocks");

@@ -93,7 +93,7 @@ public final class RouterEventWriter {
                 }
             }
             case CLEARED -> out.text(RouterEventNames.CLEARED);
-            case REMOVED_TO, REFILL, NAMED -> throw noForm(batch, at);
+            case REMOVED_TO, REFILL, NAMED, TIER_CLEARED -> throw noForm(batch, at);
         }
     }
 
@@ -172,7 +172,7 @@ public final class RouterEventWriter {
                 out.append("]}}");
             }
             case CLEARED -> out.append("\"cleared\"");
-            case REMOVED_TO, REFILL, NAMED -> throw noForm(batch, at);
+            case REMOVED_TO, REFILL, NAMED, TIER_CLEARED -> throw noForm(batch, at);
         }
         out.append(",\"dp_rank\":").append(dpRank).append("}}");
         return out.toString().getBytes(StandardCharsets.US_ASCII);

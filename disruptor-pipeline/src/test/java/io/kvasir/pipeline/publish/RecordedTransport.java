@@ -59,7 +59,8 @@ final class RecordedTransport implements RouterEventTransport {
                 yield "removed " + shortened(names);
             }
             case CLEARED -> "cleared";
-            case REMOVED_TO, REFILL, NAMED -> throw new AssertionError(events.kind(at));
+            case REMOVED_TO, REFILL, NAMED, TIER_CLEARED ->
+                    throw new AssertionError(events.kind(at));
         };
     }
 

@@ -20,7 +20,10 @@ import io.kvasir.pipeline.events.IndexPipelineConfig;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -194,6 +197,61 @@ class TieredEventsTest {
                             SourceConfig.of("next", SLOT, BLOCK, next.endpoint())
                                     .withReplayEndpoint(next.replayEndpoint()));
             awaitDepths("2 3 3 0", ofNext);
+        }
+    }
+
+    private static byte[] router(int id, String tier, String data) {
+        return ("{\"worker_id\":7,\"storage_tier\":\""
+                        + tier
+                        + "\",\"event\":{\"event_id\":"
+                        + id
+                        + ",\"data\":"
+                        + data
+                        + "}}")
+                .getBytes(StandardCharsets.US_ASCII);
+    }
+
+    private static String stores(int from, int to) {
+        final int[] prompt = new int[to * BLOCK];
+        for (int i = 0; i < prompt.length; i++) {
+            prompt[i] = i + 1;
+        }
+        final long[] locals = new long[to];
+        BlockHasher.localHashes(prompt, 0, prompt.length, BLOCK, BlockHasher.BASE_SEED, locals);
+        final StringBuilder blocks = new StringBuilder();
+        for (int i = from; i < to; i++) {
+            blocks.append(i == from ? "" : ",").append("{\"block_hash\":").append(i + 1);
+            blocks.append(",\"tokens_hash\":").append(Long.toUnsignedString(locals[i])).append('}');
+        }
+        return "{\"stored\":{\"parent_hash\":"
+                + (from == 0 ? "null" : from)
+                + ",\"blocks\":["
+                + blocks
+                + "]}}";
+    }
+
+    /** Each tier is cleared alone; a block that lies in another one, too, stays. */
+    @ParameterizedTest
+    @CsvSource({"device, 0 6 9 3", "host_pinned, 4 4 9 3", "disk, 4 6 6 3", "external, 4 6 9 0"})
+    void aTierIsClearedAlone(String tier, String expected) {
+        final EngineStream stream =
+                pipeline.openDirect(
+                        SourceConfig.ofRouterEvents("w", SLOT, BLOCK).withTiers(lower.tiers()));
+        int id = 0;
+        stream.onMessage(id, router(id++, "device", stores(0, 4)));
+        stream.onMessage(id, router(id++, "host_pinned", stores(0, 6)));
+        stream.onMessage(id, router(id++, "disk", stores(4, 9)));
+        stream.onMessage(id, router(id++, "external", stores(0, 3)));
+        stream.onMessage(id, router(id++, "device", "{\"tier_cleared\":\"" + tier + "\"}"));
+        awaitDepths(expected);
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    private void awaitDepths(String expected) {
+        final long deadline = System.nanoTime() + Duration.ofSeconds(60).toNanos();
+        while (!depths().equals(expected)) {
+            assertTrue(System.nanoTime() < deadline, this::depths);
+            LockSupport.parkNanos(5_000_000);
         }
     }
 

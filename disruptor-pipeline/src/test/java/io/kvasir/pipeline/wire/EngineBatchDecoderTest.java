@@ -65,6 +65,7 @@ class EngineBatchDecoderTest {
                 }
                 case REMOVED_TO -> lines.add("left " + batch.engineHash(at) + ": " + count);
                 case CLEARED -> lines.add("cleared");
+                case TIER_CLEARED -> lines.add("tier cleared");
                 case REFILL -> lines.add("refill " + count);
                 case NAMED -> {
                     batch.engineHashes(at, hashes);

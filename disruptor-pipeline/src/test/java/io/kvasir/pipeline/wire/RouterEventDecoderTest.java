@@ -79,6 +79,45 @@ class RouterEventDecoderTest {
         assertEquals(List.of("cleared"), decoded(event("\"cleared\"")));
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "device, tier cleared",
+        "host_pinned, HOST tier cleared",
+        "disk, DISK tier cleared",
+        "external, SHARED tier cleared"
+    })
+    void aClearOfATierNamesItInItsDataWhateverTheEventIsOf(String name, String expected)
+            throws IOException {
+        final String json =
+                event("{\"tier_cleared\":\"" + name + "\"}")
+                        .replaceFirst("\\{", "{\"storage_tier\":\"device\",");
+        final MessageBufferPacker packed = MessagePack.newDefaultBufferPacker();
+        packed.packMapHeader(3).packString("worker_id").packInt(7);
+        packed.packString("storage_tier").packString("disk");
+        packed.packString("event").packMapHeader(2).packString("event_id").packInt(1);
+        packed.packString("data").packMapHeader(1).packString("tier_cleared").packString(name);
+        for (byte[] bytes : List.of(ascii(json), packed.toByteArray())) {
+            final RouterEventDecoder all =
+                    new RouterEventDecoder(
+                            Set.of(StorageTier.HOST, StorageTier.DISK, StorageTier.SHARED));
+            final KvBatch out = RouterEventGoldenTest.empty();
+            all.decode(bytes, 0, bytes.length, out);
+            assertEquals(List.of(expected), EngineBatchDecoderTest.describe(out));
+            assertFalse(all.lostBlocks());
+        }
+    }
+
+    @Test
+    void aClearOfATierThatIsNotKeptChangesNothing() {
+        assertEquals(List.of(), decoded(event("{\"tier_cleared\":\"disk\"}")));
+        assertEquals(1, decoder.drops().get(DropReason.DISK_TIER));
+        assertFalse(decoder.lostBlocks());
+        assertEquals(List.of(), decoded(event("{\"tier_cleared\":7}")));
+        assertEquals(1, decoder.drops().get(DropReason.MALFORMED_EVENT));
+        assertEquals(List.of(), decoded(event("{\"tier_cleared\":\"tape\"}")));
+        assertEquals(1, decoder.drops().get(DropReason.UNKNOWN_MEDIUM));
+    }
+
     @Test
     void aStoreWithoutParentBeginsAPrompt() {
         assertEquals(

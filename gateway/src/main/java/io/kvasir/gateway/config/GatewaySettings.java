@@ -92,7 +92,9 @@ public final class GatewaySettings {
                                             + " a prompt), kv-blocks=N, max-batched-tokens=N and"
                                             + " max-requests=N"
                                             + " (what its engine can take, for the limits of"
-                                            + " load), joined by commas. Without events it is"
+                                            + " load), lora=A;B, lora-ids=A:1;B:2 and"
+                                            + " taints=spot;night (which requests it may serve),"
+                                            + " joined by commas. Without events it is"
                                             + " routed by load alone, or see approximate.")
                             .alias("workers"));
 

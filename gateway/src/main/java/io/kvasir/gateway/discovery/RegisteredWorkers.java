@@ -52,6 +52,13 @@ final class RegisteredWorkers {
                 r.labels().entrySet().stream()
                         .map(label -> label.getKey() + ":" + label.getValue())
                         .collect(Collectors.joining(";")));
+        texts.put("lora", String.join(";", r.adapters().names()));
+        texts.put(
+                "lora-ids",
+                r.adapters().numbers().entrySet().stream()
+                        .map(adapter -> adapter.getKey() + ":" + adapter.getValue())
+                        .collect(Collectors.joining(";")));
+        texts.put("taints", String.join(";", r.taints()));
         return DiscoveredWorker.of(r.model(), texts);
     }
 }

@@ -83,6 +83,30 @@ final class OverrideTexts {
         }
     }
 
+    private static final String BY_PRIORITY =
+            "say it by nvext.agent_hints, x-kvasir-priority or x-kvasir-head-start-ms";
+    private static final String BY_CONSTRAINTS =
+            "say it by nvext.routing_constraints, x-kvasir-require or x-kvasir-prefer";
+
+    /** Members that other routers have here, and why they are refused. */
+    private static final Map<String, String> NOT_OF_A_REQUEST =
+            Map.ofEntries(
+                    Map.entry(
+                            "overlap_score_credit",
+                            "what a cached block counts is of the router, by its tier; a request"
+                                    + " can say overlap_weight, or overlap_weight 0 for load"
+                                    + " alone"),
+                    Map.entry(
+                            "shared_cache_multiplier",
+                            "what a block in shared storage counts is of the router"
+                                    + " (shared-cache-multiplier)"),
+                    Map.entry("priority", BY_PRIORITY),
+                    Map.entry("strict_priority", BY_PRIORITY),
+                    Map.entry("priority_jump", BY_PRIORITY),
+                    Map.entry("routing_constraints", BY_CONSTRAINTS),
+                    Map.entry("required_taints", BY_CONSTRAINTS),
+                    Map.entry("preferred_taints", BY_CONSTRAINTS));
+
     private final Map<Kind, Text> texts = new EnumMap<>(Kind.class);
 
     /**
@@ -136,6 +160,10 @@ final class OverrideTexts {
         for (Map.Entry<String, JsonNode> member : own.properties()) {
             if (!known.contains(member.getKey())) {
                 final String name = InferenceRequest.ROUTER_OVERRIDE + "." + member.getKey();
+                final String why = NOT_OF_A_REQUEST.get(member.getKey());
+                if (why != null) {
+                    throw ApiException.invalid(name, "'" + name + "' is not taken: " + why);
+                }
                 throw ApiException.invalid(name, "'" + name + "' is not known; there are " + known);
             }
         }

@@ -18,6 +18,8 @@ import io.kvasir.registry.Registrar;
 import io.kvasir.registry.Registration;
 import io.kvasir.registry.etcd.EtcdOptions;
 import io.kvasir.registry.etcd.EtcdStore;
+import io.kvasir.router.settings.LoraMode;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.EtcdServer;
 import io.kvasir.testsupport.NatsServer;
 import io.kvasir.testsupport.RunningNats;
@@ -29,9 +31,12 @@ import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
 import java.net.URI;
+import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
@@ -41,6 +46,8 @@ class DiscoveredFleetTest {
     private static final Duration TTL = Duration.ofSeconds(3);
     private static final String BODY =
             "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+
+    private static final List<String> LOCAL = List.of("127.0.0.1");
 
     @TempDir private Path folder;
 
@@ -81,6 +88,64 @@ class DiscoveredFleetTest {
         }
     }
 
+    @Test
+    void aRegisteredWorkerServesWhatItsAdaptersLabelsAndTaintsAllow() throws Exception {
+        try (NatsServer nats = RunningNats.started(folder);
+                FakeEngine plain = new FakeEngine(call -> call.json(200, "{\"id\":\"p\"}"));
+                FakeEngine marked = new FakeEngine(call -> call.json(200, "{\"id\":\"m\"}"));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config()
+                                        .set(GatewaySettings.NATS_URL, nats.url())
+                                        .set(
+                                                GatewaySettings.DISCOVERY_NATS_BUCKET,
+                                                NatsStore.BUCKET)
+                                        .set(GatewaySettings.DISCOVERY_TTL, TTL)
+                                        .set(GatewaySettings.TRUSTED_NETWORKS, LOCAL)
+                                        .set(RouterSettings.LORA_MODE, LoraMode.REQUIRED)
+                                        .build());
+                Registrar registrar =
+                        new Registrar(
+                                new NatsStore(NatsAccess.of(nats.url()), NatsStore.BUCKET, TTL))) {
+            registrar.registerModel(instance("p", plain), Duration.ZERO);
+            registrar.registerModel(
+                    described("m", marked)
+                            .labels(Map.of("zone", "x"))
+                            .adapters(new Registration.Adapters(Set.of("sql"), Map.of("sql", 7L)))
+                            .taints(Set.of("spot"))
+                            .build(),
+                    Duration.ZERO);
+            Eventually.holds("plain", () -> server(gateway, "m", "x", "y").equals("p"));
+            Eventually.holds(
+                    "marked",
+                    () -> server(gateway, "sql", "x-kvasir-tolerate", "spot").equals("m"));
+            for (int i = 0; i < 10; i++) {
+                assertEquals("p", server(gateway, "m", "x-kvasir-prefer", "zone=x"));
+                assertEquals("m", server(gateway, "m", "x-kvasir-require", "zone=x, spot"));
+                assertEquals("m", server(gateway, "sql", "x-kvasir-tolerate", "spot"));
+            }
+            assertEquals("503", server(gateway, "sql", "x", "y"), "nothing tolerates the taint");
+            assertEquals("503", server(gateway, "m", "x-kvasir-require", "zone=y"));
+        }
+    }
+
+    /** Name of the worker that served a request, else the status. */
+    private static String server(GatewayServer gateway, String model, String... headers) {
+        try {
+            final HttpResponse<String> answer =
+                    Gateways.post(
+                            gateway,
+                            "/v1/completions",
+                            "{\"model\":\"" + model + "\",\"prompt\":[1,2,3]}",
+                            headers);
+            return answer.headers()
+                    .firstValue("x-kvasir-worker")
+                    .orElse(Integer.toString(answer.statusCode()));
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
     private static void run(
             ServerProcess server, GatewayConfig.Builder config, Supplier<LeasedStore> stores)
             throws Exception {
@@ -113,11 +178,14 @@ class DiscoveredFleetTest {
     }
 
     private static Registration instance(String name, FakeEngine engine) {
+        return described(name, engine).build();
+    }
+
+    private static Registration.Builder described(String name, FakeEngine engine) {
         return Registration.builder(
-                        new InstanceId("default", "engines", "generate", name),
-                        "m",
-                        URI.create(engine.url()))
-                .build();
+                new InstanceId("default", "engines", "generate", name),
+                "m",
+                URI.create(engine.url()));
     }
 
     private static BooleanSupplier answers(GatewayServer gateway, int status) {

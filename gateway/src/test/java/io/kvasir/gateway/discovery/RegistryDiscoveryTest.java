@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.WorkerAdapters;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.config.WorkerInput;
 import io.kvasir.gateway.config.WorkerRole;
@@ -28,6 +29,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 
 class RegistryDiscoveryTest extends DiscoveryContract {
@@ -94,6 +96,27 @@ class RegistryDiscoveryTest extends DiscoveryContract {
         assertEquals(new EventPlaneWorker(7, 1), onPlane.plane(0));
         final Registration plain = instance("b", "http://h:1").events("tcp://h:2", null).build();
         assertEquals("tcp://h:2", RegisteredWorkers.of(plain, true).worker().events(0));
+    }
+
+    @Test
+    void adaptersLabelsAndTaintsAreThoseOfTheWorker() {
+        final Registration said =
+                instance("a", "http://h:1")
+                        .labels(Map.of("zone", "x"))
+                        .adapters(
+                                new Registration.Adapters(
+                                        Set.of("sql", "fr,a"), Map.of("a=b:c", 3L)))
+                        .taints(Set.of("spot"))
+                        .build();
+        final WorkerConfig worker = RegisteredWorkers.of(said, false).worker();
+        assertEquals(
+                new WorkerAdapters(Set.of("sql", "fr,a"), Map.of(3L, "a=b:c")), worker.adapters());
+        assertEquals(Map.of("zone", "x"), worker.labels());
+        assertEquals(Set.of("spot"), worker.taints());
+        final WorkerConfig plain =
+                RegisteredWorkers.of(instance("b", "http://h:1").build(), false).worker();
+        assertEquals(WorkerAdapters.NONE, plain.adapters());
+        assertEquals(Set.of(), plain.taints());
     }
 
     @Test

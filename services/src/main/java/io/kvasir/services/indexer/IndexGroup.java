@@ -29,13 +29,18 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  */
 public final class IndexGroup implements AutoCloseable {
     private static final Tenant[] NO_TENANTS = {};
-    private static final Set<StorageTier> TIERS = Set.of(StorageTier.HOST, StorageTier.DISK);
+    private static final Set<StorageTier> TIERS =
+            Set.of(StorageTier.HOST, StorageTier.DISK, StorageTier.SHARED);
 
-    /** Results of the three matches of a prompt. */
-    private record Scores(OverlapScores device, OverlapScores host, OverlapScores disk) {
+    /** Results of the matches of a prompt. */
+    private record Scores(
+            OverlapScores device, OverlapScores host, OverlapScores disk, OverlapScores shared) {
         static Scores of(int slots) {
             return new Scores(
-                    new OverlapScores(slots), new OverlapScores(slots), new OverlapScores(slots));
+                    new OverlapScores(slots),
+                    new OverlapScores(slots),
+                    new OverlapScores(slots),
+                    new OverlapScores(1));
         }
     }
 
@@ -123,7 +128,7 @@ public final class IndexGroup implements AutoCloseable {
     }
 
     /**
-     * Finds how many leading tokens each rank holds.
+     * Finds how many leading tokens each rank holds, or can load.
      *
      * @param tokens the prompt
      * @param loraName adapter that it is for; null for none
@@ -166,13 +171,14 @@ public final class IndexGroup implements AutoCloseable {
         index.match(localHashes, count, found.device);
         lower.match(StorageTier.HOST, localHashes, count, found.host);
         lower.match(StorageTier.DISK, localHashes, count, found.disk);
+        final int shared = lower.match(StorageTier.SHARED, localHashes, count, found.shared);
         final Tenant[] after = tenants;
         final List<Match> matches = new ArrayList<>(found.device.matchedSlots());
         for (int slot = 0; slot < before.length; slot++) {
             // a rank that had the slot before the match and still has it had it during the match
             if (before[slot] != null && before[slot] == after[slot]) {
-                final Match match = match(before[slot], found);
-                if (match.withDisk() > 0) {
+                final Match match = match(before[slot], found, shared);
+                if (match.withShared() > 0) {
                     matches.add(match);
                 }
             }
@@ -181,7 +187,7 @@ public final class IndexGroup implements AutoCloseable {
         return matches;
     }
 
-    private Match match(Tenant tenant, Scores found) {
+    private Match match(Tenant tenant, Scores found, int shared) {
         final int device = found.device.depth(tenant.slot);
         final int withHost = Math.max(device, found.host.depth(tenant.slot));
         final int withDisk = Math.max(withHost, found.disk.depth(tenant.slot));
@@ -190,7 +196,8 @@ public final class IndexGroup implements AutoCloseable {
                 tenant.dpRank,
                 device * blockSize,
                 withHost * blockSize,
-                withDisk * blockSize);
+                withDisk * blockSize,
+                Math.max(withDisk, shared) * blockSize);
     }
 
     /** Tokens per block. */

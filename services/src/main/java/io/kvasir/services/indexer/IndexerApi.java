@@ -164,7 +164,7 @@ final class IndexerApi {
             final String rank = Integer.toString(match.dpRank());
             scores.withObjectProperty(id).put(rank, match.tokens());
             final ObjectNode instance = instances.withObjectProperty(id);
-            putMost(instance, "longest_matched", match.withDisk());
+            putMost(instance, "longest_matched", match.withShared());
             putMost(instance, "gpu", match.tokens());
             instance.withObjectProperty("dp").put(rank, match.tokens());
             putMost(instance, "cpu", match.withHost());

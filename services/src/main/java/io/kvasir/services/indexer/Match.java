@@ -8,17 +8,20 @@ package io.kvasir.services.indexer;
  * @param tokens leading tokens of the prompt that it holds on its device
  * @param withHost the same if they may lie in its host memory, too
  * @param withDisk the same if they may lie there and on its disk, too
+ * @param withShared the same if it may load them from shared storage, too
  */
-public record Match(long instance, int dpRank, int tokens, int withHost, int withDisk) {
+public record Match(
+        long instance, int dpRank, int tokens, int withHost, int withDisk, int withShared) {
     private static final double HOST_WEIGHT = 0.75;
     private static final double DISK_WEIGHT = 0.25;
+    private static final double SHARED_WEIGHT = 0.25;
 
     /** A rank of an instance. */
     public record Rank(long instance, int dpRank) {}
 
     /** Of a rank that holds nothing. */
     public static Match none(Rank rank) {
-        return new Match(rank.instance, rank.dpRank, 0, 0, 0);
+        return new Match(rank.instance, rank.dpRank, 0, 0, 0, 0);
     }
 
     /** Whose it is. */
@@ -27,14 +30,15 @@ public record Match(long instance, int dpRank, int tokens, int withHost, int wit
     }
 
     /**
-     * Tokens that count as cached, those of the host and the disk in part: as much as a router
-     * counts where nothing else is set.
+     * Tokens that count as cached, those of the host, the disk and shared storage in part: as much
+     * as Dynamo counts where nothing else is set.
      */
     public int countedTokens() {
         return (int)
                 Math.round(
                         tokens
                                 + HOST_WEIGHT * (withHost - tokens)
-                                + DISK_WEIGHT * (withDisk - withHost));
+                                + DISK_WEIGHT * (withDisk - withHost)
+                                + SHARED_WEIGHT * (withShared - withDisk));
     }
 }

@@ -30,6 +30,7 @@ final class Chooser {
     private final SlotTracker tracker;
     private final WorkerCatalogue workers;
     private final RandomGenerator random;
+    private final Sessions sessions;
 
     /**
      * @param random decides among ranks that cost the same
@@ -38,11 +39,13 @@ final class Chooser {
             IndexRegistry registry,
             SlotTracker tracker,
             WorkerCatalogue workers,
-            RandomGenerator random) {
+            RandomGenerator random,
+            Sessions sessions) {
         this.registry = registry;
         this.tracker = tracker;
         this.workers = workers;
         this.random = random;
+        this.sessions = sessions;
     }
 
     /**
@@ -77,9 +80,11 @@ final class Chooser {
      *
      * @param allowed whether a worker may be chosen
      * @param wanted what the prompt asks of its worker's taints
+     * @param session that it is of; null for none
      * @throws ServiceException 503 if no rank can be chosen
      */
-    synchronized Selection choose(GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted)
+    synchronized Selection choose(
+            GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted, String session)
             throws ServiceException {
         final int blockSize = workers.blockSize(key);
         final Map<Match.Rank, Match> overlaps = overlaps(key, prompt);
@@ -87,6 +92,9 @@ final class Chooser {
         double bestCost = 0;
         int ties = 0;
         int unsuitable = 0;
+        final Match.Rank bound = sessions.rankOrNull(key, session);
+        RankLoad ofSession = null;
+        double leastLoad = Double.POSITIVE_INFINITY;
         for (RankLoad load : loads(key, prompt.sequenceHashes, prompt.tokens)) {
             if (!allowed.test(load.worker())) {
                 continue;
@@ -96,6 +104,10 @@ final class Chooser {
                 unsuitable++;
                 continue;
             }
+            if (rank(load).equals(bound)) {
+                ofSession = load;
+            }
+            leastLoad = Math.min(leastLoad, blocks(load, blockSize));
             final int cached = of(overlaps, rank(load)).countedTokens();
             final double cost =
                     wanted.factor(marks)
@@ -121,6 +133,12 @@ final class Chooser {
                                             + " ranks lack one of the required taints "
                                             + wanted.required()));
         }
+        if (ofSession != null
+                && (sessions.isHard()
+                        || blocks(ofSession, blockSize) - leastLoad
+                                <= prompt.tokens / (double) blockSize)) {
+            best = ofSession;
+        }
         final WorkerSheet worker = workers.schedulable(key, best.worker());
         final SortedMap<Long, Match> byRank = new TreeMap<>();
         for (long rank = worker.start(); rank < worker.start() + worker.count(); rank++) {
@@ -128,7 +146,18 @@ final class Chooser {
         }
         final long lastBlock = prompt.tokens % blockSize == 0 ? 0 : 1;
         return new Selection(
-                key, worker, best.dpRank(), prompt, byRank, best.decodeBlocks() + lastBlock);
+                key,
+                worker,
+                best.dpRank(),
+                prompt,
+                byRank,
+                best.decodeBlocks() + lastBlock,
+                session);
+    }
+
+    /** Load of a rank, in blocks to prefill and in use. */
+    private static double blocks(RankLoad load, int blockSize) {
+        return load.prefillTokens() / (double) blockSize + load.decodeBlocks();
     }
 
     /**
@@ -156,18 +185,34 @@ final class Chooser {
      *     is no room
      */
     synchronized Selection reserve(
-            String id, GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted)
+            String id,
+            GroupKey key,
+            Prompt prompt,
+            LongPredicate allowed,
+            Wanted wanted,
+            String session)
             throws ServiceException {
         checkFree(id);
-        final Selection chosen = choose(key, prompt, allowed, wanted);
-        tracker.add(
-                key,
+        final Selection chosen = choose(key, prompt, allowed, wanted, session);
+        reserve(id, chosen);
+        return chosen;
+    }
+
+    /**
+     * Reserves what was chosen before; its session is that rank's from then on.
+     *
+     * @throws ServiceException 404 if the rank is not there any more, 409 for an id that is in use,
+     *     503 when there is no room
+     */
+    synchronized void reserve(String id, Selection chosen) throws ServiceException {
+        reserve(
                 id,
+                chosen.key(),
                 chosen.worker().id(),
                 chosen.dpRank(),
-                prompt.sequenceHashes,
+                chosen.prompt().sequenceHashes,
                 chosen.prefillTokens());
-        return chosen;
+        sessions.reserved(chosen.key(), chosen.session(), chosen.rank());
     }
 
     /**

@@ -173,7 +173,8 @@ final class SelectApi {
                         key,
                         Prompt.of(body, workers.blockSize(key)),
                         allowed(body),
-                        Wanted.of(body));
+                        Wanted.of(body),
+                        session(body));
         final ObjectNode shown = ServiceJson.object();
         final String id = body.textOrNull(ID);
         if (id != null) {
@@ -189,12 +190,26 @@ final class SelectApi {
         final Prompt prompt = Prompt.of(body, workers.blockSize(key));
         final String given = body.textOrNull(ID);
         final String id = given == null ? UUID.randomUUID().toString() : given;
-        final Selection chosen = chooser.reserve(id, key, prompt, allowed(body), Wanted.of(body));
+        final Selection chosen =
+                chooser.reserve(id, key, prompt, allowed(body), Wanted.of(body), session(body));
         final ObjectNode shown = ServiceJson.object().put(ID, id);
         final ArrayNode hashes = shown.putArray("sequence_hashes");
         LongStream.of(prompt.sequenceHashes).forEach(hashes::add);
         shown.put("isl_tokens", prompt.tokens).put("track_prefill_tokens", true);
         return Reply.json(200, put(shown, chosen));
+    }
+
+    /** Name of the session; null for none. */
+    private static String session(JsonBody body) throws ServiceException {
+        final String session = body.textOrNull("session_id");
+        if (session != null
+                && (session.isBlank() || session.length() > Sessions.MOST_NAME_LENGTH)) {
+            throw ServiceException.unusable(
+                    "session_id: a text of 1 to "
+                            + Sessions.MOST_NAME_LENGTH
+                            + " characters, not blank, is needed");
+        }
+        return session;
     }
 
     private static LongPredicate allowed(JsonBody body) throws ServiceException {
@@ -216,7 +231,7 @@ final class SelectApi {
         putWorker(shown, chosen.key(), chosen.worker(), chosen.dpRank());
         shown.put("block_size", chosen.worker().blockSize());
         final ObjectNode overlap = shown.putObject("overlap");
-        overlap.put("longest_matched", most(chosen, Match::withDisk));
+        overlap.put("longest_matched", most(chosen, Match::withShared));
         overlap.put("gpu", most(chosen, Match::tokens));
         final ObjectNode byRank = overlap.putObject("dp");
         chosen.heldByRank().forEach((rank, held) -> byRank.put(Long.toString(rank), held.tokens()));
@@ -273,13 +288,7 @@ final class SelectApi {
                             + key.words()
                             + " (expired, already used, or never selected)");
         }
-        chooser.reserve(
-                id,
-                key,
-                chosen.worker().id(),
-                chosen.dpRank(),
-                chosen.prompt().sequenceHashes,
-                chosen.prefillTokens());
+        chooser.reserve(id, chosen);
         return reserved(id, key, chosen.worker(), chosen.dpRank());
     }
 
@@ -306,13 +315,14 @@ final class SelectApi {
     }
 
     private Reply outputBlock(Call call) throws ServiceException {
-        if (call.hasBody()) {
-            final double fraction = call.body().number("decay_fraction", 0);
+        double fraction = Double.NaN;
+        if (call.hasBody() && !call.body().isAbsent("decay_fraction")) {
+            fraction = call.body().number("decay_fraction", Double.NaN);
             if (!(fraction >= 0 && fraction <= 1)) {
                 throw new ServiceException(400, "decay_fraction must be between 0.0 and 1.0");
             }
         }
-        tracker.outputBlock(groupOf(call.parameter()), call.parameter());
+        tracker.outputBlock(groupOf(call.parameter()), call.parameter(), fraction);
         return Reply.ok(200);
     }
 
@@ -362,6 +372,7 @@ final class SelectApi {
         final ObjectNode shown = ServiceJson.object().put("block_size", blockSize);
         shown.put("num_blocks", prompt.sequenceHashes.length);
         final ArrayNode list = shown.putArray("workers");
+        int mostShared = 0;
         for (RankLoad load : chooser.loads(key, new long[0], 0)) {
             final Match.Rank rank = new Match.Rank(load.worker(), (int) load.dpRank());
             final ObjectNode worker = list.addObject();
@@ -373,10 +384,16 @@ final class SelectApi {
             worker.put("device_blocks", match.tokens() / blockSize);
             worker.put("host_pinned_blocks", host).put("disk_blocks", disk);
             worker.put("host_pinned_extension_blocks", host).put("disk_extension_blocks", disk);
-            worker.putNull("shared_beyond_device_blocks");
+            final int beyond = (match.withShared() - match.withDisk()) / blockSize;
+            if (beyond > 0) {
+                worker.put("shared_beyond_device_blocks", beyond);
+            } else {
+                worker.putNull("shared_beyond_device_blocks");
+            }
+            mostShared = Math.max(mostShared, beyond);
         }
         final ObjectNode shared = shown.putObject("shared_cache");
-        shared.put("enabled", false).put("total_hit_blocks", 0);
+        shared.put("enabled", mostShared > 0).put("total_hit_blocks", mostShared);
         shared.putArray("ranges");
         shared.putNull("error");
         return Reply.json(200, shown);

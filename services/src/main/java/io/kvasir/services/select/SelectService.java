@@ -22,6 +22,7 @@ import java.util.SplittableRandom;
  */
 public final class SelectService implements AutoCloseable {
     private static final int MOST_BODY_BYTES = 8 << 20;
+    private static final int MOST_SESSIONS = 65_536;
     private static final Duration EXPIRY_INTERVAL = Duration.ofSeconds(1);
 
     private final IndexRegistry registry;
@@ -55,8 +56,12 @@ public final class SelectService implements AutoCloseable {
                                                 registry,
                                                 tracker,
                                                 workers,
-                                                new SplittableRandom(
-                                                        new SecureRandom().nextLong())),
+                                                new SplittableRandom(new SecureRandom().nextLong()),
+                                                new Sessions(
+                                                        config.sessionTtl(),
+                                                        config.sessionMode(),
+                                                        MOST_SESSIONS,
+                                                        System::nanoTime)),
                                         new PendingSelections(
                                                 config.maxSelections(),
                                                 config.selectionTtl().toNanos()),

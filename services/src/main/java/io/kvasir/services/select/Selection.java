@@ -14,6 +14,7 @@ import java.util.SortedMap;
  * @param prompt what it was chosen for
  * @param heldByRank what each of its ranks holds of the prompt
  * @param decodeBlocks blocks in use there if the prompt ran on it, its last one too
+ * @param session that the prompt is of; null for none
  */
 record Selection(
         GroupKey key,
@@ -21,7 +22,13 @@ record Selection(
         long dpRank,
         Prompt prompt,
         SortedMap<Long, Match> heldByRank,
-        long decodeBlocks) {
+        long decodeBlocks,
+        String session) {
+    /** The rank, of whichever worker. */
+    Match.Rank rank() {
+        return new Match.Rank(worker.id(), (int) dpRank);
+    }
+
     /** Tokens that the rank has to prefill. */
     int prefillTokens() {
         return Math.max(0, prompt.tokens - heldByRank.get(dpRank).countedTokens());

@@ -31,6 +31,9 @@ public final class SlotTracker implements AutoCloseable {
     private static final int MAX_BLOCKS_PER_REQUEST = 1 << 20;
     private static final int NO_SLOT = -1;
 
+    /** Discounts are whole numbers of this part of a block, so that their sum has no error. */
+    private static final int PARTS = 1 << 20;
+
     private final LongSupplier nanoClock;
     private final long timeoutNs;
     private final LoadBoard board;
@@ -46,6 +49,11 @@ public final class SlotTracker implements AutoCloseable {
     private final TrackedRequest[] requests;
 
     private final int[] generations;
+
+    /** By the same index: what the blocks that a request has alone count less. */
+    private final long[] discounts;
+
+    private final long[] discountBySlot; // sums of those of running requests
     private final IntArrayList freeIndexes = new IntArrayList();
     private int nextIndex;
 
@@ -88,6 +96,8 @@ public final class SlotTracker implements AutoCloseable {
         this.scores = new OverlapScores(config.maxWorkers());
         this.requests = new TrackedRequest[config.maxRequests()];
         this.generations = new int[config.maxRequests()];
+        this.discounts = new long[config.maxRequests()];
+        this.discountBySlot = new long[config.maxWorkers()];
     }
 
     /**
@@ -284,6 +294,7 @@ public final class SlotTracker implements AutoCloseable {
         final int index = (int) number;
         final TrackedRequest request = requests[index];
         requests[index] = null;
+        discount(index, request.slot(), 0);
         freeIndexes.addInt(index);
         request.group().requests.remove(request.id());
         if (replicaOrNull != null) {
@@ -343,14 +354,32 @@ public final class SlotTracker implements AutoCloseable {
      *
      * @param key model and routing group
      * @param id of the request
+     * @param weight what a block of its output, and of its prompt where no other request of the
+     *     rank has it now, counts from now on, 0..1; NaN for no change: the new block counts as one
      * @throws ServiceException 404 for an unknown group or request
      */
-    public synchronized void outputBlock(GroupKey key, String id) throws ServiceException {
+    public synchronized void outputBlock(GroupKey key, String id, double weight)
+            throws ServiceException {
         final TrackedRequest request = group(key).requests.get(id);
         if (request == null) {
             throw new ServiceException(404, "Request " + id + " not found");
         }
         table.outputBlocks(request.number(), 1);
+        final int index = (int) request.number();
+        if (!Double.isNaN(weight)) {
+            final long own = table.blocksAlone(request.number());
+            discount(index, request.slot(), Math.round(own * (1 - weight) * PARTS));
+        }
+    }
+
+    private void discount(int index, int slot, long parts) {
+        discountBySlot[slot] += parts - discounts[index];
+        discounts[index] = parts;
+    }
+
+    private long discountedBlocks(int slot) {
+        return Math.max(
+                0, Math.round(board.activeBlocks(slot) - discountBySlot[slot] / (double) PARTS));
     }
 
     /** Ends what has lasted too long by now. */
@@ -418,7 +447,7 @@ public final class SlotTracker implements AutoCloseable {
                                 worker.id,
                                 worker.firstRank + i,
                                 board.prefillTokens(slot) + moreTokens,
-                                board.activeBlocks(slot) + moreBlocks - shared,
+                                discountedBlocks(slot) + moreBlocks - shared,
                                 board.activeRequests(slot)));
             }
         }

@@ -165,8 +165,8 @@ class IndexGroupTest {
                     Http.json(out.toString(StandardCharsets.UTF_8)),
                     Http.json(again.toString(StandardCharsets.UTF_8)));
             final List<Match> matches = copy.match(new long[] {1, 2, 4}, 3);
-            assertTrue(matches.contains(new Match(-1, 3, 12, 12, 12)), matches::toString);
-            assertTrue(matches.contains(new Match(7, 0, 4, 4, 4)), matches::toString);
+            assertTrue(matches.contains(new Match(-1, 3, 12, 12, 12, 12)), matches::toString);
+            assertTrue(matches.contains(new Match(7, 0, 4, 4, 4, 4)), matches::toString);
         }
     }
 }

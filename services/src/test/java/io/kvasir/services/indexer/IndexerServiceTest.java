@@ -241,6 +241,29 @@ class IndexerServiceTest {
                                 + "\"disk\":12}}}"),
                 query(PROMPT));
         engine.in("GPU").removed(101L);
+        Waiting.until(() -> query(PROMPT).at("/instances/1/disk").asInt() == 0);
+        assertEquals(4, query(PROMPT).at("/instances/1/longest_matched").asInt());
+        engine.in("EXTERNAL").removed(101L);
+        Waiting.until(() -> query(PROMPT).path("instances").isEmpty());
+    }
+
+    @Test
+    void sharedStorageIsEveryRanksAndGoesWithWhoAnnouncedIt() {
+        final EnginePublisher engine = engine(0);
+        register("1", engine, "");
+        register("2", engine(0), "");
+        engine.awaitSubscriber().stored(null, List.of(101L), 1, 2, 3, 4);
+        engine.in("EXTERNAL").stored(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8);
+        Waiting.until(() -> query(PROMPT).at("/instances/2/longest_matched").asInt() == 8);
+        assertEquals(
+                Http.json(
+                        "{\"scores\":{\"1\":{\"0\":4},\"2\":{\"0\":0}},\"frequencies\":[],"
+                                + "\"instances\":{\"1\":{\"longest_matched\":8,\"gpu\":4,"
+                                + "\"dp\":{\"0\":4},\"cpu\":4,\"disk\":4},\"2\":"
+                                + "{\"longest_matched\":8,\"gpu\":0,\"dp\":{\"0\":0},\"cpu\":0,"
+                                + "\"disk\":0}}}"),
+                query(PROMPT));
+        http.post("/unregister", "{\"instance_id\":1,\"model_name\":\"m\"}");
         Waiting.until(() -> query(PROMPT).path("instances").isEmpty());
     }
 

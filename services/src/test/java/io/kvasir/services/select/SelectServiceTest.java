@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.router.settings.SessionMode;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.slots.SlotsConfig;
 import io.kvasir.services.testing.EnginePublisher;
@@ -78,6 +79,25 @@ class SelectServiceTest {
         final Http.Answer answer = http.post("/workers", worker(id, events, more));
         assertEquals(201, answer.status(), answer::text);
         assertEquals("schedulable", answer.json().path("lifecycle").asText(), answer::text);
+    }
+
+    @Test
+    void whatLiesInSharedStorageIsLoadedInPartByEveryRank() {
+        final EnginePublisher engine = closing(new EnginePublisher(0));
+        name(1, engine.endpoint(), "");
+        name(2, UNUSED_ENDPOINT, "");
+        engine.awaitSubscriber();
+        engine.in("EXTERNAL").stored(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8);
+        // a quarter of 8 tokens counts as cached: 9 - 2
+        Waiting.until(
+                () ->
+                        posted(200, "/select", ask("")).path("effective_prefill_tokens").asInt()
+                                == 7);
+        final JsonNode scores = posted(200, "/overlap_scores", ask(""));
+        assertEquals(2, scores.at("/workers/0/shared_beyond_device_blocks").asInt());
+        assertEquals(2, scores.at("/workers/1/shared_beyond_device_blocks").asInt());
+        assertEquals(2, scores.at("/shared_cache/total_hit_blocks").asInt());
+        assertEquals(8, posted(200, "/select", ask("")).at("/overlap/longest_matched").asInt());
     }
 
     private static String ask(String more) {
@@ -154,6 +174,67 @@ class SelectServiceTest {
         assertEquals(404, http.delete("/reservations/a%20b").status());
         assertEquals(load(0, 0, 0), http.get("/loads").text());
         assertEquals("[]", http.get("/loads?model_name=other").text());
+    }
+
+    @Test
+    void outputAndThePromptsOwnBlocksDecayAndSharedOnesDoNot() {
+        name(1, UNUSED_ENDPOINT, "");
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"a\""));
+        final String half = "{\"decay_fraction\":0.5}";
+        assertEquals(200, http.post("/reservations/a/output_block", half).status());
+        assertEquals(load(9, 2, 1), http.get("/loads").text(), "3 blocks at a half, rounded");
+        assertEquals(200, http.post("/reservations/a/output_block", "{}").status());
+        assertEquals(load(9, 3, 1), http.get("/loads").text(), "a further one as a whole");
+        assertEquals(
+                200, http.post("/reservations/a/output_block", "{\"decay_fraction\":0}").status());
+        assertEquals(load(9, 0, 1), http.get("/loads").text());
+        assertEquals(200, http.delete("/reservations/a").status());
+        assertEquals(load(0, 0, 0), http.get("/loads").text());
+
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"b\""));
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"c\""));
+        assertEquals(
+                200, http.post("/reservations/b/output_block", "{\"decay_fraction\":0}").status());
+        assertEquals(load(18, 2, 2), http.get("/loads").text(), "c has the prompt, too");
+        http.delete("/reservations/b");
+        assertEquals(load(9, 2, 1), http.get("/loads").text());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"HARD, true, true", "SOFT, true, false"})
+    void aSessionStaysWithItsWorker(SessionMode mode, boolean nearlyIdle, boolean loaded) {
+        http = start(SelectConfig.of("127.0.0.1", 0).withSessions(Duration.ofMinutes(10), mode));
+        for (int id = 1; id <= 3; id++) {
+            name(id, UNUSED_ENDPOINT, "");
+        }
+        final String session = ",\"session_id\":\"s\"";
+        final int mine = reserve("first", session);
+        assertEquals(nearlyIdle, stays(mine, session));
+        for (int i = 0; i < 4; i++) {
+            final String only = ",\"allowed_worker_ids\":[" + mine + "]";
+            assertEquals(mine, reserve("more" + i, only));
+        }
+        assertEquals(loaded, stays(mine, session));
+        final String others = session + ",\"allowed_worker_ids\":[" + (mine % 3 + 1) + "]";
+        assertEquals(mine % 3 + 1, posted(200, "/select", ask(others)).path("worker_id").asInt());
+        http.delete("/workers/" + mine);
+        assertNotEquals(mine, posted(200, "/select", ask(session)).path("worker_id").asInt());
+        posted(422, "/select", ask(",\"session_id\":\" \""));
+        posted(422, "/select", ask(",\"session_id\":\"" + "x".repeat(513) + "\""));
+    }
+
+    private int reserve(String id, String more) {
+        final String body = ask(",\"selection_id\":\"" + id + "\"" + more);
+        return posted(200, "/select_and_reserve", body).path("worker_id").asInt();
+    }
+
+    private boolean stays(int worker, String session) {
+        for (int i = 0; i < 20; i++) {
+            if (posted(200, "/select", ask(session)).path("worker_id").asInt() != worker) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private static String load(int tokens, int blocks, int requests) {
@@ -260,7 +341,7 @@ class SelectServiceTest {
     void theOldestSelectionsGiveWayAndNoneWaitsForLong() {
         final PendingSelections pending = new PendingSelections(2, 100);
         final GroupKey key = new GroupKey("m", "default");
-        final Selection any = new Selection(key, null, 0, null, null, 0);
+        final Selection any = new Selection(key, null, 0, null, null, 0, null);
         pending.add("a", any, 0);
         pending.add("b", any, 10);
         pending.add("a", any, 20);

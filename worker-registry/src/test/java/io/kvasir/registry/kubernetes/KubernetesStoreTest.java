@@ -146,7 +146,11 @@ class KubernetesStoreTest extends LeasedStoreContract {
                 "model_name: m, types: [chat], url: 'http://user:secret@h:1'",
                 "model_name: m, types: [chat], url: 'http://h:1', block_size: 0",
                 "model_name: m, types: [chat], url: 'http://h:1', events: {replay: x}",
-                "model_name: m, types: [chat], url: 'http://h:1', labels: {a: 1}"
+                "model_name: m, types: [chat], url: 'http://h:1', labels: {a: 1}",
+                "model_name: m, types: [chat], url: 'http://h:1', lora: sql",
+                "model_name: m, types: [chat], url: 'http://h:1', lora: ['a;b']",
+                "model_name: m, types: [chat], url: 'http://h:1', lora_ids: {a: 0}",
+                "model_name: m, types: [chat], url: 'http://h:1', taints: ['a b']"
             })
     void whatIsNoRegistrationIsRefusedByTheSchema(String spec) throws Exception {
         assertEquals(422, kubernetes.server().create(namespace, worker("ns.c.e.a", spec)).status());
