@@ -7,24 +7,34 @@ import java.util.concurrent.ConcurrentHashMap;
  * them; any thread reads them without a lock. A name without a slot is forgotten.
  */
 final class NamedSlots {
-    private final ConcurrentHashMap<String, SlotBits> sets = new ConcurrentHashMap<>();
+    /** A name, one object for all who have it, and its slots. */
+    private record Named(String name, SlotBits slots) {}
+
+    private final ConcurrentHashMap<String, Named> sets = new ConcurrentHashMap<>();
 
     /** The slots of a name; null where there are none. */
     SlotBits find(String name) {
-        return sets.get(name);
+        final Named found = sets.get(name);
+        return found == null ? null : found.slots;
     }
 
-    void add(String name, int slot) {
-        SlotBits slots = sets.get(name);
-        if (slots == null) {
-            slots = new SlotBits();
-            sets.put(name, slots);
+    /**
+     * Adds a slot to those of a name.
+     *
+     * @return an equal name, the same object for all slots that have it
+     */
+    String add(String name, int slot) {
+        Named named = sets.get(name);
+        if (named == null) {
+            named = new Named(name, new SlotBits());
+            sets.put(name, named);
         }
-        slots.add(slot);
+        named.slots.add(slot);
+        return named.name;
     }
 
     void remove(String name, int slot) {
-        final SlotBits slots = sets.get(name);
+        final SlotBits slots = find(name);
         if (slots != null) {
             slots.remove(slot);
             if (slots.count() == 0) {

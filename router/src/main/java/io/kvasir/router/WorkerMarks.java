@@ -66,10 +66,12 @@ final class WorkerMarks {
                 adapters.remove(name, worker.slot());
             }
         }
+        final String[] kept = new String[now.size()]; // each name once in the fleet's memory
+        int count = 0;
         for (String name : now) {
-            adapters.add(name, worker.slot());
+            kept[count++] = adapters.add(name, worker.slot());
         }
-        worker.tookAdapters(now);
+        worker.tookAdapters(Set.of(kept));
     }
 
     private void check(Worker worker, Set<String> before, Set<String> now) {

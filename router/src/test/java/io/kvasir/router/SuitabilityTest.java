@@ -93,6 +93,15 @@ class SuitabilityTest {
         return decision.worker();
     }
 
+    @Test
+    void aNameIsKeptOnceForAllWorkersThatHaveIt() {
+        final Worker first = worker(1, new String("a".repeat(40)));
+        final Worker second = worker(2, new String("a".repeat(40)), "b");
+        final String name = first.adapters().iterator().next();
+        assertTrue(second.adapters().stream().anyMatch(other -> other == name));
+        assertEquals(Set.of(name, "b"), second.adapters());
+    }
+
     private static List<RoutingMode> freeModes() {
         return List.of(RoutingMode.values()).stream()
                 .filter(mode -> mode != RoutingMode.DIRECT)
