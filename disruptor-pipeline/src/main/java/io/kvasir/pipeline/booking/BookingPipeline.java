@@ -425,6 +425,23 @@ public final class BookingPipeline implements AutoCloseable {
         return ring.size();
     }
 
+    /**
+     * Position of the last record that was begun: of a change of a booking that was made before
+     * this call, or a later one. For {@link #isApplied}.
+     */
+    public long position() {
+        return ring.lastClaimed();
+    }
+
+    /**
+     * Whether the loads and predictions show all records up to a position.
+     *
+     * @param position by {@link #position}
+     */
+    public boolean isApplied(long position) {
+        return ring.isApplied(position);
+    }
+
     /** Records waiting in the ring. */
     public long backlog() {
         return ring.backlog();

@@ -121,6 +121,22 @@ public final class WriterRing<E> {
         return ring.getBufferSize() - ring.remainingCapacity();
     }
 
+    /** Number of the last record that was claimed, published or not; -1 before the first. */
+    public long lastClaimed() {
+        return ring.getCursor();
+    }
+
+    /**
+     * Whether the writer has applied a record and all before it.
+     *
+     * @param sequence number of the record
+     * @return true once what they changed is to be seen; some records later at worst, as the writer
+     *     says so after each batch
+     */
+    public boolean isApplied(long sequence) {
+        return ring.getMinimumGatingSequence() >= sequence;
+    }
+
     /** Whether {@link #close} was called. */
     public boolean isClosed() {
         return closed;

@@ -22,12 +22,15 @@ final class Flight {
         OVER
     }
 
+    private static final long NOT_SEEN = -2;
+
     final Worker worker;
     final long endsNs;
     final long[] keys; // of its beginnings, each a stride longer
     private final KvRouter router;
     private final Lease lease;
     private final long number;
+    private volatile long endPosition = NOT_SEEN; // of the end of its prefill, in the booking ring
     private volatile Lease last; // of those that followed to its worker; null before
     final Set<Entry> followers = new HashSet<>(); // guarded by the waiting room
 
@@ -45,6 +48,17 @@ final class Flight {
         if (booked.worker() == worker) {
             last = booked;
         }
+    }
+
+    /**
+     * Whether the load of its worker still has a prompt to prefill that is computed: the writer of
+     * bookings is behind. To be asked in phase {@link Phase#COMPUTED}.
+     */
+    boolean countsAsPrefill() {
+        if (endPosition == NOT_SEEN) { // another thread's position may replace it by a later one
+            endPosition = router.bookingPipeline().position();
+        }
+        return !router.bookingPipeline().isApplied(endPosition);
     }
 
     /** Whether a request that begins with its blocks runs on its worker, as far as is known. */

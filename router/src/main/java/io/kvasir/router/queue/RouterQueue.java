@@ -347,7 +347,7 @@ public final class RouterQueue implements AutoCloseable {
                 && (entry.followsUntilNs == 0 || nowNs - entry.followsUntilNs < 0)) {
             return true;
         }
-        if (computing) {
+        if (computing || look.ahead.countsAsPrefill()) {
             scratch.request.assumeComputing(look.ahead.worker, look.depth);
         } else if (look.ahead.isInUse()) {
             scratch.request.assumeInUse(look.ahead.worker, look.depth);
