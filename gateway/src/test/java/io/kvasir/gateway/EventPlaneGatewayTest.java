@@ -49,7 +49,7 @@ class EventPlaneGatewayTest {
     }
 
     @AfterEach
-    void stop() throws InterruptedException {
+    void stop() {
         fleet.close();
     }
 

@@ -32,7 +32,7 @@ class ZmqPlaneGatewayTest {
     private final List<String> addresses = new ArrayList<>();
 
     @AfterEach
-    void stop() throws InterruptedException {
+    void stop() {
         fleet.close();
     }
 

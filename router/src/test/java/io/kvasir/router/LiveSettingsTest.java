@@ -506,8 +506,12 @@ class LiveSettingsTest {
                                                 prompt(1, HELD),
                                                 HELD * BLOCK_SIZE + BLOCK_SIZE / 2),
                                 rank);
-                lease.thenAccept(leases::add);
-                queued.add(lease);
+                queued.add(
+                        lease.thenApply(
+                                booked -> {
+                                    leases.add(booked);
+                                    return booked;
+                                }));
                 pass(Duration.ofMillis(1)); // each comes at a time of its own
             }
             router.select(request(), decision); // for the version

@@ -131,7 +131,7 @@ public final class RelayedFleet implements AutoCloseable {
     }
 
     @Override
-    public void close() throws InterruptedException {
+    public void close() {
         if (gateway != null) {
             gateway.close();
         }

@@ -32,6 +32,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 
 /** What waits for a worker, and what ends its wait; on a clock that stands still. */
 class RouterQueueTest {
@@ -689,7 +690,7 @@ class RouterQueueTest {
                                                             .with(
                                                                     RouterSettings.QUEUE_POLICY,
                                                                     all[i % all.length]));
-                                            Thread.yield();
+                                            LockSupport.parkNanos(1_000);
                                         }
                                     });
             final List<CompletableFuture<Void>> all = new ArrayList<>();
