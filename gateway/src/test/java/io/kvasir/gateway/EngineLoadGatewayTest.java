@@ -64,7 +64,7 @@ class EngineLoadGatewayTest {
 
     private static SimEngine engine() {
         return SimEngine.start(
-                SimConfig.builder().model("m").blocks(2_048).interTokenMillis(200).build());
+                SimConfig.builder().model("m").blocks(2_048).interTokenMillis(40).build());
     }
 
     private void start(boolean on) throws Exception {
@@ -89,7 +89,7 @@ class EngineLoadGatewayTest {
                                     .header("Content-Type", "application/json")
                                     .POST(
                                             HttpRequest.BodyPublishers.ofString(
-                                                    "{\"model\":\"m\",\"max_tokens\":2000,"
+                                                    "{\"model\":\"m\",\"max_tokens\":4000,"
                                                             + "\"ignore_eos\":true,\"prompt\":"
                                                             + prompt(320)
                                                             + "}"))
