@@ -173,7 +173,7 @@ public final class RouterConfig {
         }
     }
 
-    /** Load that is not counted would take nobody's room. */
+    /** Load that is not counted would never take any room. */
     static void checkRoom(Settings s) {
         final RoomLimits room = RoomLimits.of(s);
         if (!s.get(RouterSettings.BUSY_TTFT).isZero()

@@ -11,7 +11,8 @@ import java.util.function.LongSupplier;
 
 /**
  * Which rank had the last reservation of each session, for some time; where no room is left, the
- * session that was used longest ago is forgotten. Under the lock of whoever chooses.
+ * session that was used longest ago is forgotten. Guarded by the lock under which workers are
+ * chosen.
  */
 final class Sessions {
     /** Characters of a session's name at most. */
