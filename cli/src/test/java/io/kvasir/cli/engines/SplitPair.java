@@ -50,8 +50,8 @@ final class SplitPair<S extends EngineServer> implements AutoCloseable {
         final Path home = VllmServer.installed();
         final SplitPair<VllmServer> pair =
                 new SplitPair<>(
-                        new VllmServer(home, logs.resolve("prefill.log")).transferring(),
-                        new VllmServer(home, logs.resolve("decode.log")).transferring());
+                        new VllmServer(home, logs.resolve("prefill.log")).transferring().precise(),
+                        new VllmServer(home, logs.resolve("decode.log")).transferring().precise());
         pair.begin(
                 VllmServer.BLOCK_SIZE,
                 more,

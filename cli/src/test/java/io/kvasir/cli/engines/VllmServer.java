@@ -39,6 +39,7 @@ final class VllmServer extends EngineServer {
     private final int replayPort;
     private final int sidePort;
     private final Map<String, String> environment = new HashMap<>();
+    private String dtype = "bfloat16";
     private int maxLength = MAX_LENGTH;
     private int blocks = BLOCKS;
     private int prefills;
@@ -81,6 +82,15 @@ final class VllmServer extends EngineServer {
                         + "\"kv_buffer_device\":\"cpu\"}");
         environment.put("VLLM_NIXL_SIDE_CHANNEL_HOST", "127.0.0.1");
         environment.put("VLLM_NIXL_SIDE_CHANNEL_PORT", Integer.toString(sidePort));
+        return this;
+    }
+
+    /**
+     * Has it compute with 32 bits. With 16, two tokens are often equally likely to a model with
+     * random weights, and which of them it says depends on how its prompt was cut into steps.
+     */
+    VllmServer precise() {
+        dtype = "float32";
         return this;
     }
 
@@ -145,7 +155,7 @@ final class VllmServer extends EngineServer {
                 "--served-model-name=" + MODEL,
                 "--host=127.0.0.1",
                 "--port=" + port,
-                "--dtype=bfloat16",
+                "--dtype=" + dtype,
                 "--enforce-eager",
                 "--max-model-len=" + maxLength,
                 "--max-num-seqs=8",
