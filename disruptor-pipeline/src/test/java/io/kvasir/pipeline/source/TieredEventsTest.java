@@ -32,6 +32,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Supplier;
 
 /** Events of several tiers over real sockets: gaps, restarts and retirement are of all of them. */
 class TieredEventsTest {
@@ -116,11 +117,13 @@ class TieredEventsTest {
     }
 
     private void await(BooleanSupplier condition, EventSource source) {
+        await(condition, () -> "gave up: " + depths() + " " + source.status());
+    }
+
+    private static void await(BooleanSupplier condition, Supplier<String> message) {
         final long deadline = System.nanoTime() + Duration.ofSeconds(60).toNanos();
         while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() < deadline,
-                    () -> "gave up: " + depths() + " " + source.status());
+            assertTrue(System.nanoTime() < deadline, message);
             LockSupport.parkNanos(5_000_000);
         }
     }
@@ -141,7 +144,7 @@ class TieredEventsTest {
         announce();
         final EventSource source = open();
         awaitDepths("2 6 9 3", source);
-        assertEquals(IndexState.EXACT, source.state());
+        await(() -> source.state() == IndexState.EXACT, source);
         assertEquals(Map.of(), source.status().drops());
         assertEquals(0, source.status().unknownRemovals());
     }
@@ -243,16 +246,10 @@ class TieredEventsTest {
         stream.onMessage(id, router(id++, "disk", stores(4, 9)));
         stream.onMessage(id, router(id++, "external", stores(0, 3)));
         stream.onMessage(id, router(id++, "device", "{\"tier_cleared\":\"" + tier + "\"}"));
-        awaitDepths(expected);
+        final long last = id - 1;
+        await(() -> index.appliedSequence(SLOT) == last, () -> depths() + ", not " + last);
+        assertEquals(expected, depths());
         assertEquals(IndexState.EXACT, stream.state());
-    }
-
-    private void awaitDepths(String expected) {
-        final long deadline = System.nanoTime() + Duration.ofSeconds(60).toNanos();
-        while (!depths().equals(expected)) {
-            assertTrue(System.nanoTime() < deadline, this::depths);
-            LockSupport.parkNanos(5_000_000);
-        }
     }
 
     /** What was loaded from a snapshot is the device's; tiers go on from it. */
@@ -266,11 +263,7 @@ class TieredEventsTest {
         final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", SLOT, BLOCK, ""));
         final byte[] message = batch(store("CPU", 3, 5));
         stream.onMessage(0, message);
-        final long deadline = System.nanoTime() + Duration.ofSeconds(60).toNanos();
-        while (depth(StorageTier.HOST) != 5) {
-            assertTrue(System.nanoTime() < deadline, this::depths);
-            LockSupport.parkNanos(5_000_000);
-        }
+        await(() -> depth(StorageTier.HOST) == 5, this::depths);
         assertEquals("3 5 5 0", depths());
     }
 }
