@@ -224,8 +224,9 @@ class LoopbackProcessTest {
                                 : transport.status(request);
                 takeMessages();
             }
-            assertTrue(victim.waitFor(1, TimeUnit.MINUTES));
             final String failure = transport.failure(request);
+            assertTrue(killed, "failed while its peer ran: " + failure);
+            assertTrue(victim.waitFor(1, TimeUnit.MINUTES));
             assertTrue(failure.contains("peer child (pid " + victim.pid() + ")"), failure);
             Loopbacks.refused(
                     Kind.PEER_LOST, "is gone", () -> transport.send("child", new byte[1]));
