@@ -246,7 +246,7 @@ class TieredEventsTest {
         stream.onMessage(id, router(id++, "disk", stores(4, 9)));
         stream.onMessage(id, router(id++, "external", stores(0, 3)));
         stream.onMessage(id, router(id++, "device", "{\"tier_cleared\":\"" + tier + "\"}"));
-        final long last = id - 1;
+        final long last = id - 1L;
         await(() -> index.appliedSequence(SLOT) == last, () -> depths() + ", not " + last);
         assertEquals(expected, depths());
         assertEquals(IndexState.EXACT, stream.state());
