@@ -7,7 +7,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * them; any thread reads them without a lock. A name without a slot is forgotten.
  */
 final class NamedSlots {
-    /** A name, one object for all who have it, and its slots. */
+    /** A name, one object for all workers that have it, and its slots. */
     private record Named(String name, SlotBits slots) {}
 
     private final ConcurrentHashMap<String, Named> sets = new ConcurrentHashMap<>();

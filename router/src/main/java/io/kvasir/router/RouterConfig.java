@@ -175,9 +175,10 @@ public final class RouterConfig {
 
     /** Load that is not counted would never take any room. */
     static void checkRoom(Settings s) {
-        final RoomLimits room = RoomLimits.of(s);
-        if (!s.get(RouterSettings.BUSY_TTFT).isZero()
-                && !s.get(RouterSettings.TRACK_PREFILL_TOKENS)) {
+        if (s.get(RouterSettings.TRACK_PREFILL_TOKENS)) {
+            return;
+        }
+        if (!s.get(RouterSettings.BUSY_TTFT).isZero()) {
             throw new IllegalArgumentException(
                     RouterSettings.BUSY_TTFT
                             + "="
@@ -187,7 +188,8 @@ public final class RouterConfig {
                             + "=false: no worker ever has tokens to prefill, so none would be busy;"
                             + " leave one of them out");
         }
-        if (!room.isNone() && !s.get(RouterSettings.TRACK_PREFILL_TOKENS)) {
+        final RoomLimits room = RoomLimits.of(s);
+        if (!room.isNone()) {
             throw new IllegalArgumentException(
                     room.explain()
                             + " with "

@@ -5,7 +5,6 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.journal.JournalRecord;
-import io.kvasir.router.policy.Candidate;
 import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.Eligibility.Verdict;
 import io.kvasir.router.policy.RoutingMode;
@@ -257,12 +256,10 @@ final class Selection {
         cursor.take();
         for (int n = 0; n < cursor.count(); n++) {
             final int slot = cursor.slot(n);
-            final Candidate one = cursor.at(slot);
-            final long booked = one.prefillTokens();
-            if (booked > 0) {
-                final double own = Math.max(0, one.prefillBlocks() * blockSize - booked);
-                final double tokens = one.remainingPrefillTokens() + own;
-                final double expectedNs = tokens * one.pace() * secondsPerToken * NS_PER_S;
+            if (candidates.loads().prefillTokens(slot) > 0) {
+                final double own = prefillTokens - cachedTokens(slot);
+                final double tokens = remainingPrefillTokens(slot) + own;
+                final double expectedNs = tokens * pace(slot) * secondsPerToken * NS_PER_S;
                 if (expectedNs > latestNs) {
                     candidates.takeOutSlow(slot, latestNs, expectedNs);
                 }

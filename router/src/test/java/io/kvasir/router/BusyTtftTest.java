@@ -186,7 +186,7 @@ class BusyTtftTest {
     void itCanBeSetAndTakenBackWhileTheRouterRuns() throws RouteException {
         restart(builder().set(RouterSettings.BUSY_TTFT, Duration.ZERO));
         final Worker worker = worker(1);
-        learn(worker); // nobody listens
+        learn(worker); // without a listener
         router.change(router.settings().with(RouterSettings.BUSY_TTFT, Duration.ofSeconds(1)));
         router.select(request(16), decision);
         learn(worker);

@@ -173,37 +173,20 @@ class RoutingAllocationTest {
 
     @Test
     void theTimeOfThePrefillAllocatesNothingNorDoesItsPace() {
-        router.close();
-        router =
-                KvRouter.builder()
-                        .set(RouterSettings.SELECTION_POLICY, "prefill-time")
-                        .maxWorkers(100)
-                        .maxActiveRequests(32)
-                        .build();
-        for (int w = 0; w < 100; w++) {
-            router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
-        }
-        request = router.newRequest();
-        assertEquals(
-                0,
-                Allocations.bytesPerRound(
-                        CALLS,
-                        () -> {
-                            reserve(next());
-                            lease.prefillComplete();
-                            lease.close();
-                        }));
+        assertReservingAllocatesNothing(
+                KvRouter.builder().set(RouterSettings.SELECTION_POLICY, "prefill-time"));
     }
 
     @Test
     void aLimitOfTheExpectedFirstTokenMakesNothingToAllocate() {
+        assertReservingAllocatesNothing(
+                KvRouter.builder().set(RouterSettings.BUSY_TTFT, Duration.ofHours(1)));
+    }
+
+    /** With a hundred workers, prompts that are computed, and bookings that end. */
+    private void assertReservingAllocatesNothing(RouterConfig.Builder builder) {
         router.close();
-        router =
-                KvRouter.builder()
-                        .set(RouterSettings.BUSY_TTFT, Duration.ofHours(1))
-                        .maxWorkers(100)
-                        .maxActiveRequests(32)
-                        .build();
+        router = builder.maxWorkers(100).maxActiveRequests(32).build();
         for (int w = 0; w < 100; w++) {
             router.addWorker(WorkerSpec.of(w, "w" + w, "http://w" + w));
         }

@@ -248,15 +248,20 @@ class TruthTest {
         assertEquals(IndexState.EXACT, worker.state());
     }
 
-    @Test
-    void aPredictedWorkersCreditIsBackWhenHitsAreNotChecked() throws RouteException {
+    /** The worker of another router, which predicts what it holds. */
+    private Worker withoutEvents() {
         router.close();
         router =
                 KvRouter.builder()
                         .blockSize(BLOCK_SIZE)
                         .set(RouterSettings.APPROXIMATE, true)
                         .build();
-        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        return router.addWorker(WorkerSpec.of(1, "w", "x"));
+    }
+
+    @Test
+    void aPredictedWorkersCreditIsBackWhenHitsAreNotChecked() throws RouteException {
+        final Worker worker = withoutEvents();
         hit(0);
         EngineMessages.await(() -> isHeld(), "the routed prompt");
         hits(8, 0);
@@ -293,13 +298,7 @@ class TruthTest {
 
     @Test
     void aWorkerThatIsPredictedWronglyStaysPredictedAndLosesCredit() throws RouteException {
-        router.close();
-        router =
-                KvRouter.builder()
-                        .blockSize(BLOCK_SIZE)
-                        .set(RouterSettings.APPROXIMATE, true)
-                        .build();
-        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final Worker worker = withoutEvents();
         assertEquals(IndexCause.NO_EVENTS, worker.cause());
         assertEquals(IndexState.PREDICTED, worker.state());
         assertEquals(1, worker.indexCredit());

@@ -185,6 +185,31 @@ public final class ApiException extends Exception {
             long retryAfterSeconds,
             String message) {
         final ApiException error =
+                limited(status, kind, limit, limitValue, observed, retryAfterSeconds, message);
+        error.ofQueue = true;
+        return error;
+    }
+
+    /** As {@link #notQueued}, by a limit of the workers' load; another pool may serve it. */
+    public static ApiException beyondLimit(
+            String kind,
+            String limit,
+            long limitValue,
+            long observed,
+            long retryAfterSeconds,
+            String message) {
+        return limited(503, kind, limit, limitValue, observed, retryAfterSeconds, message);
+    }
+
+    private static ApiException limited(
+            int status,
+            String kind,
+            String limit,
+            long limitValue,
+            long observed,
+            long retryAfterSeconds,
+            String message) {
+        final ApiException error =
                 new ApiException(
                         status,
                         "server_error",
@@ -196,22 +221,7 @@ public final class ApiException extends Exception {
                         true,
                         message + "; try again in " + retryAfterSeconds + " s");
         error.limits = new Limits(limit, limitValue, observed, retryAfterSeconds);
-        error.ofQueue = true;
         return error.with(HttpHeader.RETRY_AFTER, Long.toString(retryAfterSeconds));
-    }
-
-    /** As {@link #notQueued}, by a limit of the workers' load; another pool may serve it. */
-    public static ApiException beyondLimit(
-            String kind,
-            String limit,
-            long limitValue,
-            long observed,
-            long retryAfterSeconds,
-            String message) {
-        final ApiException error =
-                notQueued(503, kind, limit, limitValue, observed, retryAfterSeconds, message);
-        error.ofQueue = false;
-        return error;
     }
 
     /** Whether it is about a wait for a worker: {@link #notQueued}. */
