@@ -47,6 +47,10 @@ final class TierScores {
         if (out == null) {
             return;
         }
+        if (index.blocks() == 0) { // most engines have no such tier
+            out.clear();
+            return;
+        }
         index.matchInside(request.localHashes, request.blockCount, out);
         if (withEagle) {
             if (eagle == null) {

@@ -9,6 +9,7 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.IndexView;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.pipeline.wire.LoadStat;
 import io.kvasir.pipeline.wire.LoraNumbers;
@@ -55,6 +56,7 @@ public final class Worker implements CandidateWorker {
     private final EngineHits hits;
     private final LearnedLine promptTimes = new LearnedLine();
     private volatile EventSource source;
+    private volatile IndexView view; // of the source; null where there is none
     private volatile boolean available = true;
     private volatile boolean removed;
     private final LoadReading reading = new LoadReading(); // guarded by this
@@ -200,6 +202,7 @@ public final class Worker implements CandidateWorker {
 
     void source(EventSource opened) {
         source = opened;
+        view = opened == null ? null : opened.view();
         final Map<Long, String> names = loraNumbers;
         if (opened != null && !names.isEmpty()) {
             opened.loraNumbers(names);
@@ -258,7 +261,7 @@ public final class Worker implements CandidateWorker {
         if (removed) {
             return IndexState.GONE;
         }
-        final EventSource events = source;
+        final IndexView events = view;
         return events == null ? withoutEvents : events.state();
     }
 
@@ -314,7 +317,7 @@ public final class Worker implements CandidateWorker {
         if (removed) {
             return 0;
         }
-        final EventSource events = source;
+        final IndexView events = view;
         if (events != null) {
             return events.credit(degradedCredit);
         }

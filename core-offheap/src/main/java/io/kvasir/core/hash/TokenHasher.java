@@ -19,6 +19,13 @@ import java.util.Objects;
 public final class TokenHasher {
     private static final int SCRATCH_TOKENS = 512; // 2 KiB: stays in the core's first cache
 
+    /**
+     * Blocks that are copied at once, at most: while they are hashed, the processor fetches the
+     * next ones of an array that lies in none of its nearer caches, and it does not fetch far
+     * ahead.
+     */
+    private static final int CHUNK_BLOCKS = 16;
+
     /** Whether an int array's bytes are the tokens' bytes. */
     private static final boolean COPYABLE = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
@@ -46,7 +53,7 @@ public final class TokenHasher {
         final int blocks = BlockHasher.blockCount(tokenCount, blockSize);
         Objects.checkFromIndexSize(from, tokenCount, tokens.length);
         Objects.checkFromIndexSize(0, blocks, out.length);
-        final int chunk = SCRATCH_TOKENS / blockSize;
+        final int chunk = Math.min(CHUNK_BLOCKS, SCRATCH_TOKENS / blockSize);
         for (int done = 0; done < blocks; done += chunk) {
             final int some = Math.min(chunk, blocks - done);
             MemorySegment.copy(

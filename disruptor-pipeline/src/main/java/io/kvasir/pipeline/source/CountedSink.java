@@ -6,34 +6,30 @@ import io.kvasir.pipeline.wire.KvEventSink;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * The sink of one stream, with the number of batches that it took. Offers are guarded by the
- * stream's lock; any thread reads the counts.
+ * The sink of one stream, which counts the batches that it took. Offers are guarded by the stream's
+ * lock; any thread reads the counts.
  */
 final class CountedSink implements KvEventSink {
     private final KvEventSink sink;
-    private final AtomicLong offered = new AtomicLong();
+    private final BatchProgress progress;
     private final AtomicLong refused = new AtomicLong();
 
-    CountedSink(KvEventSink sink) {
+    CountedSink(KvEventSink sink, BatchProgress progress) {
         this.sink = sink;
+        this.progress = progress;
     }
 
     @Override
     public boolean offer(KvBatch batch) {
         // raised before the offer: the batch may be applied, and counted as applied, before the
         // call returns, and a reader must never see more batches applied than offered
-        offered.getAndIncrement();
+        progress.offer();
         if (sink.offer(batch)) {
             return true;
         }
-        offered.getAndDecrement();
+        progress.takeBack();
         refused.getAndIncrement();
         return false;
-    }
-
-    /** Batches that were taken, and the one that is being offered. */
-    long offered() {
-        return offered.get();
     }
 
     /** Batches that found no room. */

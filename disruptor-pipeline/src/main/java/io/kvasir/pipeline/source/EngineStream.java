@@ -162,7 +162,8 @@ public final class EngineStream implements EventSource {
                         ? new WaitingSink(Objects.requireNonNull(sink))
                         : null;
         final CountedSink counted =
-                new CountedSink(waiting == null ? Objects.requireNonNull(sink) : waiting);
+                new CountedSink(
+                        waiting == null ? Objects.requireNonNull(sink) : waiting, parts.progress);
         this.status = new StreamStatus(parts, counted, staleLines);
         this.refills = new RefillCoordinator(parts, status, counted);
         this.output = new StreamOutput(parts, status, refills, counted);
@@ -672,6 +673,11 @@ public final class EngineStream implements EventSource {
     @Override
     public synchronized StreamMemory memory() {
         return new StreamMemory(parts.removals.inUse(), parts.decoder.memory());
+    }
+
+    @Override
+    public IndexView view() {
+        return status;
     }
 
     @Override

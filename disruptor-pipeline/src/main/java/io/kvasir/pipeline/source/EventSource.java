@@ -5,12 +5,18 @@ import io.kvasir.pipeline.wire.LoraNumbers;
 import java.util.Map;
 
 /** A running source of events of one (worker, rank). All methods may be called by any thread. */
-public interface EventSource extends AutoCloseable {
+public interface EventSource extends IndexView, AutoCloseable {
     /** Counters, state and the last problem, as of now. */
     SourceStatus status();
 
-    /** How far the index can be trusted; one volatile read. */
-    IndexState state();
+    /**
+     * The same {@link #state} and {@link #credit}, for callers that ask for them at each decision:
+     * what they read of a thousand sources is in none of the processor's nearer caches, and every
+     * object on the way costs a read of memory.
+     *
+     * @return always the same one
+     */
+    IndexView view();
 
     /**
      * Whether the source has loaded and everything received is in the index, so that waiting longer
@@ -18,14 +24,6 @@ public interface EventSource extends AutoCloseable {
      * left to apply.
      */
     boolean ready();
-
-    /**
-     * What a block that the index believes in counts, by how far it can be trusted now.
-     *
-     * @param degradedCredit what it counts while the view is known to be incomplete, 0..1
-     * @return 0 (nothing) to 1 (in full)
-     */
-    double credit(double degradedCredit);
 
     /**
      * Says that the engine has computed a prompt's full blocks that it did not have before, which

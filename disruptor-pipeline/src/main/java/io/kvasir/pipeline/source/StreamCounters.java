@@ -21,13 +21,15 @@ final class StreamCounters implements ApplyListener {
     final AtomicLong invalidStores = new AtomicLong();
     final AtomicLong failures = new AtomicLong();
 
-    /** Batches that the applying thread is done with, whatever became of them. */
-    final AtomicLong batches = new AtomicLong();
-
+    private final BatchProgress progress;
     private volatile String impairment = "";
     private volatile boolean failed;
     private volatile long missing;
     private volatile long removedWhenFull = NOT_FULL; // blocks removed before the last refusal
+
+    StreamCounters(BatchProgress progress) {
+        this.progress = progress;
+    }
 
     /**
      * Why the index misses blocks that were announced since the last clear, except because it is
@@ -118,7 +120,7 @@ final class StreamCounters implements ApplyListener {
     @Override
     public void applied(int operations) {
         applied.getAndAdd(operations);
-        batches.getAndIncrement();
+        progress.apply();
     }
 
     @Override
@@ -126,11 +128,11 @@ final class StreamCounters implements ApplyListener {
         failed = true;
         impairment = "an error inside the index: the slot is set aside until it is loaded again";
         failures.getAndIncrement();
-        batches.getAndIncrement();
+        progress.apply();
     }
 
     @Override
     public void skipped() {
-        batches.getAndIncrement();
+        progress.apply();
     }
 }

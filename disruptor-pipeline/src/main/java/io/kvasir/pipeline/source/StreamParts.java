@@ -18,7 +18,8 @@ final class StreamParts {
     final RemovalRuleDetector removals;
     final ForecastWatch forecasts;
     final SourceFreshness freshness;
-    final StreamCounters counters = new StreamCounters();
+    final BatchProgress progress = new BatchProgress();
+    final StreamCounters counters = new StreamCounters(progress);
     final SequenceTracker tracker;
     final ReplayRequest replay = new ReplayRequest();
     final RetryTimer retry = new RetryTimer();

@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.source;
 
 import io.kvasir.pipeline.source.ReplayRequest.Wanted;
+import io.kvasir.pipeline.wire.LoraNumbers;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -14,16 +15,16 @@ import java.util.concurrent.TimeUnit;
  * else is guarded by the stream's lock. What readers rely on:
  *
  * <ul>
- *   <li>{@link CountedSink} counts a batch before it is offered, {@link StreamCounters} after it is
- *       applied. A reader reads the applied ones first; where both are equal, all that was offered
- *       when it read the second is in the index.
+ *   <li>{@link BatchProgress} counts a batch before it is offered, and again after it is applied. A
+ *       reader reads the applied ones first; where both are equal, all that was offered when it
+ *       read the second is in the index.
  *   <li>{@link #lose} publishes before the next batch is offered: a reader that finds in the index
  *       what follows a gap does not read {@link IndexState#EXACT} any more.
  *   <li>{@code incomplete} is stored before {@code state}: a reader of a new state reads the value
  *       that belongs to it, or a later one.
  * </ul>
  */
-final class StreamStatus {
+final class StreamStatus implements IndexView {
     /** Lines about streams that become stale, or are not any more, in a period of time. */
     static final int STALE_LINES = 20;
 
@@ -36,6 +37,9 @@ final class StreamStatus {
     private final SourceConfig config;
     private final SourceFreshness freshness;
     private final StreamCounters counters;
+    private final LoraNumbers loraNumbers;
+    private final ForecastWatch forecasts;
+    private final BatchProgress progress;
     private final CountedSink sink;
     private final LogLimit staleLines;
     private String problem = "";
@@ -53,6 +57,9 @@ final class StreamStatus {
         this.config = parts.config;
         this.freshness = parts.freshness;
         this.counters = parts.counters;
+        this.loraNumbers = parts.loraNumbers;
+        this.forecasts = parts.forecasts;
+        this.progress = parts.progress;
         this.sink = sink;
         this.staleLines = staleLines;
     }
@@ -119,7 +126,7 @@ final class StreamStatus {
 
     void loaded() {
         loaded = true;
-        loadedAtBatch = sink.offered();
+        loadedAtBatch = progress.offered();
     }
 
     void unloaded() {
@@ -215,19 +222,17 @@ final class StreamStatus {
         if (counters.missing() > 0) {
             return IndexCause.INDEX_FULL;
         }
-        if (parts.forecasts.isWrong()) {
+        if (forecasts.isWrong()) {
             return IndexCause.FORECASTS;
         }
         if (isApplied()) {
             return IndexCause.NONE;
         }
-        return counters.batches.get() < loadedAtBatch
-                ? IndexCause.NOT_LOADED
-                : IndexCause.NOT_APPLIED;
+        return progress.applied() < loadedAtBatch ? IndexCause.NOT_LOADED : IndexCause.NOT_APPLIED;
     }
 
-    /** How far the view can be trusted now. Any thread. */
-    IndexState state() {
+    @Override
+    public IndexState state() {
         final IndexState current = state;
         if (current != IndexState.GONE && (freshness.isSilent() || freshness.isMute())) {
             return IndexState.STALE;
@@ -235,11 +240,11 @@ final class StreamStatus {
         if (current != IndexState.EXACT) {
             return current;
         }
-        if (isImpaired() || parts.forecasts.isWrong()) {
+        if (isImpaired() || forecasts.isWrong()) {
             return IndexState.DEGRADED;
         }
-        final long applied = counters.batches.get(); // before the offered ones
-        if (applied == sink.offered()) {
+        final long applied = progress.applied(); // before the offered ones
+        if (applied == progress.offered()) {
             return IndexState.EXACT;
         }
         return applied < loadedAtBatch ? IndexState.LOADING : IndexState.RESYNC;
@@ -248,18 +253,18 @@ final class StreamStatus {
     /** Whether the index does not hold all that it was offered. Any thread. */
     boolean isImpaired() {
         return counters.missing() > 0
-                || parts.loraNumbers.missing() > 0
+                || loraNumbers.missing() > 0
                 || !counters.impairment().isEmpty();
     }
 
     /** Whether all that was offered is applied. Any thread. */
     boolean isApplied() {
-        return counters.batches.get() == sink.offered();
+        return progress.isApplied();
     }
 
     /** Batches handed on and not applied yet. Any thread. */
     long behind() {
-        return Math.max(0, sink.offered() - counters.batches.get());
+        return Math.max(0, progress.offered() - progress.applied());
     }
 
     /** Batches that the sink had no room for. Any thread. */
@@ -273,8 +278,8 @@ final class StreamStatus {
         return current == IndexState.EXACT || (current == IndexState.DEGRADED && isApplied());
     }
 
-    /** See {@link EventSource#credit}. Any thread. */
-    double credit(double degradedCredit) {
+    @Override
+    public double credit(double degradedCredit) {
         final IndexState current = state();
         if (current == IndexState.GONE) {
             return 0;
@@ -283,7 +288,7 @@ final class StreamStatus {
                 current != IndexState.LOADING
                         && !incomplete
                         && counters.impairment().isEmpty()
-                        && !parts.forecasts.isWrong();
+                        && !forecasts.isWrong();
         return (whole ? 1 : degradedCredit) * freshness.left();
     }
 
@@ -365,11 +370,11 @@ final class StreamStatus {
         if (!shortage.isEmpty()) {
             return shortage;
         }
-        final String unnamed = parts.loraNumbers.problem();
+        final String unnamed = loraNumbers.problem();
         if (!unnamed.isEmpty()) {
             return unnamed;
         }
-        final String forecasts = parts.forecasts.why();
-        return forecasts == null ? problem : forecasts;
+        final String wrong = forecasts.why();
+        return wrong == null ? problem : wrong;
     }
 }

@@ -240,6 +240,11 @@ final class ZmqSource implements EventSource {
     }
 
     @Override
+    public IndexView view() {
+        return stream.view();
+    }
+
+    @Override
     public IndexState state() {
         return stream.state();
     }
