@@ -55,8 +55,15 @@ public final class ApiException extends Exception {
     private transient Limits limits; // that a request has met; null for none
     private boolean ofQueue; // whether it may not wait
 
-    /** A limit that a request has met; its name is null where it was the request's own. */
-    private record Limits(String name, long value, long observed, long retryAfterSeconds) {}
+    /**
+     * A limit that a request has met.
+     *
+     * @param name of the setting; null where the limit was the request's own
+     * @param value of the setting
+     * @param observed what was held against it
+     * @param retryAfterSeconds when another try is worth it, 1 or more
+     */
+    public record Limits(String name, long value, long observed, long retryAfterSeconds) {}
 
     private ApiException(
             int status,
@@ -171,44 +178,19 @@ public final class ApiException extends Exception {
      *
      * @param status 429 or 503
      * @param kind what ended the wait
-     * @param limit the setting that was the limit; null where it was the request's own
-     * @param limitValue its value
-     * @param observed what was held against it
-     * @param retryAfterSeconds when another try is worth it, 1 or more
      */
-    public static ApiException notQueued(
-            int status,
-            String kind,
-            String limit,
-            long limitValue,
-            long observed,
-            long retryAfterSeconds,
-            String message) {
-        final ApiException error =
-                limited(status, kind, limit, limitValue, observed, retryAfterSeconds, message);
+    public static ApiException notQueued(int status, String kind, Limits met, String message) {
+        final ApiException error = limited(status, kind, met, message);
         error.ofQueue = true;
         return error;
     }
 
     /** As {@link #notQueued}, by a limit of the workers' load; another pool may serve it. */
-    public static ApiException beyondLimit(
-            String kind,
-            String limit,
-            long limitValue,
-            long observed,
-            long retryAfterSeconds,
-            String message) {
-        return limited(503, kind, limit, limitValue, observed, retryAfterSeconds, message);
+    public static ApiException beyondLimit(String kind, Limits met, String message) {
+        return limited(503, kind, met, message);
     }
 
-    private static ApiException limited(
-            int status,
-            String kind,
-            String limit,
-            long limitValue,
-            long observed,
-            long retryAfterSeconds,
-            String message) {
+    private static ApiException limited(int status, String kind, Limits met, String message) {
         final ApiException error =
                 new ApiException(
                         status,
@@ -219,9 +201,9 @@ public final class ApiException extends Exception {
                         kind,
                         null,
                         true,
-                        message + "; try again in " + retryAfterSeconds + " s");
-        error.limits = new Limits(limit, limitValue, observed, retryAfterSeconds);
-        return error.with(HttpHeader.RETRY_AFTER, Long.toString(retryAfterSeconds));
+                        message + "; try again in " + met.retryAfterSeconds() + " s");
+        error.limits = met;
+        return error.with(HttpHeader.RETRY_AFTER, Long.toString(met.retryAfterSeconds()));
     }
 
     /** Whether it is about a wait for a worker: {@link #notQueued}. */

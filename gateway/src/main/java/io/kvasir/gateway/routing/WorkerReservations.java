@@ -286,10 +286,8 @@ public final class WorkerReservations {
         return ApiException.notQueued(
                 status,
                 why.kind().spelling(),
-                why.limitName(),
-                why.limit(),
-                why.observed(),
-                seconds(why.retryAfterNs()),
+                new ApiException.Limits(
+                        why.limitName(), why.limit(), why.observed(), seconds(why.retryAfterNs())),
                 why.getMessage());
     }
 
@@ -370,10 +368,11 @@ public final class WorkerReservations {
         if (limit != null) {
             return ApiException.beyondLimit(
                     cause.kind().name().toLowerCase(Locale.ROOT),
-                    limit.name(),
-                    limit.value(),
-                    limit.observed(),
-                    seconds(cause.retryNs()),
+                    new ApiException.Limits(
+                            limit.name(),
+                            limit.value(),
+                            limit.observed(),
+                            seconds(cause.retryNs())),
                     "no worker is expected to answer in time at this moment: "
                             + limit.name()
                             + "="
