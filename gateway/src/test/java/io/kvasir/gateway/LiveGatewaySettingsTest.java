@@ -444,6 +444,9 @@ class LiveGatewaySettingsTest {
                 1,
                 b -> {
                     prefills.of(b);
+                    Eventually.holds(
+                            "the prompt is taken to be held",
+                            () -> b.gateway.router().routedPrefixes().visits() == 1);
                     return prefills.of(b);
                 });
         probe(

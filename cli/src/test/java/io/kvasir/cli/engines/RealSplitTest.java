@@ -49,6 +49,7 @@ class RealSplitTest {
     void everySplitAnswerIsThatOfOneServerAndNoBlocksStayBehind() throws Exception {
         final double before = pair.metric("kvasir_split_requests_total");
         final double hitsBefore = pair.prefill.cacheHits();
+        final double exactBefore = predictions("exact");
         long cachedTokens = 0;
         for (int i = 0; i < REQUESTS; i++) {
             final ObjectNode body = Completion.randomRequest(random, i);
@@ -65,13 +66,11 @@ class RealSplitTest {
         assertEquals(REQUESTS, pair.metric("kvasir_split_requests_total") - before);
         assertEquals(0, pair.metric("kvasir_leg_failures_total"));
         pair.prefill.awaitUsage(false);
-        System.out.printf(
-                "%d requests split, prompts predicted exactly: %.0f, otherwise: %.0f%n",
-                REQUESTS,
-                pair.metric("kvasir_cache_prediction_total{result=\"exact\",worker=\"p\"}"),
-                pair.metric("kvasir_cache_prediction_total{result=\"over\",worker=\"p\"}")
-                        + pair.metric(
-                                "kvasir_cache_prediction_total{result=\"under\",worker=\"p\"}"));
+        assertEquals(REQUESTS, predictions("exact") - exactBefore, "predicted exactly");
+    }
+
+    private static double predictions(String result) throws Exception {
+        return pair.metric("kvasir_cache_prediction_total{result=\"" + result + "\",worker=\"p\"}");
     }
 
     @Test

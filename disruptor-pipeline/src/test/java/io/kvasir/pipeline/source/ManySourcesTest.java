@@ -14,6 +14,7 @@ import io.kvasir.pipeline.events.IndexPipelineConfig;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
 import java.io.File;
 import java.util.ArrayList;
@@ -23,6 +24,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** What many sources in one process cost. */
+@Isolated // looks at the threads of the process
 class ManySourcesTest {
     private static final int SOURCES = 1_000;
     private static final int BLOCK = 4;
