@@ -15,12 +15,13 @@ public final class Allocations {
      *
      * @param calls calls of a round; as many again are made before the first one
      * @param action what is measured, on the calling thread
-     * @return fewest bytes allocated in any of five rounds: what the action itself cannot avoid
+     * @return fewest bytes allocated in any round, of five or up to the first without any: what the
+     *     action itself cannot avoid
      */
     public static long bytesPerRound(int calls, Runnable action) {
         repeat(calls, action);
         long fewest = Long.MAX_VALUE;
-        for (int round = 0; round < 5; round++) {
+        for (int round = 0; round < 5 && fewest > 0; round++) {
             final long before = THREADS.getCurrentThreadAllocatedBytes();
             repeat(calls, action);
             fewest = Math.min(fewest, THREADS.getCurrentThreadAllocatedBytes() - before);
