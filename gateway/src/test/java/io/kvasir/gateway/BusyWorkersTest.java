@@ -20,6 +20,8 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Cores;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.IOException;
 import java.net.http.HttpRequest;
@@ -177,6 +179,36 @@ class BusyWorkersTest {
         return GatewayHttpTest.json(Gateways.get(gateway, "/debug/workers"))
                 .at("/workers/0/health")
                 .textValue();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"30, 30", "1000000000000, 60", "soon, 1"})
+    void aWorkerThatSaysWhenToTryAgainIsLeftOutForAsLong(String said, int mostSeconds)
+            throws Exception {
+        try (FakeEngine engine =
+                        new FakeEngine(
+                                call ->
+                                        call.raw(
+                                                "HTTP/1.1 429 Too Many Requests\r\nRetry-After: "
+                                                        + said
+                                                        + "\r\nContent-Length: 2\r\n\r\n{}"));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(WorkerConfig.parse(engine.url() + ",name=w"))
+                                        .set(RouterSettings.BUSY_LEASE, Duration.ofSeconds(1))
+                                        .build())) {
+            Gateways.awaitContact(gateway);
+            final Worker worker = gateway.router().workers().getFirst();
+            assertEquals(429, Gateways.post(gateway, "/v1/completions", PROMPT).statusCode());
+            assertEquals("status 429", worker.whyFullOrNull());
+            final int seconds =
+                    Integer.parseInt(
+                            header(
+                                    Gateways.post(gateway, "/v1/completions", PROMPT),
+                                    "retry-after"));
+            assertTrue(seconds >= 1 && seconds <= mostSeconds, "seconds=" + seconds);
+            assertTrue(mostSeconds == 1 || seconds > 1, "longer than the lease: " + seconds);
+        }
     }
 
     @Test

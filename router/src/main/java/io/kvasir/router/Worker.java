@@ -28,8 +28,10 @@ import io.kvasir.router.settings.RouterSettings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
 /**
@@ -494,20 +496,43 @@ public final class Worker implements CandidateWorker {
      *
      * @param cause limit and value, for people
      */
-    public synchronized void full(String cause) {
+    public void full(String cause) {
+        full(cause, Duration.ZERO);
+    }
+
+    /**
+     * The same of a worker that has said when to try again ({@code Retry-After}): it is left out
+     * for as long, where that is longer than {@link RouterSettings#BUSY_LEASE}, but for a minute at
+     * most or for the lease.
+     *
+     * @param cause limit and value, for people
+     * @param retryAfter zero or less where it has not
+     */
+    public synchronized void full(String cause, Duration retryAfter) {
         if (!removed) {
             final boolean wasMarked = marks.isMarked(slot);
-            marks.mark(slot, clock.getAsLong(), cause);
+            marks.mark(slot, clock.getAsLong(), askedNs(retryAfter), cause);
             logIfFull(wasMarked);
         }
+    }
+
+    /** Of one that is longer than a mark can be the longest. */
+    private static long askedNs(Duration retryAfter) {
+        if (retryAfter.isNegative()) {
+            return 0;
+        }
+        return retryAfter.toSeconds() < TimeUnit.NANOSECONDS.toSeconds(BusyMarks.MOST_ASKED_NS)
+                ? retryAfter.toNanos()
+                : BusyMarks.MOST_ASKED_NS;
     }
 
     /** Says it once until the worker gets all requests again. */
     private void logIfFull(boolean wasMarked) {
         if (!wasMarked && marks.isMarked(slot)) {
             LOG.warn(
-                    "worker {} is full and left out for {}: {}",
+                    "worker {} is full and left out for {} ms ({}): {}",
                     this,
+                    TimeUnit.NANOSECONDS.toMillis(marks.leftNs(slot, clock.getAsLong())),
                     RouterSettings.BUSY_LEASE,
                     marks.whyOrNull(slot));
         }

@@ -17,11 +17,13 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** Workers that are left out because they are full, and how they come back. */
@@ -100,6 +102,26 @@ class FullWorkersTest {
         nowNs.addAndGet(LEASE_NS);
         reserve(request().pin(first)).prefillComplete();
         assertEquals(BusyState.OPEN, first.busyState());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "PT3S, 3000",
+        "PT0.5S, 1000", // less than the lease
+        "PT0S, 1000",
+        "PT-5S, 1000",
+        "PT59.999S, 59999",
+        "PT60S, 60000",
+        "PT1H, 60000",
+        "PT2562047788015215H, 60000",
+        "PT-2562047788015215H, 1000"
+    })
+    void aWorkerThatSaysWhenToTryAgainIsLeftOutForAsLong(Duration asked, long expectedMs) {
+        first.full("status 429", asked);
+        nowNs.addAndGet(TimeUnit.MILLISECONDS.toNanos(expectedMs) - 1);
+        assertEquals(BusyState.FULL, first.busyState());
+        nowNs.incrementAndGet();
+        assertEquals(BusyState.HALF_OPEN, first.busyState());
     }
 
     @Test

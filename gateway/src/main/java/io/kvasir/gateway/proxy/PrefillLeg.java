@@ -150,7 +150,7 @@ final class PrefillLeg {
         if (end(fault.spelling(), 0)) {
             faults.failed(booking.upstream(), fault, cause, sent, attempt.lostConnection());
             if (fault == UpstreamFault.BUSY) {
-                booking.lease().worker().full(cause);
+                booking.lease().worker().full(cause, attempt.retryAfter());
             }
             attempt.abort(new IOException(cause)); // what is left of an answer is not read
             listener.failed(fault);

@@ -693,7 +693,7 @@ public final class ProxyExchange {
         private void attribute(UpstreamFault fault, String cause, boolean sent) {
             faults.failed(upstream, fault, cause, sent, attempt.lostConnection());
             if (fault == UpstreamFault.BUSY) {
-                lease.worker().full(cause);
+                lease.worker().full(cause, attempt.retryAfter());
             }
         }
 

@@ -22,6 +22,8 @@ import org.eclipse.jetty.io.Content;
 
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -62,6 +64,7 @@ final class UpstreamAttempt implements RunningAttempt {
     private volatile StaleConnectionDetector.Sent connection; // null before it is known
     private volatile boolean sent;
     private volatile boolean answered;
+    private volatile HttpFields headers = HttpFields.EMPTY; // of the answer
 
     /**
      * @param stream whether the answer is asked for as a stream of events
@@ -120,8 +123,14 @@ final class UpstreamAttempt implements RunningAttempt {
             return;
         }
         answered = true;
+        headers = head.getHeaders();
         heard();
         listener.accept(new Answered(head, timeout.watch(content, this::heard)));
+    }
+
+    /** When the worker says to try again; zero where it does not. */
+    Duration retryAfter() {
+        return RetryAfter.of(headers, Instant.now());
     }
 
     private void heard() {

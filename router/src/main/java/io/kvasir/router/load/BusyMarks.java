@@ -1,5 +1,6 @@
 package io.kvasir.router.load;
 
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -25,6 +26,9 @@ public final class BusyMarks {
 
     /** A mark that another caller has claimed. */
     public static final long LOST = -1;
+
+    /** For how long a worker may ask to be left out: a minute. */
+    public static final long MOST_ASKED_NS = TimeUnit.MINUTES.toNanos(1);
 
     private final AtomicLongArray untilNs;
     private final AtomicReferenceArray<String> why;
@@ -59,16 +63,29 @@ public final class BusyMarks {
      * @param cause limit and value, for people
      */
     public void mark(int slot, long nowNs, String cause) {
+        mark(slot, nowNs, 0, cause);
+    }
+
+    /**
+     * Leaves a worker out from now on, for longer than the lease where it asks for that; a mark
+     * that it has begins anew.
+     *
+     * @param askedNs for how long it asks; of more than {@link #MOST_ASKED_NS} that, and of less
+     *     than the lease the lease
+     * @param cause limit and value, for people
+     */
+    public void mark(int slot, long nowNs, long askedNs, String cause) {
         if (leaseNs > 0) {
             why.set(slot, cause);
-            if (untilNs.getAndSet(slot, until(nowNs)) == NONE) {
+            final long forNs = Math.max(leaseNs, Math.min(askedNs, MOST_ASKED_NS));
+            if (untilNs.getAndSet(slot, until(nowNs, forNs)) == NONE) {
                 marked.incrementAndGet();
             }
         }
     }
 
-    private long until(long nowNs) {
-        final long until = nowNs + leaseNs;
+    private static long until(long nowNs, long forNs) {
+        final long until = nowNs + forNs;
         return until == NONE || until == LOST ? 1 : until;
     }
 
@@ -106,7 +123,7 @@ public final class BusyMarks {
         if (until == NONE) {
             return NONE;
         }
-        final long own = until(nowNs);
+        final long own = until(nowNs, leaseNs);
         return until - nowNs <= 0 && untilNs.compareAndSet(slot, until, own) ? own : LOST;
     }
 

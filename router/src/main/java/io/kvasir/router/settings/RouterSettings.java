@@ -504,8 +504,9 @@ public final class RouterSettings {
                             0,
                             "How long a worker gets no requests, in any mode, after it has refused"
                                     + " one for its load (429, 503, 529), or has reported that it"
-                                    + " is full; then one request is tried before it gets all"
-                                    + " again. 0 = it is not left out."));
+                                    + " is full, or for as long as it asks (Retry-After) where that"
+                                    + " is longer, a minute at most; then one request is tried"
+                                    + " before it gets all again. 0 = it is not left out."));
 
     /** Waiting requests from which an engine is full. */
     public static final Setting<Long> ENGINE_WAITING_LIMIT =
