@@ -14,6 +14,7 @@ import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.queue.QueueException;
 import io.kvasir.router.queue.QueueRank;
 import io.kvasir.router.queue.RouterQueue;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
@@ -131,6 +132,18 @@ class LiveSettingsTest {
                     b.bothHold();
                     b.router.select(b.request().pin(b.first), b.decision);
                     return b.decision.cost();
+                });
+        probe(
+                RouterSettings.LORA_MODE,
+                "",
+                "required",
+                "w1",
+                "w2",
+                b -> {
+                    b.second.adapters(Set.of("sql"));
+                    b.load(b.second, 0, 1);
+                    b.router.select(b.request().lora("sql"), b.decision);
+                    return b.decision.worker().name();
                 });
         probe(
                 RouterSettings.QUEUE_THRESHOLD,
@@ -784,8 +797,10 @@ class LiveSettingsTest {
         try (Bench bench = Bench.of("")) {
             final AtomicBoolean done = new AtomicBoolean();
             final Settings odd = bench.router.settings();
+            bench.second.adapters(Set.of("sql"));
             final Settings even =
                     odd.with(RouterSettings.OVERLAP_WEIGHT, 2.0)
+                            .with(RouterSettings.LORA_MODE, LoraMode.REQUIRED)
                             .with(RouterSettings.TEMPERATURE, 3.0)
                             .with(RouterSettings.SELECTION_POLICY, "logits")
                             .with(RouterSettings.SESSION_TTL, Duration.ofSeconds(1));
@@ -801,12 +816,15 @@ class LiveSettingsTest {
             final Set<Boolean> seen = new TreeSet<>();
             final long limit = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
             for (int i = 0; i < 20_000 || seen.size() < 2; i++) {
-                bench.router.reserve(bench.request().session("a"), bench.decision).close();
+                bench.router
+                        .reserve(bench.request().lora("sql").session("a"), bench.decision)
+                        .close();
                 final boolean isOdd = bench.decision.settingsVersion() % 2 == 1;
                 seen.add(isOdd);
                 assertEquals(isOdd ? 1 : 2, bench.decision.overlapWeight());
                 assertEquals(isOdd ? 0 : 3, bench.decision.temperature());
                 assertEquals(isOdd ? "linear" : "logits", bench.decision.policy());
+                assertTrue(isOdd || bench.decision.worker() == bench.second, "by its adapter");
                 assertTrue(System.nanoTime() < limit, () -> "only seen: " + seen);
             }
             done.set(true);

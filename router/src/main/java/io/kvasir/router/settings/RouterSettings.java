@@ -118,7 +118,7 @@ public final class RouterSettings {
 
     /** What it means for a request that a worker has its adapter. */
     public static final Setting<LoraMode> LORA_MODE =
-            row(
+            live(
                     Setting.choice(
                             "lora-mode",
                             LoraMode.OFF,
