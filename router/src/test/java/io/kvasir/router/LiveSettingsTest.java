@@ -229,6 +229,7 @@ class LiveSettingsTest {
                     b.queue.step();
                     return b.outcomes();
                 });
+        flights();
         probe(
                 RouterSettings.HASH_LOAD_FACTOR,
                 "mode=consistent-hash",
@@ -397,6 +398,43 @@ class LiveSettingsTest {
                 });
     }
 
+    private static void flights() {
+        final String followed = "single-flight=wait single-flight-tokens=32";
+        probe(
+                RouterSettings.SINGLE_FLIGHT,
+                "single-flight-tokens=32",
+                "wait",
+                "w1 w1",
+                "w1 -",
+                b -> b.admitCold(3, 3));
+        probe(
+                RouterSettings.SINGLE_FLIGHT_TOKENS,
+                followed,
+                "1000",
+                "w1 -",
+                "w1 w1",
+                b -> b.admitCold(3, 3));
+        probe(
+                RouterSettings.SINGLE_FLIGHT_WAIT,
+                followed,
+                "1000",
+                "w1 -",
+                "w1 w1",
+                b -> {
+                    b.admitCold(3, 3);
+                    b.pass(Duration.ofSeconds(2));
+                    b.queue.step();
+                    return b.outcomes();
+                });
+        probe(
+                RouterSettings.SINGLE_FLIGHT_PROMPTS,
+                followed,
+                "1",
+                "w1 w1 -",
+                "w1 w1 w1",
+                b -> b.admitCold(3, 4, 4));
+    }
+
     private static void probe(
             Setting<?> row,
             String from,
@@ -512,23 +550,37 @@ class LiveSettingsTest {
 
         String admit(int count, QueueRank rank) throws RouteException {
             for (int i = 0; i < count; i++) {
-                final CompletableFuture<Lease> lease =
-                        queue.admit(
-                                request ->
-                                        request.tokens(
-                                                prompt(1, HELD),
-                                                HELD * BLOCK_SIZE + BLOCK_SIZE / 2),
-                                rank);
-                queued.add(
-                        lease.thenApply(
-                                booked -> {
-                                    leases.add(booked);
-                                    return booked;
-                                }));
-                pass(Duration.ofMillis(1)); // each comes at a time of its own
+                admitPrompt(1, rank);
             }
             router.select(request(), decision); // for the version
             return outcomes();
+        }
+
+        /** The same of prompts of which nothing is cached, with one worker. */
+        String admitCold(int... prompts) throws RouteException {
+            second.available(false);
+            for (int prompt : prompts) {
+                admitPrompt(prompt, QueueRank.USUAL);
+            }
+            router.select(request(), decision); // for the version
+            return outcomes();
+        }
+
+        private void admitPrompt(int prompt, QueueRank rank) {
+            final CompletableFuture<Lease> lease =
+                    queue.admit(
+                            request ->
+                                    request.tokens(
+                                            prompt(prompt, HELD),
+                                            HELD * BLOCK_SIZE + BLOCK_SIZE / 2),
+                            rank);
+            queued.add(
+                    lease.thenApply(
+                            booked -> {
+                                leases.add(booked);
+                                return booked;
+                            }));
+            pass(Duration.ofMillis(1)); // each comes at a time of its own
         }
 
         String outcomes() {
@@ -686,6 +738,14 @@ class LiveSettingsTest {
             assertThrows(
                     IllegalArgumentException.class,
                     () -> bench.change(RouterSettings.SELECTION_POLICY, "logits"));
+            assertEquals(
+                    "single-flight=draw needs an index, and this router was started without one:"
+                            + " prefix-index=auto, overlap-weight=0; start it with"
+                            + " prefix-index=on",
+                    assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> bench.change(RouterSettings.SINGLE_FLIGHT, "draw"))
+                            .getMessage());
             bench.change(RouterSettings.TEMPERATURE, "1");
         }
     }
