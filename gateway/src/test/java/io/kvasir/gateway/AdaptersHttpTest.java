@@ -24,6 +24,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -257,6 +258,46 @@ class AdaptersHttpTest {
                         .set(GatewaySettings.LORA, List.of("c")));
         assertEquals(200, complete("c").statusCode());
         assertEquals(0, asked.get());
+    }
+
+    @Test
+    void aModeThatChangesAsksWorkersFromThenOnAndForgetsWhatTheyListedWhenItIsOff()
+            throws Exception {
+        final FakeEngine with = engine("a");
+        final FakeEngine without = engine();
+        start(
+                config(
+                        LoraMode.OFF,
+                        worker(with, "with", ",lora=b"),
+                        worker(without, "without", "")));
+        assertEquals(404, complete("a").statusCode(), "no worker was asked");
+        for (int round = 0; round < 2; round++) {
+            change("required");
+            awaitStatus("a", 200);
+            awaitListed("without");
+            final int before = without.calls.size();
+            for (int i = 0; i < 10; i++) {
+                assertEquals(200, complete("a").statusCode());
+            }
+            assertEquals(before, without.calls.size());
+            change("off");
+            awaitStatus("a", 404);
+            assertFalse(worker("with").path("lists_adapters").asBoolean());
+            assertEquals("[\"b\"]", worker("with").path("adapters").toString());
+        }
+    }
+
+    private void change(String mode) throws Exception {
+        final HttpResponse<String> changed =
+                Gateways.send(
+                        Gateways.adminRequest(gateway, "/settings")
+                                .method(
+                                        "PATCH",
+                                        HttpRequest.BodyPublishers.ofString(
+                                                "{\"settings\":{\"lora-mode\":\""
+                                                        + mode
+                                                        + "\"}}")));
+        assertEquals(200, changed.statusCode(), changed.body());
     }
 
     @Test

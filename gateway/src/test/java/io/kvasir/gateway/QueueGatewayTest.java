@@ -283,6 +283,25 @@ class QueueGatewayTest {
     }
 
     @Test
+    void singleFlightCanBeSwitchedOnInARunningGatewayAndOffWhileARequestFollows() throws Exception {
+        restart(Gateways.config(engine.worker("w")));
+        assertNull(gateway.queueOrNull());
+        patch("{\"single-flight\":\"wait\",\"single-flight-tokens\":1}");
+        final String prompt = "\"prompt\":[" + "7,".repeat(64) + "8]";
+        final var first = askWith(prompt);
+        Eventually.holds("the worker has it", () -> !engine.calls.isEmpty());
+        final var second = askWith(prompt);
+        awaitWaiting(1);
+        assertEquals(1, MetricsPage.of(gateway).sum("kvasir_queue_following"));
+        patch("{\"single-flight\":null}");
+        awaitWaiting(0);
+        answers.release(2);
+        assertEquals(200, get(first).statusCode());
+        assertEquals(200, get(second).statusCode());
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @Test
     void limitsThatChangeHoldForWhatComesAndWhatWaitsStays() throws Exception {
         final CompletableFuture<HttpResponse<String>> first = occupy();
         final var second = ask(2);

@@ -68,6 +68,8 @@ class RoutingOverridesTest {
             value = {
                 "x-kvasir-mode|random|mode",
                 "x-kvasir-overlap-weight|2.5|overlap_weight",
+                "x-kvasir-overlap-credit|2.5|overlap_credit",
+                "x-kvasir-shared-cache-multiplier|0.25|shared_cache_multiplier",
                 "x-kvasir-temperature|0.5|temperature",
                 "x-kvasir-worker|two/1|worker",
                 "x-dynamo-worker-instance-id|two|worker"
@@ -85,6 +87,11 @@ class RoutingOverridesTest {
                 "'router_config_override':{'mode':'random'}|mode|random",
                 "'router_config_override':{'overlap_score_weight':2.5}|overlap_weight|2.5",
                 "'router_config_override':{'prefill_load_scale':2.5}|overlap_weight|2.5",
+                "'router_config_override':{'overlap_score_credit':2.5}|overlap_credit|2.5",
+                "'router_config_override':{'overlap_credit':'0.0'}|overlap_credit|0.0",
+                "'router_config_override':{'shared_cache_multiplier':1.0}"
+                        + "|shared_cache_multiplier|1.0",
+                "'router_config_override':{'overlap_score_credit':null}|overlap_credit|1.0",
                 "'router_config_override':{'router_temperature':0.5}|temperature|0.5",
                 "'router_config_override':{'worker':'two','dp_rank':1}|dp_rank|1",
                 "'nvext':{'decode_worker_id':'two','dp_rank':1,'annotations':[]}|dp_rank|1",
@@ -145,9 +152,12 @@ class RoutingOverridesTest {
                 "{'overlap_weight':[1]}|must be a single value",
                 "{'overlap_score_credits':1}|'router_config_override.overlap_score_credits' is not"
                         + " known",
-                "{'overlap_score_credit':1}|overlap_score_credit' is not taken: what a cached"
-                        + " block counts is of the router",
-                "{'shared_cache_multiplier':1}|is of the router (shared-cache-multiplier)",
+                "{'overlap_score_credit':-0.5}|'router_config_override.overlap_score_credit':"
+                        + " '-0.5' must be a finite number that is not negative",
+                "{'overlap_score_credit':1e999}|must be a finite number",
+                "{'shared_cache_multiplier':1.5}|'router_config_override.shared_cache_multiplier':"
+                        + " '1.5' must be a number from 0 to 1, as shared-cache-multiplier",
+                "{'shared_cache_multiplier':'NaN'}|'NaN' must be a finite number",
                 "{'strict_priority':1}|nvext.agent_hints",
                 "{'priority_jump':1}|x-kvasir-head-start-ms",
                 "{'required_taints':['a']}|nvext.routing_constraints",

@@ -7,6 +7,7 @@ import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.SingleFlight;
 
 import java.util.List;
 import java.util.function.Supplier;
@@ -58,7 +59,9 @@ final class CurrentRules {
                             + " cannot be changed: the program has given the router a policy of"
                             + " its own");
         }
-        if (!config.isIndexed() && RouterConfig.keepsIndex(wanted, config.policyOf(wanted))) {
+        if (!config.isIndexed()
+                && (RouterConfig.keepsIndex(wanted, config.policyOf(wanted))
+                        || wanted.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF)) {
             throw new IllegalArgumentException(
                     describe(wanted, others)
                             + " needs an index, and this router was started without one: "

@@ -233,6 +233,22 @@ public final class Decision {
         return selection.overlapWeight();
     }
 
+    /**
+     * What a cached block of a worker's device counted in the linear cost: the request's override,
+     * or 1.
+     */
+    public double overlapCredit() {
+        return selection.overlapCredit();
+    }
+
+    /**
+     * What a block of shared storage counted in the linear cost: the request's override, or the
+     * router's own.
+     */
+    public double sharedCacheMultiplier() {
+        return selection.sharedMultiplier();
+    }
+
     /** The sampling temperature: the request's override, or the router's own. */
     public double temperature() {
         return selection.temperature();
@@ -327,8 +343,9 @@ public final class Decision {
 
     /**
      * What a worker costs beside its blocks to prefill and in use, as part of {@link #cost(int)}:
-     * what the request's own cost said, and what cached blocks count less that most workers hold
-     * ({@link RouterSettings#HOT_PREFIX_DISCOUNT}). 0 where the worker was excluded.
+     * what the request's own cost said, what cached blocks count less that most workers hold
+     * ({@link RouterSettings#HOT_PREFIX_DISCOUNT}), and what the request says of their credit. 0
+     * where the worker was excluded.
      */
     public double addedBlocks(int i) {
         final int slot = candidate(i).slot();
@@ -356,7 +373,10 @@ public final class Decision {
                         requestBlocks(),
                         selection.blockSize(),
                         policy().equals(SelectionPolicy.LINEAR.name())
-                                ? "cost = " + number(overlapWeight()) + " · prefill + decode"
+                                ? "cost = "
+                                        + number(overlapWeight())
+                                        + " · prefill + decode"
+                                        + creditText()
                                 : "cost by selection-policy=" + policy(),
                         number(temperature())));
         for (int i = 0; i < candidateCount(); i++) {
@@ -367,22 +387,38 @@ public final class Decision {
         return text.toString();
     }
 
+    /** What the request says of cached blocks; empty where it says nothing else than the router. */
+    private String creditText() {
+        return selection.countsOtherwise()
+                ? ", overlap credit "
+                        + number(overlapCredit())
+                        + ", shared multiplier "
+                        + number(sharedCacheMultiplier())
+                : "";
+    }
+
     private String explain(int i) {
         return exclusion(i) != Exclusion.NONE
                 ? "not a candidate, " + exclusion(i) + '\n'
                 : String.format(
                         Locale.ROOT,
-                        "cost %.3f = prefill %.3f, decode %d; holds %d blocks%s (%s, event %d), "
+                        "cost %.3f = prefill %.3f, decode %d%s; holds %d blocks%s (%s, event %d), "
                                 + "%d of them in use, %d requests%n",
                         cost(i),
                         prefillBlocks(i),
                         decodeBlocks(i),
+                        addedText(i),
                         overlapBlocks(i),
                         belowDevice(i),
                         state(i),
                         eventSequence(i),
                         activePrefixBlocks(i),
                         activeRequests(i));
+    }
+
+    private String addedText(int i) {
+        final double added = addedBlocks(i);
+        return added == 0 ? "" : String.format(Locale.ROOT, ", added %.3f", added);
     }
 
     /** What a worker holds in lower tiers; empty where that is nothing. */

@@ -56,6 +56,8 @@ public final class RouteRequest {
     private String salt;
     private RoutingMode mode;
     private double overlapWeight = Double.NaN;
+    private double overlapCredit = Double.NaN;
+    private double sharedMultiplier = Double.NaN;
     private double temperature = Double.NaN;
     private Worker pinned;
     private long session = NO_SESSION;
@@ -138,6 +140,8 @@ public final class RouteRequest {
         salt = null;
         mode = null;
         overlapWeight = Double.NaN;
+        overlapCredit = Double.NaN;
+        sharedMultiplier = Double.NaN;
         temperature = Double.NaN;
         pinned = null;
         session = NO_SESSION;
@@ -268,6 +272,47 @@ public final class RouteRequest {
      */
     public RouteRequest overlapWeight(double weight) {
         overlapWeight = checkNotNegative("overlapWeight", weight);
+        return this;
+    }
+
+    /**
+     * Overrides what a block that a worker holds on its device counts in the cost: that many blocks
+     * less to prefill. 1 is the router's own; 0 has the device's cache count nothing, and above 1
+     * reuse counts more than it spares, down to no block to prefill at all. What lies in lower
+     * tiers counts as before.
+     *
+     * <p>Counts with the linear cost alone, and in the choice alone: what is booked and predicted
+     * is what the router takes to be cached. Has the cost of every candidate computed: about as
+     * much as a temperature.
+     *
+     * @param credit finite, &ge; 0
+     * @return this
+     * @throws IllegalArgumentException if it is not
+     * @see <a href="https://docs.nvidia.com/dynamo/">Dynamo's {@code overlap_score_credit}</a>
+     */
+    public RouteRequest overlapCredit(double credit) {
+        overlapCredit = checkNotNegative("overlapCredit", credit);
+        return this;
+    }
+
+    /**
+     * Overrides what a block of shared storage counts against one on a device, where the worker's
+     * own tiers end: {@link RouterSettings#SHARED_CACHE_MULTIPLIER}. Counts nothing where that is
+     * 0, as the storage is not followed then; else as {@link #overlapCredit} does.
+     *
+     * @param multiplier 0 to 1
+     * @return this
+     * @throws IllegalArgumentException if it is not
+     */
+    public RouteRequest sharedCacheMultiplier(double multiplier) {
+        if (!(multiplier >= 0 && multiplier <= 1)) {
+            throw new IllegalArgumentException(
+                    "sharedCacheMultiplier="
+                            + multiplier
+                            + " must be 0 to 1, as "
+                            + RouterSettings.SHARED_CACHE_MULTIPLIER);
+        }
+        sharedMultiplier = multiplier;
         return this;
     }
 
@@ -622,6 +667,14 @@ public final class RouteRequest {
 
     double overlapWeightOr(double usual) {
         return Double.isNaN(overlapWeight) ? usual : overlapWeight;
+    }
+
+    double overlapCreditOr(double usual) {
+        return Double.isNaN(overlapCredit) ? usual : overlapCredit;
+    }
+
+    double sharedMultiplierOr(double usual) {
+        return Double.isNaN(sharedMultiplier) ? usual : sharedMultiplier;
     }
 
     double temperatureOr(double usual) {

@@ -18,6 +18,7 @@ final class RouterRules {
     private final long digest;
     private final RoutingMode mode;
     private final double overlapWeight;
+    private final double sharedMultiplier;
     private final double temperature;
     private final double degradedCredit;
     private final PredictionCheck predictionCheck;
@@ -55,6 +56,7 @@ final class RouterRules {
         digest = RouterConfig.digest(settings);
         mode = settings.get(RouterSettings.MODE);
         overlapWeight = settings.get(RouterSettings.OVERLAP_WEIGHT);
+        sharedMultiplier = settings.get(RouterSettings.SHARED_CACHE_MULTIPLIER);
         temperature = settings.get(RouterSettings.TEMPERATURE);
         degradedCredit = settings.get(RouterSettings.DEGRADED_CREDIT);
         predictionCheck = settings.get(RouterSettings.PREDICTION_CHECK);
@@ -92,6 +94,11 @@ final class RouterRules {
 
     double overlapWeight() {
         return overlapWeight;
+    }
+
+    /** What a block in shared storage counts against one on a device. */
+    double sharedMultiplier() {
+        return sharedMultiplier;
     }
 
     double temperature() {

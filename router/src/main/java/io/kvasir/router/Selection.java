@@ -52,6 +52,9 @@ final class Selection {
     private int countedBlocks; // that the prompt adds, were none in use
     private RoutingMode mode = RoutingMode.KV;
     private double overlapWeight;
+    private double overlapCredit = 1; // what a block on a device counts
+    private double sharedMultiplier; // what one in shared storage does
+    private double usualSharedMultiplier; // by the rules
     private double temperature;
     private PrefillPaces pacesOrNull; // null where they are not learned
     private long nowNs; // by which the paces say what is left
@@ -63,6 +66,8 @@ final class Selection {
     private boolean onlyWithRoom;
     private Worker computing; // null for none
     private int computingBlocks;
+    private int drawnSlot = -1; // of that worker, where it is a candidate
+    private double drawnBlocks; // that it has to prefill anyway
 
     /** Forgets the last selection and takes what this one is about, and what it goes by. */
     void begin(RouteRequest request, int size, boolean countsBlocks, RouterRules current) {
@@ -84,6 +89,9 @@ final class Selection {
                 rules.tracksPrefill()
                         ? Math.min(MAX_WEIGHT, request.overlapWeightOr(rules.overlapWeight()))
                         : 0;
+        overlapCredit = Math.min(MAX_WEIGHT, request.overlapCreditOr(1));
+        usualSharedMultiplier = rules.sharedMultiplier();
+        sharedMultiplier = request.sharedMultiplierOr(usualSharedMultiplier);
         temperature = request.temperatureOr(rules.temperature());
         affinityKey = mode == RoutingMode.CONSISTENT_HASH ? request.affinityKey() : 0;
         hasSession = false;
@@ -93,6 +101,7 @@ final class Selection {
         onlyWithRoom = request.isOnlyWithRoom();
         computing = request.computingOrNull();
         computingBlocks = request.assumedBlocks();
+        drawnSlot = -1;
     }
 
     /** Whether it is refused while no candidate has room. */
@@ -279,9 +288,38 @@ final class Selection {
             final int slot = computing.slot();
             final double booked =
                     (double) Math.max(0, candidates.loads().prefillTokens(slot)) / blockSize;
-            added.change(
-                    slot, -overlapWeight * Math.min(computingBlocks, booked), workers().slotEnd());
+            drawnSlot = slot;
+            drawnBlocks = Math.min(computingBlocks, booked);
+            added.change(slot, -overlapWeight * drawnBlocks, workers().slotEnd());
         }
+    }
+
+    /**
+     * Whether the request says that cached blocks count something else; after the match. No bound
+     * holds then: all costs are computed.
+     */
+    boolean countsOtherwise() {
+        return overlapWeight > 0
+                && reusableBlocks > 0
+                && (overlapCredit != 1
+                        || (sharedMultiplier != usualSharedMultiplier && costs.tiers().any()));
+    }
+
+    /**
+     * Blocks that a slot would have to prefill as the request has cached ones count: never fewer
+     * than none, beside those that it is drawn by.
+     */
+    private double countedPrefillBlocks(int slot) {
+        final int device = Math.min(costs.overlap(slot), reusableBlocks);
+        final TierOverlaps tiers = costs.tiers();
+        final double counted =
+                overlapCredit * (device - costs.hotDiscount(device))
+                        + tiers.extra(slot)
+                        + (sharedMultiplier - usualSharedMultiplier) * tiers.sharedReused(slot);
+        final double blocks =
+                (double) (candidates.loads().prefillTokens(slot) + prefillTokens) / blockSize;
+        final double left = counted > 0 ? blocks - costs.credit(slot) * counted : blocks;
+        return Math.max(slot == drawnSlot ? drawnBlocks : 0, left);
     }
 
     /** What the request's own cost says of a candidate. */
@@ -305,10 +343,15 @@ final class Selection {
         cursor.take();
         policy.price(cursor, pricedCosts);
         hotCounts = policy.hasLinearCost();
+        final boolean otherwise = hotCounts && countsOtherwise();
         Arrays.fill(modelCosts, 0, end, Double.NaN);
         for (int n = 0; n < cursor.count(); n++) {
             final int slot = cursor.slot(n);
-            pricedCosts[n] = bounded(pricedCosts[n] + added.blocks(slot) + hotCost(slot));
+            if (otherwise) {
+                countOtherwise(n, slot, end);
+            } else {
+                pricedCosts[n] = bounded(pricedCosts[n] + added.blocks(slot) + hotCost(slot));
+            }
             if (preferences.any()) {
                 final double change = preferences.change(slot, pricedCosts[n]);
                 added.change(slot, change, end);
@@ -317,6 +360,15 @@ final class Selection {
             modelCosts[slot] = pricedCosts[n];
         }
         priced = true;
+    }
+
+    /** Computes a linear cost anew, so that equal ones are equal to the last digit. */
+    private void countOtherwise(int n, int slot, int end) {
+        final double cost =
+                CostModel.linear(overlapWeight, countedPrefillBlocks(slot), decodeBlocks(slot));
+        final double change = cost - pricedCosts[n] - hotCost(slot);
+        pricedCosts[n] = bounded(cost + added.blocks(slot));
+        added.change(slot, change, end);
     }
 
     /** Has a policy pick one of those that are priced; its slot. */
@@ -469,6 +521,16 @@ final class Selection {
 
     double overlapWeight() {
         return overlapWeight;
+    }
+
+    /** What a block on a device counts. */
+    double overlapCredit() {
+        return overlapCredit;
+    }
+
+    /** What a block in shared storage counts. */
+    double sharedMultiplier() {
+        return sharedMultiplier;
     }
 
     double temperature() {

@@ -19,6 +19,7 @@ final class TierOverlaps {
 
     private boolean any;
     private int deepest;
+    private int reusableBlocks;
     private int[] device = {}; // by slot, as all
     private int[] host = {};
     private int[] disk = {};
@@ -54,6 +55,7 @@ final class TierOverlaps {
             Arrays.fill(disk, 0, slots, 0);
         }
         deepest = cached.deepest();
+        reusableBlocks = reusable;
         addUp(slots, scoresOrNull.sharedBlocks(), scoresOrNull.weights(), reusable);
     }
 
@@ -99,6 +101,11 @@ final class TierOverlaps {
     /** What the blocks of a slot below the device count, in blocks of the device. */
     double extra(int slot) {
         return any ? extra[slot] : 0;
+    }
+
+    /** Blocks of a slot in shared storage that an engine reuses. */
+    int sharedReused(int slot) {
+        return any ? below(disk[slot], reach[slot], reusableBlocks) : 0;
     }
 
     /** Blocks on the host, from the device's on. */

@@ -13,7 +13,8 @@ import java.util.function.LongSupplier;
  * <p>With the linear cost and no temperature, workers that hold the same of the prompt, or nothing
  * of it, differ by their load alone, and the copy of the loads knows the least loaded of every 64.
  * So only groups of 64 with a worker that a match has listed are computed one by one. Any other
- * policy, a temperature or a cost of the request's own computes all.
+ * policy, a temperature, and a request with a cost of its own or that says what cached blocks
+ * count, compute all.
  */
 final class WorkerSelector {
     private final RandomSource random;
@@ -56,6 +57,7 @@ final class WorkerSelector {
                 || !policy.hasLinearCost()
                 || selection.added().any()
                 || selection.prefersSome()
+                || selection.countsOtherwise()
                 || (byCost
                         && (selection.temperature() > 0
                                 || policy.judges()

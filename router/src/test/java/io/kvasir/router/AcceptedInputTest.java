@@ -57,6 +57,10 @@ class AcceptedInputTest {
                 router.reserve(request, decision).close();
                 assertNotNull(decision.worker());
                 assertTrue(Double.isFinite(decision.cost()), () -> "cost " + decision.cost());
+                for (double credit : new double[] {0, weight}) {
+                    router.reserve(request.overlapCredit(credit), decision).close();
+                    assertTrue(Double.isFinite(decision.cost()), () -> "cost " + decision.cost());
+                }
             }
         }
     }

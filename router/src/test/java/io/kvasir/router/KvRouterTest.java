@@ -247,6 +247,18 @@ class KvRouterTest {
             assertSame(idle, decision.worker());
         }
         assertThrows(IllegalArgumentException.class, () -> request(prompt).overlapWeight(-1));
+        for (double bad : new double[] {-1e-9, Double.NaN, Double.POSITIVE_INFINITY}) {
+            assertThrows(IllegalArgumentException.class, () -> request(prompt).overlapCredit(bad));
+            assertThrows(
+                    IllegalArgumentException.class,
+                    () -> request(prompt).sharedCacheMultiplier(bad));
+        }
+        assertEquals(
+                "sharedCacheMultiplier=1.5 must be 0 to 1, as shared-cache-multiplier",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> request(prompt).sharedCacheMultiplier(1.5))
+                        .getMessage());
         assertThrows(IllegalArgumentException.class, () -> request(prompt).temperature(Double.NaN));
     }
 

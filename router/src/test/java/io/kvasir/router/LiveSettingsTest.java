@@ -14,6 +14,7 @@ import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.queue.QueueException;
 import io.kvasir.router.queue.QueueRank;
 import io.kvasir.router.queue.RouterQueue;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
@@ -133,6 +134,18 @@ class LiveSettingsTest {
                     return b.decision.cost();
                 });
         probe(
+                RouterSettings.LORA_MODE,
+                "",
+                "required",
+                "w1",
+                "w2",
+                b -> {
+                    b.second.adapters(Set.of("sql"));
+                    b.load(b.second, 0, 1);
+                    b.router.select(b.request().lora("sql"), b.decision);
+                    return b.decision.worker().name();
+                });
+        probe(
                 RouterSettings.QUEUE_THRESHOLD,
                 "",
                 "0",
@@ -216,6 +229,7 @@ class LiveSettingsTest {
                     b.queue.step();
                     return b.outcomes();
                 });
+        flights();
         probe(
                 RouterSettings.HASH_LOAD_FACTOR,
                 "mode=consistent-hash",
@@ -384,6 +398,43 @@ class LiveSettingsTest {
                 });
     }
 
+    private static void flights() {
+        final String followed = "single-flight=wait single-flight-tokens=32";
+        probe(
+                RouterSettings.SINGLE_FLIGHT,
+                "single-flight-tokens=32",
+                "wait",
+                "w1 w1",
+                "w1 -",
+                b -> b.admitCold(3, 3));
+        probe(
+                RouterSettings.SINGLE_FLIGHT_TOKENS,
+                followed,
+                "1000",
+                "w1 -",
+                "w1 w1",
+                b -> b.admitCold(3, 3));
+        probe(
+                RouterSettings.SINGLE_FLIGHT_WAIT,
+                followed,
+                "1000",
+                "w1 -",
+                "w1 w1",
+                b -> {
+                    b.admitCold(3, 3);
+                    b.pass(Duration.ofSeconds(2));
+                    b.queue.step();
+                    return b.outcomes();
+                });
+        probe(
+                RouterSettings.SINGLE_FLIGHT_PROMPTS,
+                followed,
+                "1",
+                "w1 w1 -",
+                "w1 w1 w1",
+                b -> b.admitCold(3, 4, 4));
+    }
+
     private static void probe(
             Setting<?> row,
             String from,
@@ -499,23 +550,37 @@ class LiveSettingsTest {
 
         String admit(int count, QueueRank rank) throws RouteException {
             for (int i = 0; i < count; i++) {
-                final CompletableFuture<Lease> lease =
-                        queue.admit(
-                                request ->
-                                        request.tokens(
-                                                prompt(1, HELD),
-                                                HELD * BLOCK_SIZE + BLOCK_SIZE / 2),
-                                rank);
-                queued.add(
-                        lease.thenApply(
-                                booked -> {
-                                    leases.add(booked);
-                                    return booked;
-                                }));
-                pass(Duration.ofMillis(1)); // each comes at a time of its own
+                admitPrompt(1, rank);
             }
             router.select(request(), decision); // for the version
             return outcomes();
+        }
+
+        /** The same of prompts of which nothing is cached, with one worker. */
+        String admitCold(int... prompts) throws RouteException {
+            second.available(false);
+            for (int prompt : prompts) {
+                admitPrompt(prompt, QueueRank.USUAL);
+            }
+            router.select(request(), decision); // for the version
+            return outcomes();
+        }
+
+        private void admitPrompt(int prompt, QueueRank rank) {
+            final CompletableFuture<Lease> lease =
+                    queue.admit(
+                            request ->
+                                    request.tokens(
+                                            prompt(prompt, HELD),
+                                            HELD * BLOCK_SIZE + BLOCK_SIZE / 2),
+                            rank);
+            queued.add(
+                    lease.thenApply(
+                            booked -> {
+                                leases.add(booked);
+                                return booked;
+                            }));
+            pass(Duration.ofMillis(1)); // each comes at a time of its own
         }
 
         String outcomes() {
@@ -673,6 +738,14 @@ class LiveSettingsTest {
             assertThrows(
                     IllegalArgumentException.class,
                     () -> bench.change(RouterSettings.SELECTION_POLICY, "logits"));
+            assertEquals(
+                    "single-flight=draw needs an index, and this router was started without one:"
+                            + " prefix-index=auto, overlap-weight=0; start it with"
+                            + " prefix-index=on",
+                    assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> bench.change(RouterSettings.SINGLE_FLIGHT, "draw"))
+                            .getMessage());
             bench.change(RouterSettings.TEMPERATURE, "1");
         }
     }
@@ -784,8 +857,10 @@ class LiveSettingsTest {
         try (Bench bench = Bench.of("")) {
             final AtomicBoolean done = new AtomicBoolean();
             final Settings odd = bench.router.settings();
+            bench.second.adapters(Set.of("sql"));
             final Settings even =
                     odd.with(RouterSettings.OVERLAP_WEIGHT, 2.0)
+                            .with(RouterSettings.LORA_MODE, LoraMode.REQUIRED)
                             .with(RouterSettings.TEMPERATURE, 3.0)
                             .with(RouterSettings.SELECTION_POLICY, "logits")
                             .with(RouterSettings.SESSION_TTL, Duration.ofSeconds(1));
@@ -801,12 +876,15 @@ class LiveSettingsTest {
             final Set<Boolean> seen = new TreeSet<>();
             final long limit = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
             for (int i = 0; i < 20_000 || seen.size() < 2; i++) {
-                bench.router.reserve(bench.request().session("a"), bench.decision).close();
+                bench.router
+                        .reserve(bench.request().lora("sql").session("a"), bench.decision)
+                        .close();
                 final boolean isOdd = bench.decision.settingsVersion() % 2 == 1;
                 seen.add(isOdd);
                 assertEquals(isOdd ? 1 : 2, bench.decision.overlapWeight());
                 assertEquals(isOdd ? 0 : 3, bench.decision.temperature());
                 assertEquals(isOdd ? "linear" : "logits", bench.decision.policy());
+                assertTrue(isOdd || bench.decision.worker() == bench.second, "by its adapter");
                 assertTrue(System.nanoTime() < limit, () -> "only seen: " + seen);
             }
             done.set(true);

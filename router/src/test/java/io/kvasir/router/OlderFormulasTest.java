@@ -246,6 +246,18 @@ class OlderFormulasTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"load-deviation", "logits"})
+    void aCreditOfTheRequestsOwnIsOfTheLinearCostAlone(String policy) throws RouteException {
+        start(policy, 2);
+        cached.add(workers.get(0).slot(), 2);
+        choose(request(64));
+        final double cost = decision.cost(0);
+        choose(request(64).overlapCredit(0));
+        assertEquals(cost, decision.cost(0));
+        assertEquals(0, decision.addedBlocks(0));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"load-deviation", "logits"})
     void anEmptyPromptAndOneWorkerAreNoSpecialCases(String policy) throws RouteException {
         start(policy, 1);
         assertSame(workers.get(0), choose(request(0)));

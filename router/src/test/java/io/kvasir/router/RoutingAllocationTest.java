@@ -114,6 +114,26 @@ class RoutingAllocationTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"0, KV", "3, KV", "0.5, ROUND_ROBIN"})
+    void aCreditOfTheRequestsOwnAllocatesNothing(double credit, RoutingMode mode) {
+        assertEquals(
+                0,
+                Allocations.bytesPerRound(
+                        CALLS,
+                        () -> {
+                            try {
+                                router.select(
+                                        next().mode(mode)
+                                                .overlapCredit(credit)
+                                                .sharedCacheMultiplier(0.5),
+                                        decision);
+                            } catch (RouteException e) {
+                                throw new AssertionError(e);
+                            }
+                        }));
+    }
+
+    @ParameterizedTest
     @CsvSource({"REQUIRED, KV", "REQUIRED, ROUND_ROBIN", "PREFERRED, KV", "PREFERRED, RANDOM"})
     void adaptersLabelsAndTaintsAllocateNothing(LoraMode lora, RoutingMode mode) {
         router.close();

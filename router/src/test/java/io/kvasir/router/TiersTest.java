@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.StorageTier;
 import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.WorkerCost;
@@ -226,6 +227,51 @@ class TiersTest {
                 "the end of what it had announced");
         select();
         assertEquals(0, decision.overlapBlocks(empty.candidate(), StorageTier.SHARED));
+    }
+
+    @Test
+    void aRequestsOwnCreditCountsInTheChoiceAndNowhereElse() throws RouteException {
+        open(0.75, 0, 0.5);
+        final Engine shares = new Engine(1).stored("GPU", 0, 2).stored("EXTERNAL", 0, 6);
+        final Engine holds = new Engine(2).stored("GPU", 0, 4);
+        select();
+        assertEquals(holds.worker, decision.worker());
+        assertEquals(10.25 - 4 - 0.5 * 2 + 10, decision.cost());
+
+        select(own(0.25, Double.NaN)); // 0.25 · 2 + 0.5 · 4 against 0.25 · 4 + 0.5 · 2
+        assertEquals(shares.worker, decision.worker());
+        assertEquals(10.25 - 0.5 - 2 + 10, decision.cost());
+        assertTrue(decision.explain().contains("overlap credit 0.25, shared multiplier 0.5"));
+        assertEquals(6 * BLOCK, decision.predictedCachedTokens());
+        assertEquals(10.25 - 2 - 2, decision.prefillBlocks(shares.candidate()));
+        assertEquals(1.5, decision.addedBlocks(shares.candidate()));
+
+        select(own(Double.NaN, 0));
+        assertEquals(10.25 - 4 + 10, decision.cost(holds.candidate()));
+        assertEquals(10.25 - 2 + 10, decision.cost(shares.candidate()));
+
+        select(own(100, 1)); // no more than all is spared, so that both cost the same
+        assertEquals(10, decision.cost(holds.candidate()));
+        assertEquals(10, decision.cost(shares.candidate()));
+
+        final RouteRequest booked = own(0, 0).pin(holds.worker);
+        try (Lease lease = router.reserve(booked, decision)) {
+            assertEquals(10.25 + 10, decision.cost());
+            assertEquals(PROMPT.length - 4 * BLOCK - BLOCK, holds.worker.prefillTokens());
+            final JournalRecord record = router.journal().newRecord();
+            assertTrue(router.journal().read(router.journal().end() - 1, record));
+            assertEquals(10.25 + 10, record.cost(0));
+            assertEquals(5, record.addedBlocks(0));
+            lease.prefillComplete();
+        }
+    }
+
+    private RouteRequest own(double credit, double shared) {
+        final RouteRequest request = router.newRequest().tokens(PROMPT, PROMPT.length);
+        if (!Double.isNaN(credit)) {
+            request.overlapCredit(credit);
+        }
+        return Double.isNaN(shared) ? request : request.sharedCacheMultiplier(shared);
     }
 
     @Test

@@ -80,7 +80,14 @@ public final class ExplanationPrinter {
                                 : "")
                         + "; cost = "
                         + figure(Explanation.number(d, "overlap_weight"))
-                        + " x prefill + in use + added, in blocks");
+                        + " x prefill + in use + added, in blocks"
+                        + credit(d));
+    }
+
+    /** What a block on a device counts, where the request has said so; "added" has the effect. */
+    private static String credit(JsonNode decision) {
+        final double credit = decision.path("overlap_credit").asDouble(1);
+        return credit == 1 ? "" : "; a cached block counts " + figure(credit);
     }
 
     private void why(Explanation explained) {

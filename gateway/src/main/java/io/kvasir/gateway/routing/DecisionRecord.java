@@ -80,6 +80,8 @@ public final class DecisionRecord {
     private final String model;
     private final RoutingMode mode;
     private final double overlapWeight;
+    private final double overlapCredit;
+    private final double sharedMultiplier;
     private final double temperature;
     private final long settingsVersion;
     private final int tokens;
@@ -130,6 +132,8 @@ public final class DecisionRecord {
         this.model = model;
         this.mode = decision.mode();
         this.overlapWeight = decision.overlapWeight();
+        this.overlapCredit = decision.overlapCredit();
+        this.sharedMultiplier = decision.sharedCacheMultiplier();
         this.temperature = decision.temperature();
         this.settingsVersion = decision.settingsVersion();
         this.tokens = decision.requestTokens();
@@ -366,6 +370,8 @@ public final class DecisionRecord {
         json.put("leg", leg == null ? null : leg.spelling());
         json.put("mode", mode.spelling());
         json.put("overlap_weight", overlapWeight);
+        json.put("overlap_credit", overlapCredit);
+        json.put("shared_cache_multiplier", sharedMultiplier);
         json.put("temperature", temperature);
         json.put("settings_version", settingsVersion);
         json.put("tokens", tokens);

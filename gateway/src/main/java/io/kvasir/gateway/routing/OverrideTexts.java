@@ -26,6 +26,14 @@ final class OverrideTexts {
                 List.of("x-kvasir-overlap-weight"),
                 List.of("overlap_weight", "overlap_score_weight", "prefill_load_scale"),
                 List.of()),
+        OVERLAP_CREDIT(
+                List.of("x-kvasir-overlap-credit"),
+                List.of("overlap_credit", "overlap_score_credit"),
+                List.of()),
+        SHARED_CACHE_MULTIPLIER(
+                List.of("x-kvasir-shared-cache-multiplier"),
+                List.of("shared_cache_multiplier"),
+                List.of()),
         TEMPERATURE(
                 List.of("x-kvasir-temperature"),
                 List.of("temperature", "router_temperature"),
@@ -91,15 +99,6 @@ final class OverrideTexts {
     /** Members that other routers have here, and why they are refused. */
     private static final Map<String, String> NOT_OF_A_REQUEST =
             Map.ofEntries(
-                    Map.entry(
-                            "overlap_score_credit",
-                            "what a cached block counts is of the router, by its tier; a request"
-                                    + " can say overlap_weight, or overlap_weight 0 for load"
-                                    + " alone"),
-                    Map.entry(
-                            "shared_cache_multiplier",
-                            "what a block in shared storage counts is of the router"
-                                    + " (shared-cache-multiplier)"),
                     Map.entry("priority", BY_PRIORITY),
                     Map.entry("strict_priority", BY_PRIORITY),
                     Map.entry("priority_jump", BY_PRIORITY),

@@ -11,6 +11,8 @@ import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Setting;
 
 import org.eclipse.jetty.http.HttpFields;
 
@@ -22,6 +24,8 @@ import java.util.List;
  *
  * @param mode null for the gateway's own
  * @param overlapWeight NaN for the gateway's own
+ * @param overlapCredit what a block on a worker's device counts; NaN for 1
+ * @param sharedMultiplier what one of shared storage counts; NaN for the gateway's own
  * @param temperature NaN for the gateway's own
  * @param assumeReuse whether the request shares blocks; null for the gateway's own, as the two next
  * @param trackPrefill whether its prompt counts as work
@@ -34,6 +38,8 @@ import java.util.List;
 public record RoutingHeaders(
         RoutingMode mode,
         double overlapWeight,
+        double overlapCredit,
+        double sharedMultiplier,
         double temperature,
         Boolean assumeReuse,
         Boolean trackPrefill,
@@ -52,6 +58,8 @@ public record RoutingHeaders(
     public static final RoutingHeaders NONE =
             new RoutingHeaders(
                     null,
+                    Double.NaN,
+                    Double.NaN,
                     Double.NaN,
                     Double.NaN,
                     null,
@@ -74,6 +82,10 @@ public record RoutingHeaders(
         return new RoutingHeaders(
                 mode(texts.of(Kind.MODE)),
                 number(texts.of(Kind.OVERLAP_WEIGHT)),
+                number(texts.of(Kind.OVERLAP_CREDIT)),
+                share(
+                        texts.of(Kind.SHARED_CACHE_MULTIPLIER),
+                        RouterSettings.SHARED_CACHE_MULTIPLIER),
                 number(texts.of(Kind.TEMPERATURE)),
                 bool(texts.of(Kind.ASSUME_KV_REUSE)),
                 bool(texts.of(Kind.TRACK_PREFILL_TOKENS)),
@@ -115,6 +127,8 @@ public record RoutingHeaders(
         return new RoutingHeaders(
                 mode,
                 overlapWeight,
+                overlapCredit,
+                sharedMultiplier,
                 temperature,
                 assumeReuse,
                 trackPrefill,
@@ -130,6 +144,12 @@ public record RoutingHeaders(
         request.mode(mode).pin(pin).session(session);
         if (!Double.isNaN(overlapWeight)) {
             request.overlapWeight(overlapWeight);
+        }
+        if (!Double.isNaN(overlapCredit)) {
+            request.overlapCredit(overlapCredit);
+        }
+        if (!Double.isNaN(sharedMultiplier)) {
+            request.sharedCacheMultiplier(sharedMultiplier);
         }
         if (!Double.isNaN(temperature)) {
             request.temperature(temperature);
@@ -169,6 +189,16 @@ public record RoutingHeaders(
             throw notANumber(text);
         }
         throw notANumber(text);
+    }
+
+    /** One from 0 to 1, as the setting that it overrides. */
+    private static double share(Text text, Setting<Double> overridden) throws ApiException {
+        final double value = number(text);
+        if (value > 1) {
+            throw text.refused(
+                    "'" + text.value() + "' must be a number from 0 to 1, as " + overridden);
+        }
+        return value;
     }
 
     private static ApiException notANumber(Text text) {

@@ -20,7 +20,8 @@ import java.util.Set;
 
 /**
  * Learns which adapters a server has from its own list of models: each with a {@code parent} is
- * one. What it does not say is kept as it was: a list that cannot be read changes nothing. One
+ * one. What it does not say is kept as it was: a list that cannot be read changes nothing. While
+ * {@link RouterSettings#LORA_MODE} is off it is not asked, and what it had listed is forgotten. One
  * thread.
  */
 final class AdapterProbe {
@@ -29,7 +30,7 @@ final class AdapterProbe {
     private static final Logger LOG = LoggerFactory.getLogger(AdapterProbe.class);
 
     private final Upstream upstream;
-    private final boolean isOn;
+    private final GatewayConfig config;
     private final long intervalNs;
     private boolean asked;
     private long lastNs;
@@ -37,7 +38,7 @@ final class AdapterProbe {
 
     AdapterProbe(Upstream upstream, GatewayConfig config) {
         this.upstream = upstream;
-        isOn = config.get(RouterSettings.LORA_MODE) != LoraMode.OFF;
+        this.config = config;
         intervalNs = config.get(GatewaySettings.LORA_INTERVAL).toNanos();
     }
 
@@ -47,8 +48,15 @@ final class AdapterProbe {
      * @param anew whether it may be another engine than before
      */
     boolean isDue(boolean anew) {
+        if (config.get(RouterSettings.LORA_MODE) == LoraMode.OFF) {
+            if (asked) { // a list that is not renewed would be served for ever
+                upstream.forgetAdapters();
+                asked = false;
+            }
+            return false;
+        }
         final long now = System.nanoTime();
-        if (!isOn || (asked && !anew && now - lastNs < intervalNs)) {
+        if (asked && !anew && now - lastNs < intervalNs) {
             return false;
         }
         asked = true;

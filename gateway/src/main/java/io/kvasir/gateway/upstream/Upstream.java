@@ -156,6 +156,16 @@ public final class Upstream {
     }
 
     /**
+     * Forgets the adapters that the server has listed; those that are configured stay, and so do
+     * the numbers of its events, which are right while its engine runs.
+     */
+    synchronized void forgetAdapters() {
+        listed = Set.of();
+        listedAdapters = false;
+        ranks.forEach(rank -> rank.adapters(config.adapters().names())); // also where there is none
+    }
+
+    /**
      * Takes the numbers that an operator says its events give to adapters; in place of what was
      * said before, beside what is configured and what it lists itself.
      *

@@ -5,52 +5,63 @@ import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
-import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.router.settings.Settings;
 
-import java.util.ArrayDeque;
 import java.util.Arrays;
 import java.util.Map;
+import java.util.PriorityQueue;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The prompts that are being computed and have a stride of uncached blocks at least, by the hashes
  * of their beginnings: each whole stride, {@value #MARKS} at most. A prompt follows the one with
  * which it has most strides in common, if one of these is not cached anywhere. Any thread; of a
- * fixed size.
+ * bounded size.
+ *
+ * <p>A key names a whole beginning, so what was led with another stride is found where a beginning
+ * of it ends at a stride of now. Flights keep the time that they were led with.
  */
 final class PrefixFlights {
     /** Beginnings of one prompt that are known. */
     static final int MARKS = 32;
 
     private final KvRouter router;
-    private final int stride; // blocks
-    private final long waitNs;
-    private final int most;
     private final Map<Long, Flight> byKey = new ConcurrentHashMap<>();
-    private final ArrayDeque<Flight> all = new ArrayDeque<>(); // by their end; guarded by this
+    private final PriorityQueue<Flight> all = // guarded by this
+            new PriorityQueue<>((a, b) -> Long.signum(a.endsNs - b.endsNs));
+    private FlightRules rules; // guarded by this
     private long led; // guarded by this
     private long notLed; // likewise
 
-    PrefixFlights(KvRouter router, Settings settings) {
+    PrefixFlights(KvRouter router, FlightRules rules) {
         this.router = router;
-        final int blockSize = settings.get(RouterSettings.BLOCK_SIZE);
-        final int tokens = settings.get(RouterSettings.SINGLE_FLIGHT_TOKENS);
-        stride = Math.ceilDiv(tokens, blockSize);
-        waitNs = settings.get(RouterSettings.SINGLE_FLIGHT_WAIT).toNanos();
-        most = settings.get(RouterSettings.SINGLE_FLIGHT_PROMPTS);
+        this.rules = rules;
     }
 
-    long waitNs() {
-        return waitNs;
+    /**
+     * Takes other rules for what is led from now on. Where none is to be followed any more, all are
+     * forgotten; else those that are under way stay, also beyond a lower limit.
+     */
+    synchronized void change(FlightRules wanted) {
+        rules = wanted;
+        if (!wanted.isOn()) {
+            all.forEach(this::forget);
+            all.clear();
+        }
     }
 
     /** What a prompt has to do with those that are being computed; one thread at a time. */
     static final class Look {
         final long[] keys = new long[MARKS];
+        private int stride; // blocks
         private int count;
         Flight ahead; // null for none
         int depth; // blocks in common with it
+
+        /** Forgets the prompt, and what it holds alive. */
+        void clear() {
+            count = 0;
+            ahead = null;
+        }
 
         /** Leading strides of the prompt, of which there may be none. */
         boolean isLong() {
@@ -62,9 +73,11 @@ final class PrefixFlights {
      * Searches for the flight to follow.
      *
      * @param request filled; is matched where there may be one
+     * @param stride blocks
      */
-    void look(RouteRequest request, Decision scratch, long nowNs, Look out) {
+    void look(RouteRequest request, Decision scratch, int stride, long nowNs, Look out) {
         out.ahead = null;
+        out.stride = stride;
         out.count = request.prefixKeys(stride, out.keys);
         for (int i = out.count - 1; i >= 0; i--) {
             final Flight flight = byKey.get(out.keys[i]);
@@ -88,22 +101,28 @@ final class PrefixFlights {
     }
 
     /**
-     * Lets others follow a prompt that was just booked, if it has a stride that is not cached.
+     * Lets others follow a prompt that was just booked, if it has a stride that is not cached, and
+     * prompts are still followed.
      *
      * @param request as it was booked
      */
     synchronized void lead(RouteRequest request, Lease lease, Look look, long nowNs) {
-        if (look.count * stride - request.deepestOverlap() < stride
+        if (!rules.isOn()
+                || look.count * look.stride - request.deepestOverlap() < look.stride
                 || !router.isPrefilling(lease.requestId())) {
             return;
         }
         sweep(nowNs);
-        if (all.size() >= most) {
+        if (all.size() >= rules.most()) {
             notLed++;
             return;
         }
         final Flight flight =
-                new Flight(router, lease, Arrays.copyOf(look.keys, look.count), nowNs + waitNs);
+                new Flight(
+                        router,
+                        lease,
+                        Arrays.copyOf(look.keys, look.count),
+                        nowNs + rules.waitNs());
         for (long key : flight.keys) {
             byKey.merge(
                     key,
@@ -114,12 +133,12 @@ final class PrefixFlights {
         led++;
     }
 
-    /** Forgets what is over: the oldest ones, and all where there is no room else. */
+    /** Forgets what is over: those that end first, and all where there is no room else. */
     private void sweep(long nowNs) {
         while (!all.isEmpty() && all.peek().phase(nowNs) == Flight.Phase.OVER) {
             forget(all.poll());
         }
-        if (all.size() >= most) {
+        if (all.size() >= rules.most()) {
             all.removeIf(
                     flight -> {
                         final boolean over = flight.phase(nowNs) != Flight.Phase.COMPUTING;

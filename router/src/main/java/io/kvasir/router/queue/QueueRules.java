@@ -8,6 +8,7 @@ import io.kvasir.router.settings.Settings;
  * What of a queue is set, and what of it orders requests.
  *
  * @param limited whether requests wait while no worker has room
+ * @param flights what is set of prompts that others follow
  * @param startNs time from which arrivals are counted, so that they are small numbers
  */
 record QueueRules(
@@ -17,6 +18,7 @@ record QueueRules(
         long maxTokens,
         long maxWaitNs,
         long agingNs,
+        FlightRules flights,
         long startNs) {
     private static final double SECOND = 1e9;
 
@@ -28,6 +30,7 @@ record QueueRules(
                 settings.get(RouterSettings.QUEUE_MAX_TOKENS),
                 settings.get(RouterSettings.QUEUE_MAX_WAIT).toNanos(),
                 settings.get(RouterSettings.QUEUE_AGING).toNanos(),
+                FlightRules.of(settings),
                 startNs);
     }
 

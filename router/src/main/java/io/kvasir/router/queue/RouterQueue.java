@@ -9,7 +9,6 @@ import io.kvasir.router.RouteRequest;
 import io.kvasir.router.queue.WaitingRoom.Left;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
-import io.kvasir.router.settings.SingleFlight;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -37,8 +36,9 @@ import java.util.function.LongSupplier;
  * a queue is limited, its bookings are made one after the other, so that as many do not find the
  * same room.
  *
- * <p>The settings of {@code queue-} are live: limits hold for what comes after a change, what waits
- * stays, in the order that is set now.
+ * <p>The settings of {@code queue-} and {@code single-flight} are live: limits hold for what comes
+ * after a change, what waits stays, in the order that is set now. One try to book goes by one set
+ * of them; what waits for a prompt goes on at once where that is switched off.
  *
  * <p>What a router books beside its queue ({@link KvRouter#reserve}) counts as load and does not
  * wait.
@@ -75,10 +75,9 @@ public final class RouterQueue implements AutoCloseable {
 
     private final KvRouter router;
     private final LongSupplier clock;
-    private final SingleFlight singleFlight;
     private final int blockSize;
     private final WaitingRoom room;
-    private final PrefixFlights flightsOrNull; // null where none are followed
+    private final PrefixFlights flights;
     private final ReentrantLock tries = new ReentrantLock();
     private final ReentrantLock steps = new ReentrantLock();
     private final RoomSignals signals;
@@ -98,14 +97,12 @@ public final class RouterQueue implements AutoCloseable {
         this.router = Objects.requireNonNull(router, "router");
         this.clock = Objects.requireNonNull(clock, "clock");
         final Settings settings = router.settings();
-        singleFlight = settings.get(RouterSettings.SINGLE_FLIGHT);
         blockSize = settings.get(RouterSettings.BLOCK_SIZE);
         startNs = clock.getAsLong();
         recheckedNs = startNs;
         known = settings;
         room = new WaitingRoom(QueueRules.of(settings, startNs));
-        flightsOrNull =
-                singleFlight == SingleFlight.OFF ? null : new PrefixFlights(router, settings);
+        flights = new PrefixFlights(router, room.rules().flights());
         threadOrNull = stepsItself ? new QueueThread(this::stepOnce) : null;
         signals =
                 new RoomSignals(
@@ -121,8 +118,7 @@ public final class RouterQueue implements AutoCloseable {
      * @return true where requests may wait, or follow another one
      */
     public static boolean isNeeded(Settings settings) {
-        return QueueRules.isLimited(settings)
-                || settings.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF;
+        return QueueRules.isLimited(settings) || FlightRules.of(settings).isOn();
     }
 
     /**
@@ -221,18 +217,17 @@ public final class RouterQueue implements AutoCloseable {
     private synchronized void settingsChanged() {
         final Settings now = router.settings(); // under the lock: the last ones are taken last
         if (now != known) {
-            room.change(QueueRules.of(now, startNs));
+            final QueueRules rules = QueueRules.of(now, startNs);
+            flights.change(rules.flights()); // first: what is tried by the new ones is led
+            room.change(rules);
             known = now;
             wake(); // what waits may have room by them
         }
     }
 
-    private boolean isLimited() {
-        return room.rules().limited();
-    }
-
     private QueueTicket admit(QueuedRequest request, QueueRank rank, Scratch scratch) {
         lookAtSettings();
+        final QueueRules rules = room.rules();
         final long nowNs = clock.getAsLong();
         final RouteRequest route = scratch.request.reset();
         RuntimeException failure = null;
@@ -254,18 +249,18 @@ public final class RouterQueue implements AutoCloseable {
             refuse(entry, failure);
         } else if (rank.hasDeadline() && rank.deadlineNs() - nowNs <= 0) {
             refuse(entry, room.expiry(entry, nowNs));
-        } else if (!closed && room.isFree(entry.reach) && mayTry()) {
-            conclude(entry, scratch, tried(entry, scratch));
+        } else if (!closed && room.isFree(entry.reach) && mayTry(rules)) {
+            conclude(entry, scratch, tried(entry, scratch, rules));
         } else {
-            measure(entry, scratch);
+            measure(entry, scratch, rules);
             enter(entry);
         }
         return entry;
     }
 
     /** Whether this thread may try to book by itself; then it has the lock, or none is needed. */
-    private boolean mayTry() {
-        if (isLimited() || singleFlight == SingleFlight.WAIT) {
+    private boolean mayTry(QueueRules rules) {
+        if (rules.limited() || rules.flights().isWaiting()) {
             return tries.tryLock(); // else the queue's thread does it, so that no caller waits
         }
         for (int i = 0; i < SPINS && !tries.tryLock(); i++) {
@@ -274,9 +269,9 @@ public final class RouterQueue implements AutoCloseable {
         return true;
     }
 
-    private Outcome tried(Entry entry, Scratch scratch) {
+    private Outcome tried(Entry entry, Scratch scratch, QueueRules rules) {
         try {
-            final Outcome outcome = tryToBook(entry, scratch);
+            final Outcome outcome = tryToBook(entry, scratch, rules);
             if (outcome == Outcome.NO_ROOM) {
                 entry.measured(uncached(scratch.request));
             }
@@ -289,8 +284,8 @@ public final class RouterQueue implements AutoCloseable {
     }
 
     /** Finds out how much there is to compute, where that decides which request is next. */
-    private void measure(Entry entry, Scratch scratch) {
-        if (room.rules().sizes()) {
+    private void measure(Entry entry, Scratch scratch, QueueRules rules) {
+        if (rules.sizes()) {
             try {
                 router.select(scratch.request, scratch.decision);
             } catch (RouteException | ClosedException e) {
@@ -305,23 +300,24 @@ public final class RouterQueue implements AutoCloseable {
     }
 
     /** Tries to book an entry, by the one thread that may. */
-    private Outcome tryToBook(Entry entry, Scratch scratch) {
+    private Outcome tryToBook(Entry entry, Scratch scratch, QueueRules rules) {
         final long nowNs = clock.getAsLong();
-        final boolean limited = isLimited();
+        final boolean limited = rules.limited();
         final RouteRequest route = scratch.request.reset();
         scratch.failure = null;
+        scratch.look.clear();
         try {
             entry.request.fill(route);
-            if (flightsOrNull != null && follows(entry, scratch, nowNs)) {
+            if (rules.flights().isOn() && follows(entry, scratch, rules.flights(), nowNs)) {
                 return Outcome.FOLLOWS;
             }
             scratch.lease = new Lease();
             router.reserve(route.onlyWithRoom(limited), scratch.decision, scratch.lease);
-            if (flightsOrNull != null && scratch.look.ahead != null) {
+            if (scratch.look.ahead != null) {
                 scratch.look.ahead.followedBy(scratch.lease);
             }
-            if (flightsOrNull != null && scratch.look.isLong()) {
-                flightsOrNull.lead(route, scratch.lease, scratch.look, nowNs);
+            if (scratch.look.isLong()) {
+                flights.lead(route, scratch.lease, scratch.look, nowNs);
                 wake(); // that the flight is forgotten in time
             }
             return Outcome.BOOKED;
@@ -335,14 +331,14 @@ public final class RouterQueue implements AutoCloseable {
     }
 
     /** Whether an entry has to wait for another one's prompt; if not, it may be drawn to it. */
-    private boolean follows(Entry entry, Scratch scratch, long nowNs) {
+    private boolean follows(Entry entry, Scratch scratch, FlightRules rules, long nowNs) {
         final PrefixFlights.Look look = scratch.look;
-        flightsOrNull.look(scratch.request, scratch.decision, nowNs, look);
+        flights.look(scratch.request, scratch.decision, rules.stride(), nowNs, look);
         if (look.ahead == null) {
             return false;
         }
         final boolean computing = look.ahead.phase(nowNs) == Flight.Phase.COMPUTING;
-        if (singleFlight == SingleFlight.WAIT
+        if (rules.isWaiting()
                 && computing
                 && (entry.followsUntilNs == 0 || nowNs - entry.followsUntilNs < 0)) {
             return true;
@@ -440,8 +436,7 @@ public final class RouterQueue implements AutoCloseable {
             followed.increment();
         }
         final List<Left> gaveWay = new ArrayList<>(0);
-        final QueueException full =
-                room.follow(entry, flight, clock.getAsLong(), flightsOrNull.waitNs(), gaveWay);
+        final QueueException full = room.follow(entry, flight, clock.getAsLong(), gaveWay);
         signals.set(flight.worker.slot()); // it may have ended before this one followed
         entered(entry, full, gaveWay);
     }
@@ -493,9 +488,7 @@ public final class RouterQueue implements AutoCloseable {
         if (beginNs - recheckedNs >= recheckNs) {
             recheckedNs = beginNs;
             room.roomAnywhere(beginNs);
-            if (flightsOrNull != null) {
-                flightsOrNull.tidy(beginNs);
-            }
+            flights.tidy(beginNs);
         }
         room.land(beginNs);
         refuseAll(room.expired(beginNs));
@@ -504,7 +497,7 @@ public final class RouterQueue implements AutoCloseable {
             refuseAll(room.expired(clock.getAsLong()));
         }
         if (room.count() == 0) {
-            return flightsOrNull != null && flightsOrNull.count() > 0 ? recheckNs : Long.MAX_VALUE;
+            return flights.count() > 0 ? recheckNs : Long.MAX_VALUE;
         }
         return Math.min(recheckNs, room.nextDueNs() - clock.getAsLong());
     }
@@ -519,7 +512,7 @@ public final class RouterQueue implements AutoCloseable {
                     room.failed(next); // given up in this moment, by a thread that may be slow
                     return;
                 }
-                outcome = tryToBook(next, scratch);
+                outcome = tryToBook(next, scratch, room.rules());
             } finally {
                 tries.unlock();
             }
@@ -536,6 +529,7 @@ public final class RouterQueue implements AutoCloseable {
 
     private void giveBack(Scratch scratch) {
         scratch.request.reset();
+        scratch.look.clear();
         scratches.offer(scratch);
     }
 
@@ -549,9 +543,9 @@ public final class RouterQueue implements AutoCloseable {
                 clock.getAsLong(),
                 admitted.sum(),
                 waited.sum(),
-                flightsOrNull == null ? 0 : flightsOrNull.led(),
+                flights.led(),
                 followed.sum(),
-                flightsOrNull == null ? 0 : flightsOrNull.notLed());
+                flights.notLed());
     }
 
     /**

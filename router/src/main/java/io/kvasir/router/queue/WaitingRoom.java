@@ -58,7 +58,7 @@ final class WaitingRoom {
 
     /**
      * Takes other rules: limits hold for what comes from now on, and what waits stands in the new
-     * order.
+     * order; where prompts are not waited for any more, those that do wait for a worker.
      */
     synchronized void change(QueueRules wanted) {
         if (!wanted.ordersAs(rules)) {
@@ -74,6 +74,9 @@ final class WaitingRoom {
             lanes.values().forEach(lane -> lane.ready = false);
         }
         rules = wanted;
+        if (!wanted.flights().isWaiting()) {
+            List.copyOf(following).forEach(this::land);
+        }
         lanes.values().forEach(this::wake);
     }
 
@@ -111,13 +114,12 @@ final class WaitingRoom {
     }
 
     /**
-     * Lets an entry wait for a prompt that is being computed.
+     * Lets an entry wait for a prompt that is being computed; for a worker where such prompts are
+     * not waited for any more since it was tried.
      *
-     * @param waitNs how long it may, all in all
      * @return as {@link #enter}
      */
-    synchronized QueueException follow(
-            Entry entry, Flight flight, long nowNs, long waitNs, List<Left> gaveWay) {
+    synchronized QueueException follow(Entry entry, Flight flight, long nowNs, List<Left> gaveWay) {
         if (!entry.entered) {
             final QueueException full = admit(entry, gaveWay);
             if (full != null) {
@@ -128,7 +130,13 @@ final class WaitingRoom {
         } else {
             return null; // it has left meanwhile
         }
-        entry.followsUntilNs = entry.followsUntilNs == 0 ? nowNs + waitNs : entry.followsUntilNs;
+        if (!rules.flights().isWaiting()) {
+            line(entry);
+            return null;
+        }
+        if (entry.followsUntilNs == 0) {
+            entry.followsUntilNs = nowNs + rules.flights().waitNs();
+        }
         entry.following = flight;
         if (flight.followers.isEmpty()) {
             followed.add(flight);

@@ -118,7 +118,7 @@ public final class RouterSettings {
 
     /** What it means for a request that a worker has its adapter. */
     public static final Setting<LoraMode> LORA_MODE =
-            row(
+            live(
                     Setting.choice(
                             "lora-mode",
                             LoraMode.OFF,
@@ -618,7 +618,7 @@ public final class RouterSettings {
 
     /** What a request does whose uncached prefix another one is computing. */
     public static final Setting<SingleFlight> SINGLE_FLIGHT =
-            row(
+            live(
                     Setting.choice(
                             "single-flight",
                             SingleFlight.OFF,
@@ -629,7 +629,7 @@ public final class RouterSettings {
 
     /** Uncached tokens from which on a common prefix counts. */
     public static final Setting<Integer> SINGLE_FLIGHT_TOKENS =
-            row(
+            live(
                     Setting.integer(
                             "single-flight-tokens",
                             2_048,
@@ -640,7 +640,7 @@ public final class RouterSettings {
 
     /** How long a request waits for another one's prefix. */
     public static final Setting<Duration> SINGLE_FLIGHT_WAIT =
-            row(
+            live(
                     Setting.duration(
                             "single-flight-wait-ms",
                             5_000,
@@ -650,7 +650,7 @@ public final class RouterSettings {
 
     /** Prompts that others can follow. */
     public static final Setting<Integer> SINGLE_FLIGHT_PROMPTS =
-            row(
+            live(
                     Setting.integer(
                             "single-flight-prompts",
                             1_024,

@@ -275,4 +275,62 @@ class RouterQueueStressTest {
             leader.close();
         }
     }
+
+    /** No prompt is ever computed here, so that a follower that is lost would wait for hours. */
+    @Test
+    void whileItIsSwitchedOnAndOffNoneThatFollowsIsLost() {
+        final long seed = Seeds.next("RouterQueueStressTest.switched");
+        try (KvRouter router =
+                        KvRouter.builder()
+                                .maxWorkers(8)
+                                .maxBlocks(4_096, 8_192)
+                                .maxActiveRequests(8_192)
+                                .set(RouterSettings.SINGLE_FLIGHT_TOKENS, 32)
+                                .set(RouterSettings.SINGLE_FLIGHT_WAIT, Duration.ofHours(2))
+                                .set(RouterSettings.QUEUE_MAX_REQUESTS, 20_000)
+                                .set(RouterSettings.QUEUE_MAX_WAIT, Duration.ofHours(2))
+                                .build();
+                RouterQueue queue = RouterQueue.start(router)) {
+            for (int id = 0; id < 4; id++) {
+                router.addWorker(WorkerSpec.of(id, "w" + id, "http://w" + id));
+            }
+            final List<Prompt> prompts = new ArrayList<>();
+            final CountDownLatch done = new CountDownLatch(8);
+            for (int t = 0; t < 8; t++) {
+                final Random random = new Random(seed + t);
+                final List<Prompt> own = new ArrayList<>();
+                for (int i = 0; i < 500; i++) {
+                    own.add(new Prompt(32 * (1 + random.nextInt(4)) + 1, random.nextInt(3)));
+                }
+                prompts.addAll(own);
+                Thread.ofPlatform()
+                        .start(
+                                () -> {
+                                    own.forEach(prompt -> queue.admit(prompt, QueueRank.USUAL));
+                                    done.countDown();
+                                });
+            }
+            final Random random = new Random(seed);
+            final SingleFlight[] modes = SingleFlight.values();
+            for (int i = 0; i < 1_000 || done.getCount() > 0; i++) {
+                router.change(
+                        router.settings()
+                                .with(
+                                        RouterSettings.SINGLE_FLIGHT,
+                                        modes[random.nextInt(modes.length)])
+                                .with(
+                                        RouterSettings.SINGLE_FLIGHT_TOKENS,
+                                        16 * (1 + random.nextInt(3)))
+                                .with(RouterSettings.SINGLE_FLIGHT_PROMPTS, 1 + random.nextInt(3)));
+            }
+            await(done);
+            router.change(router.settings().with(RouterSettings.SINGLE_FLIGHT, SingleFlight.OFF));
+            QueueWorld.await(() -> admitted.get() == prompts.size(), "all: " + queue.status());
+            assertTrue(prompts.stream().allMatch(prompt -> prompt.outcomes.get() == 1));
+            assertEquals(0, queue.status().requests());
+            assertEquals(0, queue.status().following());
+            assertEquals(0, queue.status().tokens());
+            running.forEach(Lease::close);
+        }
+    }
 }

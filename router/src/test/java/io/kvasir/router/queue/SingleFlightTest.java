@@ -6,7 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.router.Decision;
+import io.kvasir.router.Lease;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
 import io.kvasir.router.RouterConfig;
+import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.queue.QueueException.Kind;
 import io.kvasir.router.queue.QueueWorld.Waiter;
 import io.kvasir.router.settings.RouterSettings;
@@ -16,10 +21,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -29,6 +36,7 @@ class SingleFlightTest {
     private static final long WAIT_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private final int[] prefix = new Random(1337).ints(PREFIX, 1, 50_000).toArray();
+    private final List<Lease> booked = new ArrayList<>(); // forgotten ones would be released
     private QueueWorld world;
     private int tails;
 
@@ -253,5 +261,169 @@ class SingleFlightTest {
         assertNotNull(others.get(0).lease);
         assertTrue(others.get(1).isWaiting());
         assertEquals(0, world.queue.status().following());
+    }
+
+    @Test
+    void switchedOffThoseThatFollowGoOnAtOnceAndNoneIsFollowedAnyMore() {
+        start(config(SingleFlight.WAIT));
+        final Waiter first = admit(PREFIX);
+        final List<Waiter> others = admitSome(5);
+        world.change(RouterSettings.SINGLE_FLIGHT, SingleFlight.OFF);
+        assertTrue(others.stream().allMatch(waiter -> waiter.outcomes.get() == 1));
+        assertEquals(0, world.queue.status().following());
+        assertEquals(0, world.queue.status().tokens());
+        assertNotNull(admit(PREFIX).lease);
+        world.change(RouterSettings.SINGLE_FLIGHT, SingleFlight.WAIT);
+        assertNotNull(admit(PREFIX).lease, "the first flight is forgotten; this one is the next");
+        assertTrue(admit(PREFIX).isWaiting());
+        assertTrue(first.lease.isOpen());
+    }
+
+    @Test
+    void switchedOffThoseThatFollowWaitForRoomAsAll() {
+        start(config(SingleFlight.WAIT).set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L));
+        final Waiter first = admit(PREFIX);
+        final List<Waiter> others = admitSome(4);
+        world.change(RouterSettings.SINGLE_FLIGHT, SingleFlight.OFF);
+        assertEquals(3, others.stream().filter(waiter -> waiter.lease != null).count());
+        assertTrue(others.getLast().isWaiting());
+        world.computed(first);
+        assertNotNull(others.getLast().lease);
+    }
+
+    @Test
+    void insteadOfWaitingTheyAreDrawnWhereThatIsSet() {
+        start(config(SingleFlight.WAIT));
+        final Waiter first = admit(PREFIX);
+        final Waiter other = admit(PREFIX);
+        world.change(RouterSettings.SINGLE_FLIGHT, SingleFlight.DRAW);
+        assertSame(first.worker, other.worker);
+        world.change(RouterSettings.SINGLE_FLIGHT, SingleFlight.WAIT);
+        assertTrue(admit(PREFIX).isWaiting(), "the flight is still under way");
+    }
+
+    @Test
+    void whatWasBookedBeforeItWasSwitchedOnIsNotFollowed() {
+        start(config(SingleFlight.OFF));
+        admit(PREFIX);
+        world.change(RouterSettings.SINGLE_FLIGHT, SingleFlight.WAIT);
+        assertNotNull(admit(PREFIX).lease);
+        assertTrue(admit(PREFIX).isWaiting());
+    }
+
+    /** The change comes after the try has found what to follow, and before it waits for it. */
+    @Test
+    void aTryThatIsUnderWayWhenItIsSwitchedOffIsNotLost() {
+        final AtomicReference<Runnable> inTry = new AtomicReference<>(() -> {});
+        final CostModel hooked =
+                (candidates, costs) -> {
+                    inTry.getAndSet(() -> {}).run();
+                    CostModel.LINEAR.price(candidates, costs);
+                };
+        start(config(SingleFlight.WAIT).costModel(hooked));
+        admit(PREFIX);
+        for (int round = 0; round < 2; round++) { // one that is new, and one that has followed
+            final Waiter other = admit(PREFIX);
+            assertTrue(other.isWaiting());
+            inTry.set(() -> world.change(RouterSettings.SINGLE_FLIGHT, SingleFlight.OFF));
+            final Waiter late = admit(PREFIX);
+            assertEquals(0, world.queue.status().following());
+            world.queue.step();
+            assertEquals(1, late.outcomes.get());
+            assertEquals(1, other.outcomes.get());
+            assertEquals(0, world.queue.status().requests());
+            world.change(RouterSettings.SINGLE_FLIGHT, SingleFlight.WAIT);
+            assertNotNull(admit(PREFIX).lease, "the next first");
+        }
+    }
+
+    @Test
+    void flightsBeyondALowerLimitAreFollowedToTheirEnd() {
+        start(config(SingleFlight.WAIT));
+        final List<Waiter> firsts = Stream.generate(() -> world.admit(PREFIX)).limit(3).toList();
+        final List<Waiter> others =
+                firsts.stream()
+                        .map(first -> world.new Waiter(first.tokens, null))
+                        .map(waiter -> world.admit(waiter, QueueRank.USUAL))
+                        .toList();
+        world.change(RouterSettings.SINGLE_FLIGHT_PROMPTS, 1);
+        assertTrue(others.stream().allMatch(Waiter::isWaiting));
+        final List<Waiter> further = admitSome(2);
+        assertNotNull(further.getLast().lease, "there is no room to be followed");
+        further.forEach(world::ended);
+        for (int i = 0; i < 3; i++) {
+            world.computed(firsts.get(i));
+            assertSame(firsts.get(i).worker, others.get(i).worker);
+        }
+        admit(PREFIX);
+        assertTrue(admit(PREFIX).isWaiting(), "there is room again");
+    }
+
+    @Test
+    void aFlightIsFoundByAnotherStrideWhereTheirBeginningsMeet() {
+        start(config(SingleFlight.WAIT));
+        final Waiter first = admit(PREFIX);
+        world.change(RouterSettings.SINGLE_FLIGHT_TOKENS, 320); // 20 blocks of 40, after 8, 16, …
+        final Waiter half = admit(PREFIX - 16); // meets it after 0 strides of 20 blocks
+        assertNotNull(half.lease);
+        final Waiter whole = admit(PREFIX);
+        assertTrue(whole.isWaiting(), "both have a beginning of 40 blocks");
+        world.change(RouterSettings.SINGLE_FLIGHT_TOKENS, 32);
+        final Waiter few = admit(PREFIX / 2);
+        assertTrue(few.isWaiting(), "the first has a beginning of 16 blocks, too");
+        world.computed(first);
+        assertEquals(PREFIX / 16, whole.overlapBlocks);
+        assertSame(first.worker, whole.worker);
+    }
+
+    @Test
+    void anotherTimeHoldsForThoseThatComeAfterIt() {
+        start(config(SingleFlight.WAIT));
+        admit(PREFIX);
+        final Waiter before = admit(PREFIX);
+        world.change(RouterSettings.SINGLE_FLIGHT_WAIT, Duration.ofNanos(WAIT_NS / 2));
+        final Waiter after = admit(PREFIX);
+        world.pass(WAIT_NS / 2);
+        assertTrue(before.isWaiting());
+        assertNotNull(after.lease);
+        world.pass(WAIT_NS / 2);
+        assertNotNull(before.lease);
+    }
+
+    @Test
+    void whatEndsSoonerIsForgottenBeforeWhatWasLedFirst() {
+        start(config(SingleFlight.WAIT));
+        final FlightRules rules = FlightRules.of(world.router.settings());
+        final PrefixFlights flights = new PrefixFlights(world.router, rules);
+        for (long waitNs : new long[] {WAIT_NS, WAIT_NS / 4, WAIT_NS / 2}) {
+            flights.change(new FlightRules(rules.mode(), rules.stride(), waitNs, rules.most()));
+            lead(flights, rules.stride());
+        }
+        final long begunNs = world.nowNs.get();
+        flights.tidy(begunNs + WAIT_NS / 4);
+        assertEquals(2, flights.count());
+        flights.tidy(begunNs + WAIT_NS / 2);
+        assertEquals(1, flights.count());
+        flights.change(new FlightRules(SingleFlight.OFF, 1, WAIT_NS, 1));
+        assertEquals(0, flights.count());
+        lead(flights, rules.stride());
+        assertEquals(0, flights.count(), "switched off meanwhile");
+        assertEquals(3, flights.led());
+    }
+
+    private void lead(PrefixFlights flights, int stride) {
+        final RouteRequest request = world.router.newRequest();
+        final int[] tokens = world.prompt(PREFIX);
+        final Decision decision = new Decision();
+        final PrefixFlights.Look look = new PrefixFlights.Look();
+        request.tokens(tokens, tokens.length);
+        flights.look(request, decision, stride, world.nowNs.get(), look);
+        try {
+            final Lease lease = world.router.reserve(request, decision);
+            booked.add(lease);
+            flights.lead(request, lease, look, world.nowNs.get());
+        } catch (RouteException e) {
+            throw new AssertionError(e);
+        }
     }
 }
