@@ -28,7 +28,6 @@ import org.slf4j.LoggerFactory;
 import java.time.InstantSource;
 import java.util.EnumMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -169,6 +168,7 @@ public final class WorkerReservations {
         LOG.atDebug()
                 .addKeyValue(RequestRecord.LOG_KEY, requestId)
                 .log("{}: not routed: {}", requestId, LogText.of(cause.getMessage()));
+        metrics.notRouted(registry.model(), part.pool(), cause.kind());
         return needsText(cause, prompt) ? prompt.needsTextOrNull() : refusal(cause, part, prompt);
     }
 
@@ -300,11 +300,7 @@ public final class WorkerReservations {
                         && registry.listsAdapters(part.pool());
         return nowhere
                 ? ApiException.client(
-                        404,
-                        "model",
-                        "model_not_found",
-                        e.kind().name().toLowerCase(Locale.ROOT),
-                        e.getMessage())
+                        404, "model", "model_not_found", e.kind().spelling(), e.getMessage())
                 : refusal(e);
     }
 
@@ -369,7 +365,7 @@ public final class WorkerReservations {
         final RouteException.Limit limit = cause.limitOrNull();
         if (limit != null) {
             return ApiException.beyondLimit(
-                    cause.kind().name().toLowerCase(Locale.ROOT),
+                    cause.kind().spelling(),
                     limit.name(),
                     limit.value(),
                     limit.observed(),
@@ -407,8 +403,7 @@ public final class WorkerReservations {
                             PINNED_UNAVAILABLE ->
                             503;
                 };
-        return ApiException.ofRouter(
-                status, kind.name().toLowerCase(Locale.ROOT), kind.retryable(), text);
+        return ApiException.ofRouter(status, kind.spelling(), kind.retryable(), text);
     }
 
     /**

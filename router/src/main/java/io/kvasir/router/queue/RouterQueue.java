@@ -121,8 +121,18 @@ public final class RouterQueue implements AutoCloseable {
      * @return true where requests may wait, or follow another one
      */
     public static boolean isNeeded(Settings settings) {
-        return QueueRules.isLimited(settings)
+        return hasThreshold(settings)
                 || settings.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF;
+    }
+
+    /**
+     * Whether requests wait while no worker has room.
+     *
+     * @param settings of the router
+     * @return false where they wait for the prompts of others at most
+     */
+    public static boolean hasThreshold(Settings settings) {
+        return QueueRules.isLimited(settings);
     }
 
     /**
