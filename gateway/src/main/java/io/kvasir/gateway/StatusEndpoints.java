@@ -230,6 +230,7 @@ final class StatusEndpoints {
                 final Settings settings = router.settings();
                 final ObjectNode item =
                         page.withObjectProperty("queues").putObject(pool.spelling());
+                item.put("threshold", RouterQueue.hasThreshold(settings));
                 item.put("requests", status.requests());
                 item.put("tokens", status.tokens());
                 item.put("following", status.following());

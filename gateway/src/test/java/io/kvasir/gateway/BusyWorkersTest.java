@@ -65,6 +65,12 @@ class BusyWorkersTest {
             assertEquals(503, refused.statusCode());
             assertTrue(refused.body().contains("all_workers_busy"), refused.body());
             assertFalse(refused.body().contains("threshold"), "limits are the operator's");
+            assertTrue(
+                    Gateways.admin(gateway, "/metrics")
+                            .body()
+                            .contains(
+                                    "kvasir_routing_refused_total{cause=\"all_workers_busy\","
+                                            + "model=\"m\",pool=\"main\"} 1"));
             goOn.countDown();
             assertEquals(200, first.get(1, TimeUnit.MINUTES).statusCode());
             Eventually.holds("it is idle", () -> worker.prefillTokens() == 0);

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import java.util.Locale;
+
 /** A request that could not be routed. Carries no stack trace: it is an outcome, not a defect. */
 public final class RouteException extends Exception {
     private static final long serialVersionUID = 1L;
@@ -31,6 +33,7 @@ public final class RouteException extends Exception {
         INVALID(false);
 
         private final boolean retryable;
+        private final String spelling = name().toLowerCase(Locale.ROOT);
 
         Kind(boolean retryable) {
             this.retryable = retryable;
@@ -43,6 +46,15 @@ public final class RouteException extends Exception {
          */
         public boolean retryable() {
             return retryable;
+        }
+
+        /**
+         * As answers and metrics name it.
+         *
+         * @return its name in lower case
+         */
+        public String spelling() {
+            return spelling;
         }
     }
 

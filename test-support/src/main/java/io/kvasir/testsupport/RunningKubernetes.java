@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * A real API server of Kubernetes with an etcd of its own, which serve the custom resource of the
@@ -11,6 +13,7 @@ import java.util.Map;
  */
 public final class RunningKubernetes implements AutoCloseable {
     private static final String MANIFESTS = "docs/operations/kubernetes/";
+    private static final Pattern VERSION = Pattern.compile("\"resourceVersion\":\\s*\"(\\d+)\"");
     private static final int OK = 200;
     private static final int MAX_TRIES = 600;
     private static final long PAUSE_MS = 100;
@@ -68,6 +71,30 @@ public final class RunningKubernetes implements AutoCloseable {
     /** A manifest of the source tree, by its name. */
     public static String manifest(String name) throws IOException {
         return Files.readString(Documents.file(MANIFESTS + name));
+    }
+
+    /**
+     * Puts a definition of the custom resource in the place of the one that is there; it counts
+     * some time later.
+     *
+     * @param yaml as {@link #manifest} has it, or changed
+     * @throws IOException if it is refused
+     */
+    public void define(String yaml) throws IOException, InterruptedException {
+        final String name = "kvasirworkers.kvasir.io";
+        final String path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name;
+        final Matcher version = VERSION.matcher(server.send("GET", path, null).body());
+        if (!version.find()) {
+            throw new IOException("the custom resource is not defined");
+        }
+        final String next =
+                yaml.replace(
+                        "  name: " + name + "\n",
+                        "  name: " + name + "\n  resourceVersion: '" + version.group(1) + "'\n");
+        final KubernetesServer.Answer answer = server.send("PUT", path, next);
+        if (answer.status() != OK) {
+            throw new IOException(answer.toString());
+        }
     }
 
     /** Makes a namespace. */

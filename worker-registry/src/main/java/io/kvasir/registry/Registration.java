@@ -278,7 +278,11 @@ public record Registration(
                 taints);
     }
 
-    /** The document: JSON in UTF-8, keys in the order of the specification. */
+    /**
+     * The document: JSON in UTF-8, keys in the order of the specification.
+     *
+     * @throws RegistryException of kind {@code MALFORMED} if it is longer than readers take
+     */
     public byte[] encode() {
         return RegistrationCodec.encode(this);
     }

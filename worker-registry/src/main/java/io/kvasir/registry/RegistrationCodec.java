@@ -80,11 +80,30 @@ final class RegistrationCodec {
         if (!r.taints().isEmpty()) {
             r.taints().forEach(out.putArray("taints")::add);
         }
+        return bytes(out, Fields.spelling(r.state()));
+    }
+
+    /** What nobody would read is not written, nor what could not be said to drain. */
+    private static byte[] bytes(ObjectNode out, String state) {
+        final byte[] document;
         try {
-            return JSON.writeValueAsBytes(out);
+            document = JSON.writeValueAsBytes(out);
         } catch (JsonProcessingException e) {
             throw new AssertionError("a tree of texts and numbers can be written", e);
         }
+        final int draining =
+                document.length + Fields.spelling(InstanceState.DRAINING).length() - state.length();
+        if (draining > MAX_BYTES) {
+            throw new RegistryException(
+                    Kind.MALFORMED,
+                    "a registration of "
+                            + draining
+                            + " bytes, at most "
+                            + MAX_BYTES
+                            + " are read; name fewer or shorter adapters (lora, lora_ids) or"
+                            + " labels");
+        }
+        return document;
     }
 
     private static void putIfSet(ObjectNode out, String key, String value) {

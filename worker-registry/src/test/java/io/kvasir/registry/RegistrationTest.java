@@ -300,4 +300,41 @@ class RegistrationTest {
         assertThrows(IllegalArgumentException.class, () -> new InstanceId("a", "", "c", "d"));
         assertThrows(IllegalArgumentException.class, () -> new InstanceId("a", "b/c", "d", "e"));
     }
+
+    /** Adapters within their limits may still be more than a document holds. */
+    @Test
+    void whatNoReaderWouldTakeIsNotWritten() {
+        final Set<String> names = new LinkedHashSet<>();
+        for (int i = 0; i < Registration.Adapters.MOST; i++) {
+            names.add("adapter-of-some-length-" + i);
+        }
+        final RegistryException refused =
+                assertThrows(RegistryException.class, () -> withAdapters(names).encode());
+        assertEquals(RegistryException.Kind.MALFORMED, refused.kind());
+        assertTrue(refused.getMessage().contains("at most 65536"), refused.getMessage());
+        assertTrue(refused.getMessage().contains("lora"), refused.getMessage());
+    }
+
+    private static Registration withAdapters(Set<String> names) {
+        return Registration.builder(ID, "m", URI.create("http://h:1"))
+                .generation(1)
+                .adapters(new Registration.Adapters(names, Map.of()))
+                .build();
+    }
+
+    @Test
+    void whatCanBeWrittenCanBeSaidToDrain() {
+        final int rest = (64 << 10) - labelled(0).withState(InstanceState.DRAINING).encode().length;
+        final Registration longest = labelled(rest);
+        assertEquals(longest, Registration.decode(longest.encode()));
+        assertEquals(64 << 10, longest.withState(InstanceState.DRAINING).encode().length);
+        assertThrows(RegistryException.class, () -> labelled(rest + 1).encode());
+    }
+
+    private static Registration labelled(int length) {
+        return Registration.builder(ID, "m", URI.create("http://h:1"))
+                .generation(1)
+                .labels(Map.of("l", "x".repeat(length)))
+                .build();
+    }
 }

@@ -17,7 +17,17 @@ final class Findings {
     /** One line each; empty where all is well. */
     static List<String> of(GatewayView view) {
         final List<String> found = new ArrayList<>();
-        QueueRow.of(view).forEach(queue -> queue.judge(found));
+        for (QueueRow queue : QueueRow.of(view)) {
+            found.addAll(queue.shortOfRoom());
+            found.addAll(queue.slow());
+        }
+        found.addAll(besideQueues(view));
+        return found;
+    }
+
+    /** The same without what concerns its queues. */
+    static List<String> besideQueues(GatewayView view) {
+        final List<String> found = new ArrayList<>();
         if (!view.ready()) {
             found.add("not ready: " + view.readiness());
         }

@@ -51,6 +51,7 @@ public record GatewayView(
     static final String USED = "kvasir_resource_used";
     static final String LIMIT = "kvasir_resource_limit";
     static final String SNAPSHOTS = "kvasir_snapshots_total";
+    static final String REFUSED = "kvasir_routing_refused_total";
     static final String SNAPSHOT_AGE = "kvasir_snapshot_age_seconds";
 
     private static final String START = "process_start_time_seconds";
@@ -73,8 +74,10 @@ public record GatewayView(
                     LIMIT,
                     SNAPSHOTS,
                     SNAPSHOT_AGE,
+                    REFUSED,
                     START);
     private static final String WORKERS = "/debug/workers";
+    private static final List<String> POOLS = List.of("main", "prefill");
     private static final int NOT_READY = 503;
     private static final double MS_PER_SECOND = 1_000;
 
@@ -139,6 +142,55 @@ public record GatewayView(
                 : "";
     }
 
+    /** What waits for workers; none where no request can wait. */
+    public List<QueueRow> queues() {
+        return QueueRow.of(this);
+    }
+
+    /** What of it is not as it should be beside queues and workers, one line each. */
+    public List<String> problems() {
+        return Findings.besideQueues(this);
+    }
+
+    /**
+     * Requests that were refused as all workers were busy, and that no queue would have kept.
+     *
+     * @param name of the queue that would
+     * @param requests since the gateway's start
+     */
+    public record NotQueued(String name, long requests) {}
+
+    /**
+     * One of each pool that has no queue for want of room; of a pool that refused none only the
+     * main one.
+     */
+    public List<NotQueued> notQueued() {
+        final List<NotQueued> all = new ArrayList<>();
+        for (JsonNode model : models()) {
+            for (String pool : POOLS) {
+                final JsonNode queue = model.path("queues").path(pool);
+                final long busy = refusedAsBusy(model, pool);
+                if (!queue.path("threshold").asBoolean(queue.isObject())
+                        && (busy > 0 || pool.equals(POOLS.getFirst()))) {
+                    all.add(new NotQueued(QueueRow.name(model, pool), busy));
+                }
+            }
+        }
+        return all;
+    }
+
+    private long refusedAsBusy(JsonNode model, String pool) {
+        final JsonNode name = model.path("model");
+        return (long)
+                metrics.sum(
+                        REFUSED,
+                        series ->
+                                series.label("cause").equals("all_workers_busy")
+                                        && series.label("pool").equals(pool)
+                                        && (!name.isTextual()
+                                                || series.label("model").equals(name.asText())));
+    }
+
     /** Tokens of a block by model. */
     Map<String, Integer> blockSizes() {
         final Map<String, Integer> sizes = new HashMap<>();
@@ -150,7 +202,7 @@ public record GatewayView(
     }
 
     /** Version of its program. */
-    String version() {
+    public String version() {
         return metrics.series(BUILD).stream()
                 .map(series -> series.label("version"))
                 .findFirst()

@@ -14,10 +14,11 @@ import java.util.StringJoiner;
  * @param name what lines about it begin with
  * @param page requests, tokens, limits and refusals
  */
-record QueueRow(String name, JsonNode page) {
+public record QueueRow(String name, JsonNode page) {
     private static final double NEARLY_FULL = 0.8;
     private static final double LONG_WAIT = 0.5;
     private static final double PERCENT = 100;
+    private static final String MAIN = "main";
     private static final String REQUESTS = "queue-max-requests";
     private static final String TOKENS = "queue-max-tokens";
     private static final String WAIT = "queue-max-wait-ms";
@@ -27,20 +28,23 @@ record QueueRow(String name, JsonNode page) {
         final List<QueueRow> rows = new ArrayList<>();
         for (JsonNode model : view.models()) {
             for (Map.Entry<String, JsonNode> pool : model.path("queues").properties()) {
-                rows.add(
-                        new QueueRow(
-                                GatewayView.prefix(model)
-                                        + (pool.getKey().equals("main")
-                                                ? "queue"
-                                                : pool.getKey() + " queue"),
-                                pool.getValue()));
+                rows.add(new QueueRow(name(model, pool.getKey()), pool.getValue()));
             }
         }
         return rows;
     }
 
+    /** What lines about the queue of a pool begin with, whether it has one or not. */
+    static String name(JsonNode model, String pool) {
+        return GatewayView.prefix(model) + (pool.equals(MAIN) ? "queue" : pool + " queue");
+    }
+
     private long requests() {
         return page.path("requests").asLong();
+    }
+
+    private long tokens() {
+        return page.path("tokens").asLong();
     }
 
     private long oldestMs() {
@@ -51,10 +55,27 @@ record QueueRow(String name, JsonNode page) {
         return page.path("limits").path(setting).asLong(Long.MAX_VALUE);
     }
 
-    /** What of it is not as it should be: a limit that is nearly reached. */
-    void judge(List<String> found) {
+    /** Whether it has no room for another request, or for a long one. */
+    public boolean isFull() {
+        return requests() >= limit(REQUESTS) || tokens() >= limit(TOKENS);
+    }
+
+    /** Whether a request has waited longer than one that comes now may. */
+    public boolean isOverdue() {
+        return requests() > 0 && oldestMs() > limit(WAIT);
+    }
+
+    /** Which limits of room are nearly reached. */
+    public List<String> shortOfRoom() {
+        final List<String> found = new ArrayList<>();
         nearlyFull(requests(), REQUESTS, "requests", found);
-        nearlyFull(page.path("tokens").asLong(), TOKENS, "tokens", found);
+        nearlyFull(tokens(), TOKENS, "tokens", found);
+        return found;
+    }
+
+    /** That a request waits for long; empty where none does. */
+    public List<String> slow() {
+        final List<String> found = new ArrayList<>();
         if (requests() > 0 && oldestMs() >= LONG_WAIT * limit(WAIT)) {
             found.add(
                     name
@@ -65,6 +86,7 @@ record QueueRow(String name, JsonNode page) {
                             + "="
                             + limit(WAIT));
         }
+        return found;
     }
 
     private void nearlyFull(long used, String setting, String what, List<String> found) {
@@ -85,19 +107,22 @@ record QueueRow(String name, JsonNode page) {
 
     /** One line of it. */
     String line() {
+        return name + ": " + figures();
+    }
+
+    /** What waits, with limits, oldest wait and refusals by cause. */
+    public String figures() {
         final StringJoiner refused = new StringJoiner(", ");
         for (Map.Entry<String, JsonNode> cause : page.path("refused").properties()) {
             if (cause.getValue().asLong() > 0) {
                 refused.add(cause.getValue().asLong() + " " + cause.getKey());
             }
         }
-        return name
-                + ": "
-                + requests()
+        return requests()
                 + " of "
                 + limit(REQUESTS)
                 + " requests wait, "
-                + page.path("tokens").asLong()
+                + tokens()
                 + " of "
                 + limit(TOKENS)
                 + " tokens, the oldest for "

@@ -48,6 +48,16 @@ final class AdminOptions {
                 paramLabel = "FILE",
                 description = "File whose first line is the gateway's admin token.")
         private Path file;
+
+        /** What is given, or what the variable has; null where neither is. */
+        static String textOrNull(Token givenOrNull) {
+            if (givenOrNull == null) {
+                return System.getenv(VARIABLE);
+            }
+            return givenOrNull.text != null
+                    ? givenOrNull.text
+                    : BearerTokens.lines(givenOrNull.file).getFirst();
+        }
     }
 
     /** The admin port; to be closed. */
@@ -59,13 +69,6 @@ final class AdminOptions {
         if (seconds < 1 || seconds > MOST_SECONDS) {
             throw common.wrong("--timeout-s " + seconds + " is not within 1.." + MOST_SECONDS);
         }
-        return new AdminPort(url, tokenOrNull(), Duration.ofSeconds(seconds));
-    }
-
-    private String tokenOrNull() {
-        if (token == null) {
-            return System.getenv(VARIABLE);
-        }
-        return token.text != null ? token.text : BearerTokens.lines(token.file).getFirst();
+        return new AdminPort(url, Token.textOrNull(token), Duration.ofSeconds(seconds));
     }
 }

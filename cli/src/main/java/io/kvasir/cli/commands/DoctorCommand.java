@@ -3,6 +3,8 @@ package io.kvasir.cli.commands;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.cli.admin.AdminPort;
+import io.kvasir.cli.admin.GatewayView;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
@@ -11,9 +13,11 @@ import io.kvasir.cli.console.TextTable.Mark;
 import io.kvasir.cli.doctor.Check;
 import io.kvasir.cli.doctor.Doctor;
 import io.kvasir.cli.doctor.Doctor.Findings;
+import io.kvasir.cli.doctor.GatewayChecks;
+import io.kvasir.cli.doctor.StoreChecks;
 import io.kvasir.cli.doctor.TestedEngine;
+import io.kvasir.gateway.WorkerStores;
 import io.kvasir.gateway.config.BearerTokens;
-import io.kvasir.gateway.config.ConfigFile;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
@@ -23,6 +27,7 @@ import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.prompt.tokenizer.TokenizerException;
 import io.kvasir.router.settings.RouterSettings;
 
+import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -30,26 +35,33 @@ import picocli.CommandLine.Parameters;
 
 import java.io.IOException;
 import java.io.PrintWriter;
-import java.nio.file.Files;
+import java.net.URI;
 import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 
-/** {@code kvasir doctor}: whether engines are as routing by their KV events needs them. */
+/**
+ * {@code kvasir doctor}: whether engines are as routing by their KV events needs them, whether the
+ * stores of workers are, and whether a gateway's queues are.
+ */
 @Command(
         name = "doctor",
         description = {
             "Test what routing by KV events needs of an engine, or of all workers of a gateway's"
-                    + " configuration.",
+                    + " configuration and of the stores in which it finds workers; or what a"
+                    + " running gateway says of its queues.",
             "",
             "Each line says PASS, FAIL or SKIP, the value seen, the value expected and what to do:"
                 + " server, clock, model, token ids and chat template, then for each data-parallel"
                 + " rank events, their numbers, block size, hash chain, replay and cached tokens. A"
                 + " rank is sent up to four prompts of random token ids, at least 64 and two blocks"
-                + " long, and generates a token for each.",
+                + " long, and generates a token for each. Of a store: whether it answers, what it"
+                + " holds, and which registrations cannot be used, by their keys. Of a gateway:"
+                + " readiness, and of each queue its room and its longest wait.",
             ""
         },
         footer = {
@@ -59,6 +71,7 @@ import java.util.concurrent.Callable;
                 + " http://10.0.0.1:8000,events=tcp://10.0.0.1:5557,replay=tcp://10.0.0.1:5558 \\",
             "    --model m --tokenizer /models/m --block-size 16",
             "  kvasir doctor gateway.yaml --json",
+            "  kvasir doctor http://127.0.0.1:9000 --token-file admin.token",
             "",
             "Exit codes: 0 nothing failed; 1 something did; 2 wrong command line; 3 no such file,"
                     + " or a bad one."
@@ -72,10 +85,10 @@ public final class DoctorCommand implements Callable<Integer> {
     @Parameters(
             paramLabel = "URL|CONFIG",
             description =
-                    "An engine as serve takes it by --worker, or a file as serve takes it by"
-                        + " --config, whose workers, those of its workers-file too, are tested by"
-                        + " their model's tokenizer and block-size and by worker-key; KVASIR_…"
-                        + " variables count, too.")
+                    "An engine as serve takes it by --worker; a file as serve takes it by --config,"
+                        + " whose workers, those of its workers-file and of its discovery too, are"
+                        + " tested by their model's tokenizer and block-size and by worker-key;"
+                        + " KVASIR_… variables count, too; or the admin port of a gateway.")
     private String target;
 
     @Option(
@@ -102,12 +115,15 @@ public final class DoctorCommand implements Callable<Integer> {
             description = "File whose first line is the engine's API key.")
     private Path keyFile;
 
+    @ArgGroup private AdminOptions.Token token;
+
     @Option(
             names = "--timeout-s",
             paramLabel = "S",
             defaultValue = "10",
             description =
-                    "How long each answer, and events, are waited for. Default: ${DEFAULT-VALUE}.")
+                    "How long each answer, events and a store are waited for. Default:"
+                            + " ${DEFAULT-VALUE}.")
     private int seconds;
 
     @Option(names = "--json", description = "Print one JSON object instead of lines.")
@@ -124,40 +140,96 @@ public final class DoctorCommand implements Callable<Integer> {
             throw common.wrong("--block-size " + blockSize + " is negative");
         }
         try {
-            final List<TestedEngine> engines =
-                    target.matches("(?i)https?://.*") ? List.of(engine()) : ofConfiguration();
-            return test(engines);
+            if (!target.matches("(?i)https?://.*")) {
+                return ofConfiguration();
+            }
+            final WorkerConfig worker = worker();
+            return isGateway(worker) ? gateway(worker.url()) : engine(worker);
         } finally {
             encoders.forEach(ChatModel::close);
         }
     }
 
-    private TestedEngine engine() {
-        final WorkerConfig worker;
+    private WorkerConfig worker() {
         try {
-            worker = WorkerConfig.parse(target);
+            return WorkerConfig.parse(target);
         } catch (IllegalArgumentException e) {
             throw common.wrong(String.valueOf(e.getMessage()));
         }
-        return new TestedEngine(
-                worker,
-                model,
-                blockSize,
-                encoderOrNull(tokenizer),
-                keyFile == null ? null : bearer(BearerTokens.lines(keyFile).getFirst()));
     }
 
-    private List<TestedEngine> ofConfiguration() throws IOException {
-        if (model != null || tokenizer != null || blockSize != 0 || keyFile != null) {
+    private boolean saysOfEngine() {
+        return model != null || tokenizer != null || blockSize != 0 || keyFile != null;
+    }
+
+    private Duration limit() {
+        return Duration.ofSeconds(seconds);
+    }
+
+    /** A token is for a gateway; what is said of an engine is for one; else the server tells. */
+    private boolean isGateway(WorkerConfig worker) throws InterruptedException {
+        final boolean isEngine = saysOfEngine() || target.indexOf(',') >= 0;
+        if (token != null && isEngine) {
             throw common.wrong(
-                    "--model, --tokenizer, --block-size and --key-file are for a URL; of a"
-                            + " configuration its own hold");
+                    "--token and --token-file are for the admin port of a gateway, by its URL"
+                            + " alone");
+        }
+        return token != null || (!isEngine && GatewayChecks.isGateway(worker.url(), limit()));
+    }
+
+    private int gateway(URI url) throws InterruptedException {
+        try (AdminPort port = new AdminPort(url, AdminOptions.Token.textOrNull(token), limit())) {
+            final GatewayView view = GatewayView.of(port);
+            final Findings findings =
+                    new Findings("kvasir " + view.version(), view.url(), GatewayChecks.of(view));
+            final Outcome outcome = new Outcome();
+            outcome.take(outcome.gateways, findings);
+            return outcome.end();
+        }
+    }
+
+    private int engine(WorkerConfig worker) throws InterruptedException {
+        final Outcome outcome = new Outcome();
+        test(
+                List.of(
+                        new TestedEngine(
+                                worker,
+                                model,
+                                blockSize,
+                                encoderOrNull(tokenizer),
+                                keyFile == null
+                                        ? null
+                                        : bearer(BearerTokens.lines(keyFile).getFirst()))),
+                outcome);
+        return outcome.end();
+    }
+
+    private int ofConfiguration() throws IOException, InterruptedException {
+        if (saysOfEngine() || token != null) {
+            throw common.wrong(
+                    "--model, --tokenizer, --block-size, --key-file, --token and --token-file are"
+                            + " for a URL; of a configuration its own hold");
         }
         final GatewayConfig config =
                 GatewayConfig.builder().environment(System.getenv()).file(Path.of(target)).build();
         config.warnings().forEach(text -> common.err().println("warning: " + printable(text)));
         common.err().flush();
-        final List<WorkerConfig> workers = workers(config);
+        final Outcome outcome = new Outcome();
+        final List<WorkerStores.View> stores = WorkerStores.read(config, limit());
+        final List<WorkerConfig> workers = new ArrayList<>(config.get(GatewaySettings.WORKERS));
+        for (WorkerStores.View store : stores) {
+            outcome.take(outcome.stores, StoreChecks.of(store, config, limit()));
+            store.workers().forEach(each -> workers.add(each.worker()));
+        }
+        if (workers.isEmpty() && stores.isEmpty()) {
+            throw new CommandFailure(
+                    target + " names no workers, and neither a workers-file nor a store of them");
+        }
+        test(engines(config, workers), outcome);
+        return outcome.end();
+    }
+
+    private List<TestedEngine> engines(GatewayConfig config, List<WorkerConfig> workers) {
         final List<TestedEngine> engines = new ArrayList<>();
         for (GatewayConfig each : config.models()) {
             final String name = each.get(GatewaySettings.MODEL);
@@ -176,24 +248,7 @@ public final class DoctorCommand implements Callable<Integer> {
                 }
             }
         }
-        if (engines.isEmpty()) {
-            throw new CommandFailure(
-                    target
-                            + " names no workers, nor does a workers-file; those that discovery"
-                            + " finds while a gateway runs are tested by their URLs");
-        }
         return engines;
-    }
-
-    /** Those of the configuration, and those of its file of workers. */
-    private static List<WorkerConfig> workers(GatewayConfig config) throws IOException {
-        final List<WorkerConfig> workers = new ArrayList<>(config.get(GatewaySettings.WORKERS));
-        final Path file = config.get(GatewaySettings.WORKERS_FILE);
-        if (file != null) {
-            ConfigFile.workers(file, Files.readAllBytes(file), config.get(GatewaySettings.MODEL))
-                    .forEach(found -> workers.add(found.worker()));
-        }
-        return workers;
     }
 
     private static String keyOrNull(GatewayConfig config) {
@@ -225,44 +280,77 @@ public final class DoctorCommand implements Callable<Integer> {
         }
     }
 
-    private int test(List<TestedEngine> engines) throws InterruptedException {
-        final Doctor doctor = new Doctor(Duration.ofSeconds(seconds), Clock.systemUTC());
-        final List<Findings> all = new ArrayList<>();
-        doctor.test(
-                engines,
-                findings -> {
-                    all.add(findings);
-                    if (!json) {
-                        print(findings);
-                    }
-                });
-        final long failed = all.stream().mapToLong(f -> f.count(Check.Result.FAIL)).sum();
-        if (json) {
-            printJson(all, failed);
-        } else {
-            common.out()
-                    .println(
-                            failed
-                                    + " failed, "
-                                    + all.stream().mapToLong(f -> f.count(Check.Result.PASS)).sum()
-                                    + " passed, "
-                                    + all.stream().mapToLong(f -> f.count(Check.Result.SKIP)).sum()
-                                    + " skipped");
-            common.out().flush();
+    private void test(List<TestedEngine> engines, Outcome outcome) throws InterruptedException {
+        new Doctor(limit(), Clock.systemUTC())
+                .test(engines, findings -> outcome.take(outcome.engines, findings));
+    }
+
+    /** What was found, printed as it comes. */
+    private final class Outcome {
+        private final List<Findings> gateways = new ArrayList<>();
+        private final List<Findings> stores = new ArrayList<>();
+        private final List<Findings> engines = new ArrayList<>();
+
+        void take(List<Findings> kind, Findings findings) {
+            kind.add(findings);
+            if (!json) {
+                print(findings);
+            }
         }
-        return failed == 0 ? ExitCode.OK : ExitCode.NEGATIVE;
+
+        private long count(Check.Result result) {
+            return Stream.of(gateways, stores, engines)
+                    .flatMap(List::stream)
+                    .mapToLong(findings -> findings.count(result))
+                    .sum();
+        }
+
+        /** Prints the rest. */
+        int end() {
+            final long failed = count(Check.Result.FAIL);
+            if (json) {
+                final ObjectNode root = Json.object();
+                root.put("failed", failed);
+                put(root, "gateways", "gateway", gateways);
+                put(root, "stores", "store", stores);
+                put(root, "engines", "engine", engines);
+                Json.print(root, common.out());
+            } else {
+                common.out()
+                        .println(
+                                failed
+                                        + " failed, "
+                                        + count(Check.Result.PASS)
+                                        + " passed, "
+                                        + count(Check.Result.SKIP)
+                                        + " skipped");
+                common.out().flush();
+            }
+            return failed == 0 ? ExitCode.OK : ExitCode.NEGATIVE;
+        }
+
+        private static void put(
+                ObjectNode root, String list, String name, List<Findings> findings) {
+            final ArrayNode all = root.putArray(list);
+            for (Findings each : findings) {
+                final ObjectNode item = all.addObject();
+                item.put(name, each.name()).put("url", each.url());
+                final ArrayNode checks = item.putArray("checks");
+                each.checks().forEach(check -> check.put(checks.addObject()));
+            }
+        }
     }
 
     private void print(Findings findings) {
         final PrintWriter out = common.out();
         final boolean colour = Terminal.hasColour();
-        out.println(printable(findings.engine()) + " " + findings.url());
+        out.println(printable(findings.name()) + " " + printable(findings.url()));
         for (Check check : findings.checks()) {
             final Mark mark = check.result() == Check.Result.FAIL ? Mark.WRONG : Mark.NONE;
             out.println(
                     mark.on(check.result().name(), colour)
                             + "  "
-                            + check.name()
+                            + printable(check.name())
                             + ": "
                             + printable(check.seen())
                             + (check.expected().isEmpty()
@@ -278,18 +366,5 @@ public final class DoctorCommand implements Callable<Integer> {
 
     private static String printable(String text) {
         return Terminal.printable(text, MOST_WORDS);
-    }
-
-    private void printJson(List<Findings> all, long failed) {
-        final ObjectNode root = Json.object();
-        root.put("failed", failed);
-        final ArrayNode engines = root.putArray("engines");
-        for (Findings findings : all) {
-            final ObjectNode engine = engines.addObject();
-            engine.put("engine", findings.engine()).put("url", findings.url());
-            final ArrayNode checks = engine.putArray("checks");
-            findings.checks().forEach(check -> check.put(checks.addObject()));
-        }
-        Json.print(root, common.out());
     }
 }

@@ -29,13 +29,13 @@ public final class Doctor {
     }
 
     /**
-     * Outcomes of one rank of an engine.
+     * Outcomes of one rank of an engine, of a store of workers or of a gateway.
      *
-     * @param engine name, and rank where there are several
-     * @param url of its server
+     * @param name of what was tested; of an engine with its rank where there are several
+     * @param url of its server; of a store where it is
      * @param checks in the order in which they were made
      */
-    public record Findings(String engine, String url, List<Check> checks) {
+    public record Findings(String name, String url, List<Check> checks) {
         /** How many ended so. */
         public long count(Check.Result result) {
             return checks.stream().filter(check -> check.result() == result).count();

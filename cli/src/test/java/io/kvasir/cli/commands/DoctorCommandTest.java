@@ -8,9 +8,16 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.RawServer;
+import io.kvasir.cli.StubServer;
 import io.kvasir.cli.console.Json;
+import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.FreePorts;
@@ -30,6 +37,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -358,8 +366,235 @@ class DoctorCommandTest {
         final CommandRun none = doctor(empty.toString());
         assertEquals(3, none.exitCode());
         assertTrue(none.err().contains("names no workers"), none.err());
+        assertEquals(2, doctor(empty.toString(), "--token=t").exitCode());
+        assertEquals(2, doctor("http://h:1,events=tcp://h:2", "--token=t").exitCode());
+        assertEquals(2, doctor("http://h:1", "--token=t", "--model=m").exitCode());
         final CommandRun tokenizer = doctor("http://127.0.0.1:1", "--tokenizer=" + folder);
         assertEquals(3, tokenizer.exitCode());
         assertTrue(tokenizer.err().contains("cannot load the tokenizer"), tokenizer.err());
+    }
+
+    private static String queues(String main) {
+        return "{\"model\":\"m\",\"block_size\":16,\"workers\":[{\"worker\":\"a\"}],\"queues\":{"
+                + main
+                + "}}";
+    }
+
+    private static String queue(boolean threshold, int requests, int tokens, int oldestMs) {
+        return "\"main\":{\"threshold\":"
+                + threshold
+                + ",\"requests\":"
+                + requests
+                + ",\"tokens\":"
+                + tokens
+                + ",\"oldest_ms\":"
+                + oldestMs
+                + ",\"limits\":{\"queue-max-requests\":10,\"queue-max-tokens\":1000,"
+                + "\"queue-max-wait-ms\":30000},\"refused\":{\"queue_full\":3,\"deadline\":0}}";
+    }
+
+    private static StubServer gateway(String workers, String metrics) throws Exception {
+        return new StubServer()
+                .page("/ready", 200, "{\"status\":\"ready\"}")
+                .page("/metrics", 200, metrics)
+                .page("/debug/workers", 200, workers);
+    }
+
+    /** Outcomes of a gateway, by check. */
+    private static Map<String, JsonNode> ofGateway(int exitCode, StubServer stub) {
+        final CommandRun run = doctor(stub.url(), "--json", LONG);
+        assertEquals(exitCode, run.exitCode(), run.out() + run.err());
+        final Map<String, JsonNode> checks = new TreeMap<>();
+        for (JsonNode check : Json.parse(run.out()).at("/gateways/0/checks")) {
+            checks.put(check.path("check").asText(), check);
+        }
+        return checks;
+    }
+
+    @Test
+    void aQueueOfAGatewayIsShownWithItsLimitsAndRefusals() throws Exception {
+        try (StubServer stub = gateway(queues(queue(true, 7, 799, 14_999)), "")) {
+            final Map<String, JsonNode> checks = ofGateway(0, stub);
+            assertEquals(
+                    Set.of("gateway", "model m: queue room", "model m: queue wait"),
+                    checks.keySet());
+            final String figures =
+                    "7 of 10 requests wait, 799 of 1000 tokens, the oldest for 15.0 s of 30.0 s;"
+                            + " refused so far: 3 queue_full";
+            assertEquals(figures, checks.get("model m: queue room").path("seen").asText());
+            final String text = doctor(stub.url(), LONG).out();
+            assertTrue(text.startsWith("kvasir ? " + stub.url() + "\nPASS  gateway: ready"), text);
+            assertTrue(text.contains("\nPASS  model m: queue wait: " + figures + "; "), text);
+            assertTrue(text.endsWith("\n0 failed, 3 passed, 0 skipped\n"), text);
+        }
+    }
+
+    @Test
+    void aQueueThatIsFullOrSlowFailsAndSaysWhich() throws Exception {
+        try (StubServer stub = gateway(queues(queue(true, 10, 20, 30_001)), "")) {
+            final Map<String, JsonNode> full = ofGateway(1, stub);
+            assertFailed("model m: queue room", "full: 10 of 10", "add workers", full);
+            assertFailed("model m: queue wait", "beyond the longest wait: ", "lowered", full);
+            stub.page("/debug/workers", 200, queues(queue(true, 2, 800, 15_000)));
+            final Map<String, JsonNode> nearly = ofGateway(1, stub);
+            assertFailed("model m: queue room", "nearly full: 2 of 10", "add workers", nearly);
+            assertFailed("model m: queue wait", "near the longest wait: ", "no worker", nearly);
+            stub.page("/debug/workers", 200, queues(queue(true, 0, 0, 0)));
+            assertResult("PASS", "model m: queue room", ofGateway(0, stub));
+        }
+    }
+
+    @Test
+    void whereNoneCanWaitTheRequestsThatBusyWorkersCostAreCounted() throws Exception {
+        final String busy =
+                "kvasir_routing_refused_total{cause=\"all_workers_busy\",model=\"%s\",pool=\"%s\"}"
+                        + " 5\n";
+        try (StubServer stub = gateway(queues(""), busy.formatted("other", "main"))) {
+            assertResult("PASS", "model m: queue", ofGateway(0, stub));
+            stub.page("/metrics", 200, busy.formatted("m", "main"));
+            final Map<String, JsonNode> off = ofGateway(1, stub);
+            assertFailed("model m: queue", "busy: 5", "set queue-threshold", off);
+            stub.page("/metrics", 200, busy.formatted("m", "prefill"));
+            final Map<String, JsonNode> prefill = ofGateway(1, stub);
+            assertResult("PASS", "model m: queue", prefill);
+            assertFailed("model m: prefill queue", "busy: 5", "set queue-threshold", prefill);
+            stub.page("/metrics", 200, busy.formatted("m", "main"))
+                    .page("/debug/workers", 200, queues(queue(false, 0, 0, 0)));
+            final Map<String, JsonNode> follow = ofGateway(1, stub);
+            assertFailed("model m: queue", "busy: 5", "set queue-threshold", follow);
+            assertResult("PASS", "model m: queue room", follow);
+            stub.page("/debug/workers", 200, queues(queue(true, 0, 0, 0)));
+            assertEquals(3, ofGateway(0, stub).size(), "they wait now");
+        }
+    }
+
+    @Test
+    void aGatewayThatIsNotReadyOrAskedWithoutItsTokenSaysSo() throws Exception {
+        try (StubServer stub = gateway(queues(""), "")) {
+            stub.page("/ready", 503, "{\"status\":\"draining\"}");
+            assertFailed("gateway", "not ready: draining", "kvasir status", ofGateway(1, stub));
+            stub.page(
+                    "/debug/workers",
+                    401,
+                    "{\"error\":{\"message\":\"the admin port needs a token\"}}");
+            final CommandRun refused = doctor(stub.url(), LONG);
+            assertEquals(3, refused.exitCode(), refused.out());
+            assertTrue(refused.err().contains("--token-file"), refused.err());
+            stub.page("/debug/workers", 200, queues(""));
+            assertEquals(1, doctor(stub.url(), "--token=t", LONG).exitCode());
+            assertEquals("Bearer t", stub.authorization("/debug/workers"));
+        }
+    }
+
+    @Test
+    void aRunningGatewayIsToldFromAnEngineAndItsQueueIsShown() throws Exception {
+        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                GatewayConfig.builder()
+                                        .set(GatewaySettings.MODEL, SimModel.NAME)
+                                        .set(GatewaySettings.PORT, 0)
+                                        .set(GatewaySettings.ADMIN_PORT, 0L)
+                                        .set(GatewaySettings.ADMIN_TOKEN, new Secret("t"))
+                                        .set(RouterSettings.QUEUE_PREFILL_TOKENS, 4_096L)
+                                        .worker(WorkerConfig.parse(engine.url().toString()))
+                                        .build())) {
+            final String url = gateway.adminUrl();
+            final CommandRun refused = doctor(url, LONG);
+            assertEquals(3, refused.exitCode(), refused.out());
+            assertTrue(refused.err().contains("--token-file"), refused.err());
+            CommandRun run = doctor(url, "--token=t", LONG);
+            while (run.exitCode() != 0) { // until the worker has answered
+                assertEquals(1, run.exitCode(), run.err());
+                run = doctor(url, "--token=t", LONG);
+            }
+            assertTrue(
+                    run.out()
+                            .contains(
+                                    "\nPASS  queue room: 0 of 1024 requests wait, 0 of 16777216"
+                                            + " tokens, the oldest for 0 ms of 30.0 s; refused so"
+                                            + " far: none; "),
+                    run.out());
+            assertTrue(run.out().contains("\nPASS  queue wait: "), run.out());
+            assertTrue(run.out().endsWith("\n0 failed, 3 passed, 0 skipped\n"), run.out());
+        }
+    }
+
+    @Test
+    void aPageThatIsNoGatewaysIsTestedAsAnEngineAndGetsNoToken() throws Exception {
+        for (String page :
+                List.of("", "[]", "{\"workers\":{}}", "{\"workers\":[]}", "{\"error\":{}}")) {
+            for (int status : new int[] {200, 401, 403, 500}) {
+                try (StubServer stub = new StubServer().page("/debug/workers", status, page)) {
+                    final CommandRun run = doctor(stub.url(), "--json", SHORT);
+                    assertEquals(1, run.exitCode(), run.err());
+                    assertEquals(1, Json.parse(run.out()).path("engines").size(), run.out());
+                    assertEquals("null", stub.authorization("/debug/workers"));
+                }
+            }
+        }
+    }
+
+    private static CommandRun ofConfiguration(Path folder, String text) throws Exception {
+        final Path file = Files.writeString(folder.resolve("gateway.yaml"), text);
+        return doctor(file.toString(), "--json", "--timeout-s=2");
+    }
+
+    /** Outcomes of the store of a number, by check; the last one of each. */
+    private static Map<String, JsonNode> store(int number, CommandRun run) {
+        final Map<String, JsonNode> checks = new TreeMap<>();
+        for (JsonNode check : Json.parse(run.out()).path("stores").path(number).path("checks")) {
+            checks.put(check.path("check").asText(), check);
+        }
+        return checks;
+    }
+
+    @Test
+    void aFileOfWorkersIsReadAndWhatItListsIsTested(@TempDir Path folder) throws Exception {
+        final String config = "model: kvasir-sim\nblock-size: 16\nworkers-file: more.yaml\n";
+        final Path more = folder.resolve("more.yaml");
+        final CommandRun missing = ofConfiguration(folder, config);
+        assertEquals(1, missing.exitCode(), missing.err());
+        assertFailed("reachable", "more.yaml", "check its address", store(0, missing));
+        assertEquals(0, Json.parse(missing.out()).path("engines").size());
+        Files.writeString(more, "[]\n");
+        assertFailed("workers", "none", "register", store(0, ofConfiguration(folder, config)));
+        Files.writeString(more, "- url: nonsense\n");
+        assertFailed("reachable", "nonsense", "", store(0, ofConfiguration(folder, config)));
+        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1))) {
+            Files.writeString(more, "- url: " + engine.url() + "\n  name: w\n");
+            final CommandRun well = ofConfiguration(folder, config);
+            assertEquals(0, well.exitCode(), well.out());
+            assertEquals("1: w", store(0, well).get("workers").path("seen").asText());
+            assertEquals("w", Json.parse(well.out()).at("/engines/0/engine").asText());
+            assertResult("PASS", "cached tokens", checks(well));
+        }
+    }
+
+    @Test
+    void storesThatAreDeadOrSilentAreNamedAndTheRestIsTested(@TempDir Path folder)
+            throws Exception {
+        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
+                ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
+            final CommandRun run =
+                    ofConfiguration(
+                            folder,
+                            "model: kvasir-sim\nblock-size: 16\nworkers:\n  - url: "
+                                    + engine.url()
+                                    + "\ndiscovery-nats-bucket: b\nnats-url:"
+                                    + " nats://user:secret@127.0.0.1:1\n"
+                                    + "discovery-etcd-endpoints: [http://127.0.0.1:"
+                                    + silent.getLocalPort()
+                                    + "]\n");
+            assertEquals(1, run.exitCode(), run.err());
+            assertFailed("reachable", "127.0.0.1:1", "check its address", store(0, run));
+            assertFailed("reachable", "no answer", "check its address", store(1, run));
+            assertEquals(1, store(1, run).size());
+            assertResult("PASS", "reachable", checks(run));
+            final JsonNode stores = Json.parse(run.out()).path("stores");
+            assertEquals("nats", stores.path(0).path("store").asText());
+            assertEquals("nats://127.0.0.1:1 bucket b", stores.path(0).path("url").asText());
+            assertFalse(run.out().contains("secret"), run.out());
+        }
     }
 }

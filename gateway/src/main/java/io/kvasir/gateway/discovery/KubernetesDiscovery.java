@@ -125,7 +125,8 @@ final class KubernetesDiscovery implements Discovery {
 
         @Override
         public void refused(String cause) {
-            publication.failed(cause);
+            publication.refused(cause);
+            publishSoon();
         }
 
         @Override

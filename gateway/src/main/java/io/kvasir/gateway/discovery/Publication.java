@@ -38,7 +38,8 @@ final class Publication implements AutoCloseable {
 
     private final String name;
     private final Source source;
-    private final Queue<String> causes = new ConcurrentLinkedQueue<>();
+    private final Queue<String> causes = new ConcurrentLinkedQueue<>(); // of failures
+    private final Queue<String> refusals = new ConcurrentLinkedQueue<>();
     private final CountDownLatch first = new CountDownLatch(1);
     private final Set<String> said = new HashSet<>(); // of the publishing thread
     private final Thread thread;
@@ -89,6 +90,11 @@ final class Publication implements AutoCloseable {
         soon();
     }
 
+    /** Something cannot be used, which is said with the next view. Does not wait. */
+    void refused(String cause) {
+        refusals.add(cause);
+    }
+
     /** False once it is closed. */
     private synchronized boolean awaitChange() throws InterruptedException {
         while (!isDirty && !closed) {
@@ -112,12 +118,15 @@ final class Publication implements AutoCloseable {
         for (String cause = causes.poll(); cause != null; cause = causes.poll()) {
             listener.failed(cause);
         }
+        for (String cause = refusals.poll(); cause != null; cause = refusals.poll()) {
+            listener.refused(cause);
+        }
         try {
             final Map<String, String> problems = new HashMap<>();
             final Map<String, Found> all = new TreeMap<>();
             source.collect(all, problems);
             said.retainAll(problems.values());
-            problems.values().stream().filter(said::add).forEach(listener::failed);
+            problems.values().stream().filter(said::add).forEach(listener::refused);
             found.publish(all.values());
         } catch (RuntimeException e) {
             LOG.error("the workers of {} could not be applied", name, e);

@@ -9,7 +9,8 @@ import java.util.Set;
 
 /**
  * The workers that register themselves in a store ({@link LeasedStore}) under the gateway's models,
- * in one namespace. While the store does not answer, those known last stay.
+ * in one namespace. While the store does not answer, those known last stay; nothing is published
+ * before it has been read or has failed.
  *
  * <p>The store's thread marks that something has changed; one thread of this source publishes.
  */
@@ -18,6 +19,7 @@ final class RegistryDiscovery implements Discovery {
     private final String namespace;
     private final Publication publication;
     private final InstanceView instances;
+    private volatile boolean isSettled;
 
     /**
      * Watches from {@link #start} on.
@@ -45,21 +47,30 @@ final class RegistryDiscovery implements Discovery {
     private final class Heard implements InstanceView.Listener {
         @Override
         public void changed() {
-            publication.soon();
+            publishSoon();
         }
 
         @Override
         public void refused(String cause) {
-            publication.failed(cause);
+            publication.refused(cause);
+            publishSoon();
         }
 
         @Override
         public void lost(String cause) {
+            isSettled = true;
             publication.failed(cause);
         }
 
         @Override
         public void found() {
+            isSettled = true;
+            publishSoon();
+        }
+    }
+
+    private void publishSoon() {
+        if (isSettled) {
             publication.soon();
         }
     }
@@ -77,7 +88,7 @@ final class RegistryDiscovery implements Discovery {
     /** Publishes again; the store tells of changes by itself. */
     @Override
     public void reload() {
-        publication.soon();
+        publishSoon();
     }
 
     @Override

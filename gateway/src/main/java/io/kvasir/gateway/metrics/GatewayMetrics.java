@@ -18,6 +18,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.prompt.memo.PromptMemoCounts;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouteException;
 import io.kvasir.router.RouterStatus;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.FallbackPolicy;
@@ -115,6 +116,7 @@ public final class GatewayMetrics {
     private final Counter unknownPrompts;
     private final Counter splits;
     private final Counter wholes;
+    private final Counter unrouted;
     private final Counter legFailures;
     private final Counter stranded;
     private final Counter handoffTokens;
@@ -198,6 +200,13 @@ public final class GatewayMetrics {
                         "Requests that one worker was to do all of although there are prefill"
                                 + " workers, by reason",
                         "reason");
+        unrouted =
+                counter(
+                        "kvasir_routing_refused_total",
+                        "Choices of a worker that the router refused, by cause; retries count, too",
+                        "model",
+                        "pool",
+                        "cause");
         legFailures =
                 counter(
                         "kvasir_leg_failures_total",
@@ -1377,6 +1386,11 @@ public final class GatewayMetrics {
         if (tokens > 0) {
             hitRate.observe((double) predictedCachedTokens / tokens);
         }
+    }
+
+    /** No worker was chosen for a request, or for a part of it. */
+    public void notRouted(String model, WorkerPool pool, RouteException.Kind cause) {
+        unrouted.labelValues(model, pool.spelling(), cause.spelling()).inc();
     }
 
     /** A request was booked that may have waited for it. */

@@ -28,7 +28,6 @@ import org.slf4j.LoggerFactory;
 import java.time.InstantSource;
 import java.util.EnumMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -169,6 +168,7 @@ public final class WorkerReservations {
         LOG.atDebug()
                 .addKeyValue(RequestRecord.LOG_KEY, requestId)
                 .log("{}: not routed: {}", requestId, LogText.of(cause.getMessage()));
+        metrics.notRouted(registry.model(), part.pool(), cause.kind());
         return needsText(cause, prompt) ? prompt.needsTextOrNull() : refusal(cause, part, prompt);
     }
 
@@ -298,11 +298,7 @@ public final class WorkerReservations {
                         && registry.listsAdapters(part.pool());
         return nowhere
                 ? ApiException.client(
-                        404,
-                        "model",
-                        "model_not_found",
-                        e.kind().name().toLowerCase(Locale.ROOT),
-                        e.getMessage())
+                        404, "model", "model_not_found", e.kind().spelling(), e.getMessage())
                 : refusal(e);
     }
 
@@ -367,7 +363,7 @@ public final class WorkerReservations {
         final RouteException.Limit limit = cause.limitOrNull();
         if (limit != null) {
             return ApiException.beyondLimit(
-                    cause.kind().name().toLowerCase(Locale.ROOT),
+                    cause.kind().spelling(),
                     new ApiException.Limits(
                             limit.name(),
                             limit.value(),
@@ -406,8 +402,7 @@ public final class WorkerReservations {
                             PINNED_UNAVAILABLE ->
                             503;
                 };
-        return ApiException.ofRouter(
-                status, kind.name().toLowerCase(Locale.ROOT), kind.retryable(), text);
+        return ApiException.ofRouter(status, kind.spelling(), kind.retryable(), text);
     }
 
     /**

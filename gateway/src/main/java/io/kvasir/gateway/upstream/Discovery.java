@@ -39,6 +39,14 @@ public interface Discovery extends AutoCloseable {
 
         /** The source cannot say what is there; its former view holds. Called once a cause. */
         void failed(String cause);
+
+        /**
+         * Something that the source holds cannot be used, and is in no view; all else is. Called
+         * once a cause, before the view that leaves it out.
+         */
+        default void refused(String cause) {
+            failed(cause);
+        }
     }
 
     /** Name of the source, for logs and metrics. */

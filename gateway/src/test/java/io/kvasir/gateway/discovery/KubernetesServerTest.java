@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.WorkerAdapters;
+import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.DiscoveryContract;
@@ -146,11 +148,14 @@ class KubernetesServerTest {
     }
 
     private static Registration instance(String name) {
+        return builder(name).build();
+    }
+
+    private static Registration.Builder builder(String name) {
         return Registration.builder(
-                        new InstanceId("prod", "decode", "generate", name),
-                        DiscoveryContract.MODEL,
-                        URI.create("http://10.0.0.9:8000"))
-                .build();
+                new InstanceId("prod", "decode", "generate", name),
+                DiscoveryContract.MODEL,
+                URI.create("http://10.0.0.9:8000"));
     }
 
     private static String slice(String pod, String uid, String conditions) {
@@ -281,6 +286,24 @@ class KubernetesServerTest {
         assertEquals(Set.of("a"), names());
         next.close();
         Eventually.holds("is gone, and its slice alone is no worker", () -> names().isEmpty());
+        assertEquals(List.of(), known.failures);
+    }
+
+    @Test
+    void adaptersAndTaintsOfARegistrationAreThoseOfTheWorker() throws Exception {
+        startWithBoth(LONG);
+        final Registration.Adapters adapters =
+                new Registration.Adapters(Set.of("sql", "org/fr v2"), Map.of("sql", 7L));
+        registrar(LONG, null)
+                .registerModel(
+                        builder("a").adapters(adapters).taints(Set.of("spot")).build(),
+                        Duration.ZERO);
+        Eventually.holds("comes", () -> names().equals(Set.of("a")));
+        final WorkerConfig worker = known.all().getFirst().worker();
+        assertEquals(
+                new WorkerAdapters(Set.of("sql", "org/fr v2"), Map.of(7L, "sql")),
+                worker.adapters());
+        assertEquals(Set.of("spot"), worker.taints());
         assertEquals(List.of(), known.failures);
     }
 

@@ -118,7 +118,17 @@ public final class RouterQueue implements AutoCloseable {
      * @return true where requests may wait, or follow another one
      */
     public static boolean isNeeded(Settings settings) {
-        return QueueRules.isLimited(settings) || FlightRules.of(settings).isOn();
+        return hasThreshold(settings) || FlightRules.of(settings).isOn();
+    }
+
+    /**
+     * Whether requests wait while no worker has room.
+     *
+     * @param settings of the router
+     * @return false where they wait for the prompts of others at most
+     */
+    public static boolean hasThreshold(Settings settings) {
+        return QueueRules.isLimited(settings);
     }
 
     /**

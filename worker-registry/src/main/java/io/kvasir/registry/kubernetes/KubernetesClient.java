@@ -250,8 +250,6 @@ public final class KubernetesClient implements AutoCloseable {
 
     private KubernetesException refusal(
             KubernetesResources resources, String method, int status, byte[] body) {
-        final String said =
-                new String(body, 0, Math.min(body.length, MAX_ERROR_BYTES), StandardCharsets.UTF_8);
         return new KubernetesException(
                 status,
                 access.server()
@@ -262,9 +260,21 @@ public final class KubernetesClient implements AutoCloseable {
                         + " of "
                         + resources
                         + ": "
-                        + said.strip()
+                        + said(body)
                         + hint(method, status),
                 null);
+    }
+
+    /** The message of a Status, or what else is said; the beginning of it. */
+    private static String said(byte[] body) {
+        String said = new String(body, StandardCharsets.UTF_8);
+        try {
+            final String message = JSON.readTree(body).path("message").asText();
+            said = message.isBlank() ? said : message;
+        } catch (IOException e) {
+            said = said.strip(); // a proxy's page
+        }
+        return said.substring(0, Math.min(said.length(), MAX_ERROR_BYTES));
     }
 
     private static String hint(String method, int status) {

@@ -34,6 +34,8 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -149,8 +151,17 @@ class KubernetesStoreTest extends LeasedStoreContract {
                 "model_name: m, types: [chat], url: 'http://h:1', labels: {a: 1}",
                 "model_name: m, types: [chat], url: 'http://h:1', lora: sql",
                 "model_name: m, types: [chat], url: 'http://h:1', lora: ['a;b']",
+                "model_name: m, types: [chat], url: 'http://h:1', lora: ['']",
+                "model_name: m, types: [chat], url: 'http://h:1', lora: [sql, sql]",
+                "model_name: m, types: [chat], url: 'http://h:1', lora: [7]",
                 "model_name: m, types: [chat], url: 'http://h:1', lora_ids: {a: 0}",
-                "model_name: m, types: [chat], url: 'http://h:1', taints: ['a b']"
+                "model_name: m, types: [chat], url: 'http://h:1', lora_ids: {a: '1'}",
+                "model_name: m, types: [chat], url: 'http://h:1', lora_ids: {a: 1.5}",
+                "model_name: m, types: [chat], url: 'http://h:1', lora_ids: [a]",
+                "model_name: m, types: [chat], url: 'http://h:1', taints: ['a b']",
+                "model_name: m, types: [chat], url: 'http://h:1', taints: [a, a]",
+                "model_name: m, types: [chat], url: 'http://h:1', taints:"
+                        + " [a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q]"
             })
     void whatIsNoRegistrationIsRefusedByTheSchema(String spec) throws Exception {
         assertEquals(422, kubernetes.server().create(namespace, worker("ns.c.e.a", spec)).status());
@@ -164,6 +175,43 @@ class KubernetesStoreTest extends LeasedStoreContract {
                                         "ns.c.e.a",
                                         "model_name: m, types: [chat], url: 'http://h:1'"))
                         .status());
+    }
+
+    /** What a registration may say at most, the schema takes. */
+    @Test
+    void adaptersAndTaintsAtTheirLimitsAreKeptAsTheyAre() {
+        final Set<String> names = new LinkedHashSet<>();
+        final Map<String, Long> numbers = new LinkedHashMap<>();
+        for (int i = 0; i < Registration.Adapters.MOST; i++) {
+            names.add("l" + i);
+        }
+        numbers.put("x".repeat(Registration.Adapters.MOST_NAME_LENGTH), Long.MAX_VALUE);
+        numbers.put("org/名 v=2,\uD83D\uDE42", 1L);
+        final Set<String> taints = new LinkedHashSet<>();
+        for (int i = 0; i < Registration.MOST_TAINTS; i++) {
+            taints.add("t/._-" + i + "x".repeat(56));
+        }
+        final Registration full =
+                instance("a")
+                        .adapters(new Registration.Adapters(names, numbers))
+                        .taints(taints)
+                        .build();
+        final LeasedStore store = open(LONG);
+        assertTrue(store.put(full.id().key(), full.encode(), LeasedStore.ABSENT) > 0);
+        final Registration read = Registration.decode(store.get(full.id().key()).value());
+        assertEquals(full.adapters(), read.adapters());
+        assertEquals(full.taints(), read.taints());
+    }
+
+    /** Of names of numbers the schema says nothing: keys of an object have no pattern there. */
+    @Test
+    void aNameOfANumberThatIsNoneIsRefusedByReaders() throws Exception {
+        final String spec = "model_name: m, types: [chat], url: 'http://h:1', lora_ids: {'a;b': 1}";
+        assertEquals(201, kubernetes.server().create(namespace, worker("ns.c.e.a", spec)).status());
+        final Seen seen = new Seen();
+        open().watch("ns/", seen.view);
+        eventually("said", () -> seen.refusals.size() == 1);
+        assertTrue(seen.names().isEmpty());
     }
 
     @Test
@@ -328,10 +376,13 @@ class KubernetesStoreTest extends LeasedStoreContract {
             kubernetes.server().stop(); // what it has in memory, too
             kubernetes.server().start();
             kubernetes.awaitTheResource();
-            final KubernetesException gone =
-                    assertThrows(
-                            KubernetesException.class,
-                            () -> client.watch(resources, version, event -> {}));
+            KubernetesException gone;
+            do { // its watches begin some time after its lists
+                gone =
+                        assertThrows(
+                                KubernetesException.class,
+                                () -> client.watch(resources, version, event -> {}));
+            } while (gone.getMessage().contains(" answers 429 "));
             assertTrue(gone.isGone(), gone.getMessage());
         }
     }
