@@ -101,7 +101,7 @@ public final class ServiceServer implements AutoCloseable {
         connector = Connectors.add(server, host, port, limits);
         cap = new ConnectionCap(connector, MAX_CONNECTIONS, "the " + name + " has no more");
         server.addBean(cap);
-        server.setErrorHandler(ServiceServer::serverError);
+        server.setErrorHandler(this::serverError);
         server.setHandler(
                 new Handler.Abstract() {
                     @Override
@@ -258,11 +258,19 @@ public final class ServiceServer implements AutoCloseable {
         return ServiceJson.object().put("error", message);
     }
 
-    /** What the server itself answers, as for bad HTTP. */
-    private static boolean serverError(Request request, Response response, Callback callback) {
+    /** What the server itself answers, as for bad HTTP, or where its stop fails a request. */
+    private boolean serverError(Request request, Response response, Callback callback) {
         final Object status = request.getAttribute("org.eclipse.jetty.server.error_status");
         final int code = status instanceof Integer number ? number : response.getStatus();
-        sendError(code, HttpStatus.getMessage(code), response, callback);
+        if (ending && HttpStatus.isServerError(code)) {
+            sendError(
+                    HttpStatus.SERVICE_UNAVAILABLE_503,
+                    "the " + name + " ends",
+                    response,
+                    callback);
+        } else {
+            sendError(code, HttpStatus.getMessage(code), response, callback);
+        }
         return true;
     }
 
