@@ -83,7 +83,7 @@ final class RegistrationCodec {
         return bytes(out, Fields.spelling(r.state()));
     }
 
-    /** What nobody would read is not written, nor what could not be said to drain. */
+    /** What readers refuse is not written, nor what could not be marked as draining. */
     private static byte[] bytes(ObjectNode out, String state) {
         final byte[] document;
         try {
