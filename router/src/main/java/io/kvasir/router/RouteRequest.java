@@ -636,6 +636,16 @@ public final class RouteRequest {
     }
 
     /**
+     * Leading blocks that one worker was found or assumed to hold when the request was routed last.
+     *
+     * @param worker of the router that the request is made for
+     * @return blocks; 0 where it does not hold the first one
+     */
+    public int overlap(Worker worker) {
+        return cached.depth(worker.slot());
+    }
+
+    /**
      * Hashes of the prompt's beginnings: equal where two prompts of one router begin with the same
      * blocks, adapter and salt. Allocates nothing.
      *

@@ -18,7 +18,7 @@ public final class EngineMessages {
 
     private EngineMessages() {}
 
-    static SourceConfig source(String name, int blockSize) {
+    public static SourceConfig source(String name, int blockSize) {
         return SourceConfig.of(name, 0, blockSize, "");
     }
 
@@ -26,7 +26,7 @@ public final class EngineMessages {
      * One batch {@code [0.0, [BlockStored as a map], 0]} of the prompt's first blocks, named from a
      * base up.
      */
-    static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash) {
+    public static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash) {
         return stored(prompt, blocks, blockSize, firstHash, null);
     }
 

@@ -56,6 +56,7 @@ final class PrefixFlights {
         private int count;
         Flight ahead; // null for none
         int depth; // blocks in common with it
+        boolean isCached; // all of them are, on its worker
 
         /** Forgets the prompt, and what it holds alive. */
         void clear() {
@@ -70,7 +71,10 @@ final class PrefixFlights {
     }
 
     /**
-     * Searches for the flight to follow.
+     * Searches for the flight to follow: one whose blocks are not cached, or are cached on its
+     * worker. An engine announces blocks before their prompt's first token, and requests are booked
+     * before their blocks count as shared; until then the worker that has them seems dearer than
+     * one that has nothing.
      *
      * @param request filled; is matched where there may be one
      * @param stride blocks
@@ -83,7 +87,9 @@ final class PrefixFlights {
             final Flight flight = byKey.get(out.keys[i]);
             if (flight != null && flight.phase(nowNs) != Flight.Phase.OVER) {
                 out.depth = (i + 1) * stride;
-                if (out.depth - cached(request, scratch) >= stride) {
+                final boolean isMissing = out.depth - cached(request, scratch) >= stride;
+                out.isCached = out.depth - request.overlap(flight.worker) < stride;
+                if (isMissing || out.isCached) {
                     out.ahead = flight;
                 }
                 return; // what is shorter is cached, too

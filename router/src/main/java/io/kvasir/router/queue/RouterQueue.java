@@ -350,6 +350,7 @@ public final class RouterQueue implements AutoCloseable {
         final boolean computing = look.ahead.phase(nowNs) == Flight.Phase.COMPUTING;
         if (rules.isWaiting()
                 && computing
+                && !look.isCached
                 && (entry.followsUntilNs == 0 || nowNs - entry.followsUntilNs < 0)) {
             return true;
         }
@@ -360,7 +361,7 @@ public final class RouterQueue implements AutoCloseable {
         } else {
             scratch.request.assumeHeld(look.ahead.worker, look.depth);
         }
-        if (entry.followsUntilNs == 0) {
+        if (entry.followsUntilNs == 0 && !look.isCached) {
             followed.increment();
         }
         return false;
