@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.LoadSnapshot;
 import io.kvasir.pipeline.source.EngineStream;
-import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.settings.RouterSettings;
@@ -16,7 +15,6 @@ import io.kvasir.testsupport.Seeds;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-import java.util.Arrays;
 import java.util.SplittableRandom;
 
 /**
@@ -101,40 +99,33 @@ class CreditOverrideModelTest {
         final long firstName = 1_000L * (worker.slot() + 1);
         final int device = 1 + random.nextInt(18);
         long last = 0;
-        stream.onMessage(last, stored(prompt, 0, device, firstName, "GPU"));
+        stream.onMessage(
+                last, EngineMessages.storedPart(prompt, 0, device, BLOCK, firstName, "GPU"));
         if (tiered) {
             final int host = device + random.nextInt(BLOCKS - device + 1);
             final int disk = host + random.nextInt(BLOCKS - host + 1);
             if (host > device) {
-                stream.onMessage(++last, stored(prompt, device, host, firstName, "CPU"));
+                stream.onMessage(
+                        ++last,
+                        EngineMessages.storedPart(prompt, device, host, BLOCK, firstName, "CPU"));
             }
             if (disk > host) {
-                stream.onMessage(++last, stored(prompt, host, disk, firstName, "DISK"));
+                stream.onMessage(
+                        ++last,
+                        EngineMessages.storedPart(prompt, host, disk, BLOCK, firstName, "DISK"));
             }
             if (worker.slot() == 0) { // shared storage has the names of one
                 final int inShared = 1 + random.nextInt(BLOCKS);
-                stream.onMessage(++last, stored(prompt, 0, inShared, firstName, "EXTERNAL"));
+                stream.onMessage(
+                        ++last,
+                        EngineMessages.storedPart(
+                                prompt, 0, inShared, BLOCK, firstName, "EXTERNAL"));
             }
         }
-        final long applied = last;
-        EngineMessages.await(
-                () -> router.index().appliedSequence(worker.slot()) == applied,
-                () -> "message " + applied + " of " + worker);
+        EngineMessages.awaitApplied(router, worker, last);
         if (random.nextInt(4) == 0) { // one was lost: what it holds counts in part
-            stream.onMessage(last + 2, EngineMessages.removed(1, firstName + device - 1, "GPU"));
-            EngineMessages.await(
-                    () -> worker.state() != IndexState.EXACT, () -> "the loss at " + worker);
+            EngineMessages.lose(stream, worker, last + 1, firstName + device - 1);
         }
-    }
-
-    private static byte[] stored(int[] prompt, int from, int to, long firstName, String medium) {
-        return EngineMessages.stored(
-                Arrays.copyOfRange(prompt, from * BLOCK, to * BLOCK),
-                to - from,
-                BLOCK,
-                firstName + from,
-                from == 0 ? null : firstName + from - 1,
-                medium);
     }
 
     private RouteRequest request(int[] prompt, int tokens) {

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 
 import java.io.ByteArrayOutputStream;
@@ -7,6 +9,7 @@ import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -139,6 +142,30 @@ public final class EngineMessages {
                             && seen.decodeBlocks(i) == blocks;
                 },
                 () -> requests + " requests and " + blocks + " blocks on " + worker);
+    }
+
+    /** A store of blocks {@code from..to} of a prompt, after those before them, in a medium. */
+    static byte[] storedPart(
+            int[] prompt, int from, int to, int blockSize, long firstName, String medium) {
+        return stored(
+                Arrays.copyOfRange(prompt, from * blockSize, to * blockSize),
+                to - from,
+                blockSize,
+                firstName + from,
+                from == 0 ? null : firstName + from - 1,
+                medium);
+    }
+
+    static void awaitApplied(KvRouter router, Worker worker, long message) {
+        await(
+                () -> router.index().appliedSequence(worker.slot()) == message,
+                () -> "message " + message + " of " + worker);
+    }
+
+    /** Loses a message, so that what the worker holds counts in part; the next removes a block. */
+    static void lose(EngineStream stream, Worker worker, long message, long removed) {
+        stream.onMessage(message + 1, removed(1, removed, "GPU"));
+        await(() -> worker.state() != IndexState.EXACT, () -> "the loss at " + worker);
     }
 
     static void await(BooleanSupplier condition, String what) {

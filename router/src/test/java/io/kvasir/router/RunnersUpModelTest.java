@@ -4,14 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.EngineStream;
-import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.stream.IntStream;
@@ -70,31 +68,17 @@ class RunnersUpModelTest {
                 router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK));
         final int device = 1 + random.nextInt(18);
         final long firstName = 1_000L * (worker.slot() + 1);
-        stream.onMessage(0, stored(prompt, 0, device, firstName, "GPU"));
+        stream.onMessage(0, EngineMessages.storedPart(prompt, 0, device, BLOCK, firstName, "GPU"));
         long last = 0;
         if (random.nextBoolean()) {
             last++;
-            stream.onMessage(last, stored(prompt, device, 20, firstName, "CPU"));
+            stream.onMessage(
+                    last, EngineMessages.storedPart(prompt, device, 20, BLOCK, firstName, "CPU"));
         }
-        final long applied = last;
-        EngineMessages.await(
-                () -> router.index().appliedSequence(worker.slot()) == applied,
-                () -> "message " + applied + " of " + worker);
+        EngineMessages.awaitApplied(router, worker, last);
         if (random.nextInt(4) == 0) { // one was lost: what it holds counts in part
-            stream.onMessage(last + 2, EngineMessages.removed(1, firstName + device - 1, "GPU"));
-            EngineMessages.await(
-                    () -> worker.state() != IndexState.EXACT, () -> "the loss at " + worker);
+            EngineMessages.lose(stream, worker, last + 1, firstName + device - 1);
         }
-    }
-
-    private static byte[] stored(int[] prompt, int from, int to, long firstName, String medium) {
-        return EngineMessages.stored(
-                Arrays.copyOfRange(prompt, from * BLOCK, to * BLOCK),
-                to - from,
-                BLOCK,
-                firstName + from,
-                from == 0 ? null : firstName + from - 1,
-                medium);
     }
 
     private static void compare(Selection selection, String what) {
