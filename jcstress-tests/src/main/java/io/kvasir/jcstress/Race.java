@@ -90,6 +90,10 @@ class Race {
         return index.appliedSequence(slot);
     }
 
+    final int blocks() {
+        return (int) index.blocks();
+    }
+
     /** Matches a prompt; only the reading actor calls this and what follows. */
     final void match(String prompt) {
         final long[] locals = locals(prompt);

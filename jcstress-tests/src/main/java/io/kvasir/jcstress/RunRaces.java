@@ -52,6 +52,38 @@ public class RunRaces {
         }
     }
 
+    /** Blocks are counted when they can be matched. */
+    @JCStressTest
+    @Outcome(id = "4, (0|4|8)", expect = Expect.ACCEPTABLE, desc = "not counted yet")
+    @Outcome(id = "8, 8", expect = Expect.ACCEPTABLE, desc = "counted and found")
+    @State
+    public static class Counted extends Race {
+        /** Stores what is there before the race. */
+        public Counted() {
+            store(1, "abcd");
+        }
+
+        /** Writes. */
+        @Actor
+        public void write() {
+            store(1, "abcdefgh");
+        }
+
+        /** Reads. */
+        @Actor
+        public void read(II_Result r) {
+            r.r1 = blocks();
+            match("abcdefgh");
+            r.r2 = depth(1);
+        }
+
+        /** Gives the index back. */
+        @Arbiter
+        public void over(II_Result r) {
+            end();
+        }
+    }
+
     /** Other blocks are appended than those asked for. */
     @JCStressTest
     @Outcome(id = "4, 4", expect = Expect.ACCEPTABLE, desc = "the common ones")

@@ -156,8 +156,8 @@ final class HolderConsistency {
     void held(int run, int offset, int count, int slot, int heldRun) {
         final int regained = gain(run, offset, offset + count, slot);
         tree.unheld(run, tree.unheld(run) - regained);
-        blocks.add(regained);
         tree.setHolder(run, holder(run, slot), slot, leading(run, slots[slot], heldRun), heldRun);
+        blocks.add(regained); // after the holder: blocks that are counted can be matched
     }
 
     /** Counts a slot among the holders of blocks; says how many of them had none. */

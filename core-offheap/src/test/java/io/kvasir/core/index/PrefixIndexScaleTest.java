@@ -105,7 +105,8 @@ class PrefixIndexScaleTest {
                 }
             }
             final double bytes = (double) index.usedBytes() / index.heldBlocks();
-            assertTrue(bytes <= 40, () -> "bytes for each block: " + bytes);
+            // 39.5 with most keys of the index; one in some thousands takes 1.5 more
+            assertTrue(bytes <= 42, () -> "bytes for each block: " + bytes);
             final OverlapScores scores = new OverlapScores(1);
             assertEquals(blocks, index.match(shortLocals(0, blocks), blocks, scores));
         }
