@@ -231,7 +231,8 @@ class RecoveryTest {
         beginWithLargeCache();
         final ObservedPlane late = router(NATS.url(), true);
         awaitTruth(late);
-        assertEquals(1, late.plane.status().recoveredDumps());
+        late.await(
+                () -> late.plane.status().recoveredDumps() == 1, "count of what is in the index");
     }
 
     @Test
