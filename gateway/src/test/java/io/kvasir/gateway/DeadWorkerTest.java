@@ -10,6 +10,7 @@ import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
@@ -17,6 +18,7 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Requests that are under way on a worker when it is found dead, or looks like it. */
+@Order(1) // takes long: begins first, beside the others
 class DeadWorkerTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";

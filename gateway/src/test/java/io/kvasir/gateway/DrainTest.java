@@ -12,6 +12,7 @@ import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -32,6 +33,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 
+@Order(1) // takes long: begins first, beside the others
 class DrainTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";

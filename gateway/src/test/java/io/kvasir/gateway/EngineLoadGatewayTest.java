@@ -21,6 +21,7 @@ import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 import java.net.URI;
@@ -33,6 +34,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 
 /** The load that engines have on their pages of metrics, in what the gateway does. */
+@Order(1) // takes long: begins first, beside the others
 class EngineLoadGatewayTest {
     private static final int REQUESTS = 40;
     private static final int OTHERS = 4;

@@ -18,6 +18,7 @@ import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.http2.ErrorCode;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -36,6 +37,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** Workers that are spoken to over HTTP/2: many requests share a connection. */
+@Order(1) // takes long: begins first, beside the others
 class Http2WorkersTest {
     private static final String PATH = "/v1/completions";
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";

@@ -18,6 +18,7 @@ import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -43,6 +44,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
 /** Settings of the gateway's own that an operator changes while it runs, over HTTP. */
+@Order(1) // takes long: begins first, beside the others
 class LiveGatewaySettingsTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String HOUR = "3600000";

@@ -9,6 +9,7 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -21,6 +22,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** Clients that send their requests byte by byte. */
+@Order(1) // takes long: begins first, beside the others
 class SlowClientTest {
     private static final Duration SHORT = Duration.ofMillis(200);
     private static final Duration LONG = Duration.ofHours(1);

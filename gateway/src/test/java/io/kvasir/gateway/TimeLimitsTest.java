@@ -12,12 +12,14 @@ import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 
+@Order(1) // takes long: begins first, beside the others
 class TimeLimitsTest {
     private static final Duration SHORT = Duration.ofMillis(200);
 

@@ -19,6 +19,7 @@ import io.opentelemetry.proto.trace.v1.Span;
 import io.opentelemetry.proto.trace.v1.Status;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 import java.net.URI;
@@ -33,6 +34,7 @@ import java.util.TreeSet;
 import java.util.concurrent.CompletableFuture;
 
 /** The traces of requests, as a collector gets them. */
+@Order(1) // takes long: begins first, beside the others
 class TracingTest {
     private static final String TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
     private static final String ABOVE = "00f067aa0ba902b7";

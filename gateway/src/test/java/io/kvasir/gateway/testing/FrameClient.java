@@ -293,6 +293,13 @@ public final class FrameClient implements AutoCloseable {
             return failure != null;
         }
 
+        /** Whether the server takes it no more: it has ended the connection, or said so before. */
+        public boolean isRefused() {
+            return hasFailed()
+                    || isClosed()
+                    || goAways().stream().anyMatch(end -> end.getLastStreamId() < stream.getId());
+        }
+
         public synchronized boolean hasEnded() {
             return ended;
         }
