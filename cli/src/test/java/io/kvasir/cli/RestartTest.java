@@ -14,6 +14,7 @@ import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -38,6 +39,7 @@ import java.util.function.ToIntFunction;
 import java.util.stream.Stream;
 
 /** A router that is closed or killed and started again beside simulated engines. */
+@Order(1) // takes long: begins first, beside the others
 class RestartTest {
     private static final Duration LIMIT = Duration.ofMinutes(3); // starts of JVMs too
     private static final int NEVER_MS = 0; // but at the close

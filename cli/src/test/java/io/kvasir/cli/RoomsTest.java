@@ -15,6 +15,7 @@ import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
 
 import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -26,6 +27,7 @@ import java.util.TreeSet;
 import java.util.concurrent.Executor;
 
 /** The direction of the rooms, and what each of them shows to others. */
+@Order(1) // takes long: begins first, beside the others
 class RoomsTest {
     private static final String BASE = "io.kvasir.";
 

@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.console.Json;
 
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,6 +22,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 /** From a trace to a stream to measured figures, through the command line. */
+@Order(1) // takes long: begins first, beside the others
 class BenchCommandTest {
     private static final int FIRST_CHECKSUM = 128 + 16; // the first record is a query
 

@@ -22,8 +22,11 @@ import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.FreePorts;
 
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -41,6 +44,8 @@ import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 
+@Order(1) // takes long: begins first, beside the others
+@Execution(ExecutionMode.CONCURRENT) // they wait for engines, and for limits
 class DoctorCommandTest {
     private static final String LONG = "--timeout-s=60";
 

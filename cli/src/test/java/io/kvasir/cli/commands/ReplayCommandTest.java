@@ -23,6 +23,7 @@ import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -35,6 +36,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 /** A small trace through gateway and simulated engines, over real sockets. */
+@Order(1) // takes long: begins first, beside the others
 class ReplayCommandTest {
     private static final int REQUESTS = 60;
     private static final int CONVERSATIONS = 12;

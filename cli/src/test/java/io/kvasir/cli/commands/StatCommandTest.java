@@ -13,12 +13,14 @@ import io.kvasir.core.counters.CountersFile;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.nio.file.Path;
 import java.time.Clock;
 
+@Order(1) // takes long: begins first, beside the others
 class StatCommandTest {
     private static final long LONG_AGO_MS = 1_000_000;
 

@@ -17,6 +17,7 @@ import io.kvasir.sim.config.SimConfig;
 import io.kvasir.sim.config.VirtualClock;
 import io.kvasir.sim.state.SimState;
 
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
@@ -32,6 +33,7 @@ import java.util.function.BooleanSupplier;
  * A trace through gateway and engines over real sockets, while driver and engines live in virtual
  * time: it moves on when all that was sent has reached an engine, and what engines did the gateway.
  */
+@Order(1) // takes long: begins first, beside the others
 class TraceInVirtualTimeTest {
     private static final int REQUESTS = 60;
     private static final int CONVERSATIONS = 12;

@@ -12,6 +12,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.sim.config.SimConfig;
 import io.kvasir.sim.state.SimState;
 
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -28,6 +29,7 @@ import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /** Policies in virtual time, on fleets small enough to be followed by hand or in a second. */
+@Order(1) // takes long: begins first, beside the others
 class SimulationTest {
     private static final int ID_TOKENS = 512;
     private static final double ID_MS = 51.2; // 512 tokens at 10,000 a second

@@ -16,6 +16,7 @@ import io.kvasir.pipeline.wire.RouterEventWriter;
 import io.kvasir.pipeline.wire.RouterMessage;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -29,6 +30,7 @@ import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 
 /** What a plane asks of local indexers, and what it makes of their answers. */
+@Order(1) // takes long: begins first, beside the others
 class PlaneRecoveryTest {
     private static final long WORKER = 100;
     private static final int SLOT = 0;

@@ -9,6 +9,7 @@ import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.wire.RecoveryQuery;
 import io.kvasir.testsupport.Seeds;
 
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -26,6 +27,7 @@ import java.util.concurrent.TimeUnit;
  * A router beside a network that loses, repeats and reorders, workers that restart, and late
  * registrations: when the network is good again the router knows of each worker what is true.
  */
+@Order(1) // takes long: begins first, beside the others
 class RecoveryModelTest {
     private static final int WORKERS = 3;
     private static final int STORIES = 60;

@@ -16,6 +16,7 @@ import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
@@ -31,6 +32,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** Sources over real sockets. */
+@Order(1) // takes long: begins first, beside the others
 class ZmqSourceTest {
     private static final int SLOT = 1;
     private static final int BLOCK = 4;
