@@ -154,7 +154,7 @@ public final class ServiceServer implements AutoCloseable {
         } catch (IOException | RuntimeException e) {
             if (ending || e instanceof ClosedException) {
                 status = 503;
-                sendError(status, "the " + name + " ends", response, callback);
+                sendError(status, ends(), response, callback);
             } else if (e instanceof IOException) {
                 callback.failed(e); // the client has left in the middle of its answer
             } else {
@@ -207,9 +207,13 @@ public final class ServiceServer implements AutoCloseable {
             }
             return body;
         } catch (ApiException e) {
+            final boolean tooLong = e.status() == HttpStatus.PAYLOAD_TOO_LARGE_413;
+            if (ending && !tooLong) { // the end of the connection is not its client's fault
+                throw new ServiceException(HttpStatus.SERVICE_UNAVAILABLE_503, ends());
+            }
             throw new ServiceException(
                     e.status(),
-                    e.status() == HttpStatus.PAYLOAD_TOO_LARGE_413
+                    tooLong
                             ? "the request body is longer than " + mostBodyBytes + " bytes"
                             : e.getMessage());
         }
@@ -254,6 +258,10 @@ public final class ServiceServer implements AutoCloseable {
         response.write(true, ByteBuffer.wrap(body), callback);
     }
 
+    private String ends() {
+        return "the " + name + " ends";
+    }
+
     private static ObjectNode error(String message) {
         return ServiceJson.object().put("error", message);
     }
@@ -262,12 +270,8 @@ public final class ServiceServer implements AutoCloseable {
     private boolean serverError(Request request, Response response, Callback callback) {
         final Object status = request.getAttribute("org.eclipse.jetty.server.error_status");
         final int code = status instanceof Integer number ? number : response.getStatus();
-        if (ending && HttpStatus.isServerError(code)) {
-            sendError(
-                    HttpStatus.SERVICE_UNAVAILABLE_503,
-                    "the " + name + " ends",
-                    response,
-                    callback);
+        if (ending) { // a request that its end has cut seems malformed
+            sendError(HttpStatus.SERVICE_UNAVAILABLE_503, ends(), response, callback);
         } else {
             sendError(code, HttpStatus.getMessage(code), response, callback);
         }

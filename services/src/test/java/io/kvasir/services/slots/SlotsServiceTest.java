@@ -15,8 +15,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.net.SocketException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -267,5 +273,43 @@ class SlotsServiceTest {
         service.close();
         asking.join(60_000);
         assertFalse(asking.isAlive());
+    }
+
+    @RepeatedTest(20)
+    void aBodyThatTheEndCutsIsNoFaultOfItsClient() throws IOException {
+        try (Socket client = new Socket(InetAddress.getLoopbackAddress(), service.port())) {
+            client.setSoTimeout(60_000);
+            client.getOutputStream()
+                    .write(
+                            String.join(
+                                            "\r\n",
+                                            "POST /register HTTP/1.1",
+                                            "Host: a",
+                                            "Content-Length: 100",
+                                            "Content-Type: application/json",
+                                            "Expect: 100-continue",
+                                            "",
+                                            "")
+                                    .getBytes(StandardCharsets.US_ASCII));
+            final BufferedReader answer =
+                    new BufferedReader(
+                            new InputStreamReader(
+                                    client.getInputStream(), StandardCharsets.US_ASCII));
+            assertEquals("HTTP/1.1 100 Continue", answer.readLine());
+            assertEquals("", answer.readLine());
+            client.getOutputStream().write('{');
+            service.close();
+            final String status = lineOf(answer);
+            assertTrue(status == null || status.startsWith("HTTP/1.1 503 "), status);
+        }
+    }
+
+    /** Null where the connection has ended. */
+    private static String lineOf(BufferedReader answer) throws IOException {
+        try {
+            return answer.readLine();
+        } catch (SocketException e) { // reset
+            return null;
+        }
     }
 }
