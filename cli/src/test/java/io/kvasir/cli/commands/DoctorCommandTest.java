@@ -1,5 +1,17 @@
 package io.kvasir.cli.commands;
 
+import static io.kvasir.cli.commands.DoctorRuns.BLOCK;
+import static io.kvasir.cli.commands.DoctorRuns.LONG;
+import static io.kvasir.cli.commands.DoctorRuns.SHORT;
+import static io.kvasir.cli.commands.DoctorRuns.assertFailed;
+import static io.kvasir.cli.commands.DoctorRuns.assertResult;
+import static io.kvasir.cli.commands.DoctorRuns.checks;
+import static io.kvasir.cli.commands.DoctorRuns.doctor;
+import static io.kvasir.cli.commands.DoctorRuns.engine;
+import static io.kvasir.cli.commands.DoctorRuns.ofConfiguration;
+import static io.kvasir.cli.commands.DoctorRuns.spec;
+import static io.kvasir.cli.commands.DoctorRuns.store;
+
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -15,7 +27,6 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimEngine;
@@ -25,76 +36,20 @@ import io.kvasir.testsupport.FreePorts;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Execution;
-import org.junit.jupiter.api.parallel.ExecutionMode;
 
-import java.net.InetAddress;
-import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.atomic.AtomicLong;
 
 @Order(1) // takes long: begins first, beside the others
-@Execution(ExecutionMode.CONCURRENT) // they wait for engines, and for limits
 class DoctorCommandTest {
-    private static final String LONG = "--timeout-s=60";
-
-    /** Where something is waited for that does not come; the rest must do within it. */
-    private static final String SHORT = "--timeout-s=12";
-
-    private static final int BLOCK = 16;
-
-    private static SimEngine engine(SimConfig.Builder config) {
-        return SimEngine.start(config.speedUp(100).build());
-    }
-
-    private static String spec(SimEngine engine) {
-        return engine.url()
-                + ",name=e,events="
-                + engine.eventsEndpoint(0)
-                + ",replay="
-                + engine.replayEndpoint(0);
-    }
-
-    private static CommandRun doctor(String... words) {
-        final List<String> all = new ArrayList<>(List.of("doctor"));
-        all.addAll(List.of(words));
-        return CommandRun.of(all.toArray(String[]::new));
-    }
-
-    /** Outcomes of the first engine, by check. */
-    private static Map<String, JsonNode> checks(CommandRun run) {
-        final Map<String, JsonNode> checks = new TreeMap<>();
-        for (JsonNode check : Json.parse(run.out()).path("engines").path(0).path("checks")) {
-            checks.put(check.path("check").asText(), check);
-        }
-        return checks;
-    }
-
-    private static void assertResult(String result, String check, Map<String, JsonNode> checks) {
-        assertEquals(
-                result,
-                checks.getOrDefault(check, Json.object()).path("result").asText(),
-                check + " in " + checks);
-    }
-
-    private static void assertFailed(
-            String check, String seen, String remedy, Map<String, JsonNode> checks) {
-        assertResult("FAIL", check, checks);
-        assertTrue(checks.get(check).path("seen").asText().contains(seen), checks.toString());
-        assertTrue(checks.get(check).path("remedy").asText().contains(remedy), checks.toString());
-    }
-
     @Test
     void anEngineAsItShouldBePassesEverything() {
         try (SimEngine engine = engine(SimConfig.builder().blockSize(BLOCK))) {
@@ -166,23 +121,6 @@ class DoctorCommandTest {
     }
 
     @Test
-    void withoutEventsTheEventsAndAllThatNeedsThemIsNamed() throws Exception {
-        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
-                ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
-            final String events = "tcp://127.0.0.1:" + silent.getLocalPort();
-            final CommandRun run =
-                    doctor(engine.url() + ",events=" + events, "--tokenizer=sim", "--json", SHORT);
-            assertEquals(1, run.exitCode(), run.err());
-            final Map<String, JsonNode> checks = checks(run);
-            assertFailed("events arrive", "none", "enable_kv_cache_events", checks);
-            assertResult("SKIP", "events are numbered", checks);
-            assertResult("SKIP", "hash chain", checks);
-            assertResult("SKIP", "replay", checks);
-            assertResult("PASS", "model", checks);
-        }
-    }
-
-    @Test
     void anotherBlockSizeIsNamedWithTheRightOne() {
         try (SimEngine engine = engine(SimConfig.builder().blockSize(BLOCK))) {
             final CommandRun run = doctor(spec(engine), "--block-size=32", "--json", LONG);
@@ -193,50 +131,6 @@ class DoctorCommandTest {
             assertResult("PASS", "cached tokens", checks);
             assertResult("SKIP", "token ids", checks);
         }
-    }
-
-    /** Its events have the prompt's tokens, with an adapter that seeds their hashes. */
-    @Test
-    void hashesOfAnotherSeedAreFound() throws Exception {
-        final AtomicLong names = new AtomicLong();
-        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
-                EngineEventPublisher events =
-                        new EngineEventPublisher(
-                                "tcp://127.0.0.1:0", "tcp://127.0.0.1:0", "", 0, BLOCK);
-                RawServer server =
-                        new RawServer(
-                                (line, body) -> {
-                                    if (line.endsWith("/v1/completions")) {
-                                        publish(body, names, events);
-                                    }
-                                    return RawServer.forwarded(engine.url(), "", line, body);
-                                })) {
-            final CommandRun run =
-                    doctor(
-                            server.url()
-                                    + ",events="
-                                    + events.endpoint()
-                                    + ",replay="
-                                    + events.replayEndpoint(),
-                            "--json",
-                            SHORT);
-            assertEquals(1, run.exitCode(), run.err());
-            final Map<String, JsonNode> checks = checks(run);
-            assertFailed("hash chain", "0 blocks; stored ", "kvasir hash", checks);
-            assertResult("PASS", "events arrive", checks);
-            assertResult("PASS", "block size", checks);
-            assertResult("PASS", "replay", checks);
-        }
-    }
-
-    private static void publish(byte[] body, AtomicLong names, EngineEventPublisher events)
-            throws Exception {
-        final int[] tokens =
-                Json.MAPPER.convertValue(Json.MAPPER.readTree(body).path("prompt"), int[].class);
-        final int blocks = tokens.length / BLOCK;
-        final long[] hashes = new long[blocks];
-        Arrays.setAll(hashes, _ -> names.incrementAndGet());
-        events.publishStored(Arrays.copyOf(tokens, blocks * BLOCK), hashes, null, "adapter");
     }
 
     @Test
@@ -256,24 +150,6 @@ class DoctorCommandTest {
             assertFailed("chat template", "from token ", "chat_template.jinja", checks);
             assertResult("PASS", "token ids", checks);
             assertResult("PASS", "hash chain", checks);
-        }
-    }
-
-    @Test
-    void aReplaySocketThatIsDeadIsFound() throws Exception {
-        try (SimEngine engine = engine(SimConfig.builder());
-                ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
-            final CommandRun run =
-                    doctor(
-                            engine.url()
-                                    + ",events="
-                                    + engine.eventsEndpoint(0)
-                                    + ",replay=tcp://127.0.0.1:"
-                                    + silent.getLocalPort(),
-                            "--json",
-                            SHORT);
-            assertEquals(1, run.exitCode(), run.err());
-            assertFailed("replay", "", "replay_endpoint", checks(run));
         }
     }
 
@@ -540,66 +416,26 @@ class DoctorCommandTest {
         }
     }
 
-    private static CommandRun ofConfiguration(Path folder, String text) throws Exception {
-        final Path file = Files.writeString(folder.resolve("gateway.yaml"), text);
-        return doctor(file.toString(), "--json", "--timeout-s=2");
-    }
-
-    /** Outcomes of the store of a number, by check; the last one of each. */
-    private static Map<String, JsonNode> store(int number, CommandRun run) {
-        final Map<String, JsonNode> checks = new TreeMap<>();
-        for (JsonNode check : Json.parse(run.out()).path("stores").path(number).path("checks")) {
-            checks.put(check.path("check").asText(), check);
-        }
-        return checks;
-    }
-
     @Test
     void aFileOfWorkersIsReadAndWhatItListsIsTested(@TempDir Path folder) throws Exception {
         final String config = "model: kvasir-sim\nblock-size: 16\nworkers-file: more.yaml\n";
         final Path more = folder.resolve("more.yaml");
-        final CommandRun missing = ofConfiguration(folder, config);
+        final CommandRun missing = ofConfiguration(folder, config, LONG);
         assertEquals(1, missing.exitCode(), missing.err());
         assertFailed("reachable", "more.yaml", "check its address", store(0, missing));
         assertEquals(0, Json.parse(missing.out()).path("engines").size());
         Files.writeString(more, "[]\n");
-        assertFailed("workers", "none", "register", store(0, ofConfiguration(folder, config)));
+        assertFailed(
+                "workers", "none", "register", store(0, ofConfiguration(folder, config, LONG)));
         Files.writeString(more, "- url: nonsense\n");
-        assertFailed("reachable", "nonsense", "", store(0, ofConfiguration(folder, config)));
+        assertFailed("reachable", "nonsense", "", store(0, ofConfiguration(folder, config, LONG)));
         try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1))) {
             Files.writeString(more, "- url: " + engine.url() + "\n  name: w\n");
-            final CommandRun well = ofConfiguration(folder, config);
+            final CommandRun well = ofConfiguration(folder, config, LONG);
             assertEquals(0, well.exitCode(), well.out());
             assertEquals("1: w", store(0, well).get("workers").path("seen").asText());
             assertEquals("w", Json.parse(well.out()).at("/engines/0/engine").asText());
             assertResult("PASS", "cached tokens", checks(well));
-        }
-    }
-
-    @Test
-    void storesThatAreDeadOrSilentAreNamedAndTheRestIsTested(@TempDir Path folder)
-            throws Exception {
-        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
-                ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
-            final CommandRun run =
-                    ofConfiguration(
-                            folder,
-                            "model: kvasir-sim\nblock-size: 16\nworkers:\n  - url: "
-                                    + engine.url()
-                                    + "\ndiscovery-nats-bucket: b\nnats-url:"
-                                    + " nats://user:secret@127.0.0.1:1\n"
-                                    + "discovery-etcd-endpoints: [http://127.0.0.1:"
-                                    + silent.getLocalPort()
-                                    + "]\n");
-            assertEquals(1, run.exitCode(), run.err());
-            assertFailed("reachable", "127.0.0.1:1", "check its address", store(0, run));
-            assertFailed("reachable", "no answer", "check its address", store(1, run));
-            assertEquals(1, store(1, run).size());
-            assertResult("PASS", "reachable", checks(run));
-            final JsonNode stores = Json.parse(run.out()).path("stores");
-            assertEquals("nats", stores.path(0).path("store").asText());
-            assertEquals("nats://127.0.0.1:1 bucket b", stores.path(0).path("url").asText());
-            assertFalse(run.out().contains("secret"), run.out());
         }
     }
 }

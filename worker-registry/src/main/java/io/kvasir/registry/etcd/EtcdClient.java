@@ -400,9 +400,13 @@ public final class EtcdClient implements AutoCloseable {
     }
 
     private RegistryException unavailable(String what, Exception cause) {
+        final String reason =
+                cause instanceof TimeoutException
+                        ? "no answer in " + options.timeout().toMillis() + " ms"
+                        : cause.toString();
         return new RegistryException(
                 Kind.UNAVAILABLE,
-                "etcd at " + options.endpoints() + " fails at " + what + ": " + cause,
+                "etcd at " + options.endpoints() + " fails at " + what + ": " + reason,
                 cause);
     }
 

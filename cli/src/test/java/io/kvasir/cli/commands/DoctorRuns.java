@@ -1,0 +1,87 @@
+package io.kvasir.cli.commands;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.console.Json;
+import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+/** Runs of kvasir doctor, and what is said of their outcomes. */
+final class DoctorRuns {
+    static final String LONG = "--timeout-s=60";
+
+    /** Where something is waited for that does not come; the rest must do within it. */
+    static final String SHORT = "--timeout-s=12";
+
+    static final int BLOCK = 16;
+
+    private DoctorRuns() {}
+
+    static SimEngine engine(SimConfig.Builder config) {
+        return SimEngine.start(config.speedUp(100).build());
+    }
+
+    static String spec(SimEngine engine) {
+        return engine.url()
+                + ",name=e,events="
+                + engine.eventsEndpoint(0)
+                + ",replay="
+                + engine.replayEndpoint(0);
+    }
+
+    static CommandRun doctor(String... words) {
+        final List<String> all = new ArrayList<>(List.of("doctor"));
+        all.addAll(List.of(words));
+        return CommandRun.of(all.toArray(String[]::new));
+    }
+
+    /** Outcomes of the first engine, by check. */
+    static Map<String, JsonNode> checks(CommandRun run) {
+        final Map<String, JsonNode> checks = new TreeMap<>();
+        for (JsonNode check : Json.parse(run.out()).path("engines").path(0).path("checks")) {
+            checks.put(check.path("check").asText(), check);
+        }
+        return checks;
+    }
+
+    static void assertResult(String result, String check, Map<String, JsonNode> checks) {
+        assertEquals(
+                result,
+                checks.getOrDefault(check, Json.object()).path("result").asText(),
+                check + " in " + checks);
+    }
+
+    static void assertFailed(
+            String check, String seen, String remedy, Map<String, JsonNode> checks) {
+        assertResult("FAIL", check, checks);
+        assertTrue(checks.get(check).path("seen").asText().contains(seen), checks.toString());
+        assertTrue(checks.get(check).path("remedy").asText().contains(remedy), checks.toString());
+    }
+
+    /** Outcomes of the store of a number, by check; the last one of each. */
+    static Map<String, JsonNode> store(int number, CommandRun run) {
+        final Map<String, JsonNode> checks = new TreeMap<>();
+        for (JsonNode check : Json.parse(run.out()).path("stores").path(number).path("checks")) {
+            checks.put(check.path("check").asText(), check);
+        }
+        return checks;
+    }
+
+    /** Tests what a configuration names. */
+    static CommandRun ofConfiguration(Path folder, String text, String limit) throws IOException {
+        final Path file = Files.writeString(folder.resolve("gateway.yaml"), text);
+        return doctor(file.toString(), "--json", limit);
+    }
+}

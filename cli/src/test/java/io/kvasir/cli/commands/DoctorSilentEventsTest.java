@@ -1,0 +1,44 @@
+package io.kvasir.cli.commands;
+
+import static io.kvasir.cli.commands.DoctorRuns.SHORT;
+import static io.kvasir.cli.commands.DoctorRuns.assertFailed;
+import static io.kvasir.cli.commands.DoctorRuns.assertResult;
+import static io.kvasir.cli.commands.DoctorRuns.checks;
+import static io.kvasir.cli.commands.DoctorRuns.doctor;
+import static io.kvasir.cli.commands.DoctorRuns.engine;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.cli.CommandRun;
+import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
+
+import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
+
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.util.Map;
+
+/** An engine whose events do not come. */
+@Order(1) // takes long: begins first, beside the others
+class DoctorSilentEventsTest {
+    @Test
+    void withoutEventsTheEventsAndAllThatNeedsThemIsNamed() throws Exception {
+        try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
+                ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
+            final String events = "tcp://127.0.0.1:" + silent.getLocalPort();
+            final CommandRun run =
+                    doctor(engine.url() + ",events=" + events, "--tokenizer=sim", "--json", SHORT);
+            assertEquals(1, run.exitCode(), run.err());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("events arrive", "none", "enable_kv_cache_events", checks);
+            assertResult("SKIP", "events are numbered", checks);
+            assertResult("SKIP", "hash chain", checks);
+            assertResult("SKIP", "replay", checks);
+            assertResult("PASS", "model", checks);
+        }
+    }
+}
