@@ -15,13 +15,11 @@ import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
-import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Isolated;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -31,7 +29,6 @@ import java.time.Instant;
 import java.util.List;
 import java.util.regex.Pattern;
 
-@Isolated // looks at the threads of the process
 class AccessLogTest {
     private static final Pattern COMMON =
             Pattern.compile(
@@ -214,17 +211,5 @@ class AccessLogTest {
                     assertThrows(GatewayException.class, () -> GatewayServer.start(config));
             assertTrue(refused.getMessage().contains("access-log"), refused.getMessage());
         }
-    }
-
-    @Test
-    void withoutTheSettingThereIsNoLog() throws Exception {
-        gateway = GatewayServer.start(Gateways.config(engine.worker("w1")).build());
-        Gateways.get(gateway, "/live");
-        assertEquals(
-                0,
-                Thread.getAllStackTraces().keySet().stream()
-                        .filter(thread -> thread.getName().equals("kvasir-access-log"))
-                        .count());
-        assertEquals(0, MetricsPage.of(gateway).sum("kvasir_access_log_dropped_total"));
     }
 }

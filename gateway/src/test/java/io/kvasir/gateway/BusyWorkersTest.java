@@ -188,7 +188,7 @@ class BusyWorkersTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"30, 30", "1000000000000, 60", "soon, 1"})
+    @CsvSource({"59, 59", "1000000000000, 60", "soon, 20"})
     void aWorkerThatSaysWhenToTryAgainIsLeftOutForAsLong(String said, int mostSeconds)
             throws Exception {
         try (FakeEngine engine =
@@ -201,7 +201,7 @@ class BusyWorkersTest {
                 GatewayServer gateway =
                         GatewayServer.start(
                                 Gateways.config(WorkerConfig.parse(engine.url() + ",name=w"))
-                                        .set(RouterSettings.BUSY_LEASE, Duration.ofSeconds(1))
+                                        .set(RouterSettings.BUSY_LEASE, Duration.ofSeconds(20))
                                         .build())) {
             Gateways.awaitContact(gateway);
             final Worker worker = gateway.router().workers().getFirst();
@@ -213,7 +213,7 @@ class BusyWorkersTest {
                                     Gateways.post(gateway, "/v1/completions", PROMPT),
                                     "retry-after"));
             assertTrue(seconds >= 1 && seconds <= mostSeconds, "seconds=" + seconds);
-            assertTrue(mostSeconds == 1 || seconds > 1, "longer than the lease: " + seconds);
+            assertTrue(mostSeconds == 20 || seconds > 20, "longer than the lease: " + seconds);
         }
     }
 
