@@ -231,15 +231,25 @@ class ZmqRecoveryTest {
 
     /** A broker as other routers use it: publishers and subscribers connect to it. */
     private static final class Broker implements AutoCloseable {
+        private static final String CONTROL = "inproc://control";
+
         private final ZContext context = new ZContext(1);
+        private final ZMQ.Socket control = context.createSocket(SocketType.PAIR);
         private final int port = FreePorts.run(2);
+        private final Thread thread;
 
         private Broker() {
             final ZMQ.Socket publishers = context.createSocket(SocketType.XSUB);
             final ZMQ.Socket subscribers = context.createSocket(SocketType.XPUB);
+            final ZMQ.Socket controlled = context.createSocket(SocketType.PAIR);
             publishers.bind(publishers());
             subscribers.bind(subscribers());
-            Thread.ofPlatform().daemon().start(() -> ZMQ.proxy(publishers, subscribers, null));
+            control.bind(CONTROL);
+            controlled.connect(CONTROL);
+            thread =
+                    Thread.ofPlatform()
+                            .daemon()
+                            .start(() -> ZMQ.proxy(publishers, subscribers, null, controlled));
         }
 
         private String publishers() {
@@ -252,7 +262,16 @@ class ZmqRecoveryTest {
 
         @Override
         public void close() {
-            context.close(); // which ends the thread, too
+            if (thread.isAlive()) { // no socket may be closed while the thread uses it
+                control.send(ZMQ.PROXY_TERMINATE);
+                try {
+                    thread.join();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                    throw new IllegalStateException("the broker has not ended", e);
+                }
+            }
+            context.close();
         }
     }
 
