@@ -270,7 +270,7 @@ public final class ServiceServer implements AutoCloseable {
     private boolean serverError(Request request, Response response, Callback callback) {
         final Object status = request.getAttribute("org.eclipse.jetty.server.error_status");
         final int code = status instanceof Integer number ? number : response.getStatus();
-        if (ending) { // a request that its end has cut seems malformed
+        if (ending && HttpStatus.isServerError(code)) {
             sendError(HttpStatus.SERVICE_UNAVAILABLE_503, ends(), response, callback);
         } else {
             sendError(code, HttpStatus.getMessage(code), response, callback);
