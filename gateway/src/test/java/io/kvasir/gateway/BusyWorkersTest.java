@@ -191,6 +191,7 @@ class BusyWorkersTest {
     @CsvSource({"59, 59", "1000000000000, 60", "soon, 20"})
     void aWorkerThatSaysWhenToTryAgainIsLeftOutForAsLong(String said, int mostSeconds)
             throws Exception {
+        final int leaseSeconds = 20;
         try (FakeEngine engine =
                         new FakeEngine(
                                 call ->
@@ -201,7 +202,9 @@ class BusyWorkersTest {
                 GatewayServer gateway =
                         GatewayServer.start(
                                 Gateways.config(WorkerConfig.parse(engine.url() + ",name=w"))
-                                        .set(RouterSettings.BUSY_LEASE, Duration.ofSeconds(20))
+                                        .set(
+                                                RouterSettings.BUSY_LEASE,
+                                                Duration.ofSeconds(leaseSeconds))
                                         .build())) {
             Gateways.awaitContact(gateway);
             final Worker worker = gateway.router().workers().getFirst();
@@ -213,7 +216,9 @@ class BusyWorkersTest {
                                     Gateways.post(gateway, "/v1/completions", PROMPT),
                                     "retry-after"));
             assertTrue(seconds >= 1 && seconds <= mostSeconds, "seconds=" + seconds);
-            assertTrue(mostSeconds == 20 || seconds > 20, "longer than the lease: " + seconds);
+            assertTrue(
+                    mostSeconds == leaseSeconds || seconds > leaseSeconds,
+                    "longer than the lease: " + seconds);
         }
     }
 

@@ -57,7 +57,7 @@ class LiveMetricsTest {
     }
 
     @Test
-    void whatComesBetweenTokensIsTimedAndShownUnderAllNames() throws Throwable {
+    void whatComesBetweenTokensIsTimedAndShownUnderAllNames() throws Exception {
         final CountDownLatch first = new CountDownLatch(1);
         final CountDownLatch second = new CountDownLatch(1);
         engine.script =
@@ -82,14 +82,9 @@ class LiveMetricsTest {
             second.countDown();
             client.readUntil("[DONE]");
         }
-        // what is known at its end is counted after its last bytes
-        Eventually.asserted(() -> assertCounted(page()));
-        Eventually.holds(
+        Eventually.holds( // which it is when all of it is counted, after its last bytes
                 "over", () -> page().sum("dynamo_frontend_inflight_requests", "model", "m") == 0);
-    }
-
-    /** One answer of four tokens to a prompt of three, two of them cached. */
-    private static void assertCounted(MetricsPage page) {
+        final MetricsPage page = page();
         for (String name :
                 List.of(
                         "kvasir_inter_token_seconds",

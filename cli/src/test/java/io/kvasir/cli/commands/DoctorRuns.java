@@ -49,8 +49,17 @@ final class DoctorRuns {
 
     /** Outcomes of the first engine, by check. */
     static Map<String, JsonNode> checks(CommandRun run) {
+        return outcomes("engines", 0, run);
+    }
+
+    /** Outcomes of the store of a number, by check; the last one of each. */
+    static Map<String, JsonNode> store(int number, CommandRun run) {
+        return outcomes("stores", number, run);
+    }
+
+    private static Map<String, JsonNode> outcomes(String list, int number, CommandRun run) {
         final Map<String, JsonNode> checks = new TreeMap<>();
-        for (JsonNode check : Json.parse(run.out()).path("engines").path(0).path("checks")) {
+        for (JsonNode check : Json.parse(run.out()).path(list).path(number).path("checks")) {
             checks.put(check.path("check").asText(), check);
         }
         return checks;
@@ -68,15 +77,6 @@ final class DoctorRuns {
         assertResult("FAIL", check, checks);
         assertTrue(checks.get(check).path("seen").asText().contains(seen), checks.toString());
         assertTrue(checks.get(check).path("remedy").asText().contains(remedy), checks.toString());
-    }
-
-    /** Outcomes of the store of a number, by check; the last one of each. */
-    static Map<String, JsonNode> store(int number, CommandRun run) {
-        final Map<String, JsonNode> checks = new TreeMap<>();
-        for (JsonNode check : Json.parse(run.out()).path("stores").path(number).path("checks")) {
-            checks.put(check.path("check").asText(), check);
-        }
-        return checks;
     }
 
     /** Tests what a configuration names. */

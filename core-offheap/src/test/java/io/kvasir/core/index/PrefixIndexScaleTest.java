@@ -10,6 +10,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.Arrays;
+import java.util.stream.DoubleStream;
 
 /** Many workers, long prompts, scattered memory. */
 class PrefixIndexScaleTest {
@@ -89,9 +90,16 @@ class PrefixIndexScaleTest {
         }
     }
 
+    /** The median of three: by its random key, one index in some thousands takes 1.5 more. */
     @ParameterizedTest
     @ValueSource(ints = {30, 65, 200, 257, 1_000})
     void blocksStoredOneByOneTakeAsLittleAsTheyAreAllowed(int blocks) {
+        final double[] bytes =
+                DoubleStream.generate(() -> bytesForEachBlock(blocks)).limit(3).sorted().toArray();
+        assertTrue(bytes[1] <= 40, () -> "bytes for each block: " + Arrays.toString(bytes));
+    }
+
+    private static double bytesForEachBlock(int blocks) {
         final int prompts = 40_000 / blocks;
         try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(1, 1 << 17, 1 << 17))) {
             for (int p = 0; p < prompts; p++) {
@@ -104,11 +112,9 @@ class PrefixIndexScaleTest {
                             index.store(0, b == 0, name[0] - 1, name, local, 1, false));
                 }
             }
-            final double bytes = (double) index.usedBytes() / index.heldBlocks();
-            // 39.5 with most keys of the index; one in some thousands takes 1.5 more
-            assertTrue(bytes <= 42, () -> "bytes for each block: " + bytes);
             final OverlapScores scores = new OverlapScores(1);
             assertEquals(blocks, index.match(shortLocals(0, blocks), blocks, scores));
+            return (double) index.usedBytes() / index.heldBlocks();
         }
     }
 

@@ -173,7 +173,7 @@ final class Publisher implements AutoCloseable {
     public void close() {
         closed = true;
         try {
-            replies.join(5_000);
+            replies.join(); // no socket may be closed while it is used
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

@@ -12,6 +12,7 @@ import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
 import io.kvasir.pipeline.wire.QueryTopic;
 import io.kvasir.pipeline.wire.RecoveryQuery;
 import io.kvasir.testsupport.FreePorts;
+import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.TcpProxy;
 
 import org.junit.jupiter.api.AfterEach;
@@ -28,6 +29,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -236,7 +238,7 @@ class ZmqRecoveryTest {
         private final ZContext context = new ZContext(1);
         private final ZMQ.Socket control = context.createSocket(SocketType.PAIR);
         private final int port = FreePorts.run(2);
-        private final Thread thread;
+        private final CountDownLatch ended = new CountDownLatch(1);
 
         private Broker() {
             final ZMQ.Socket publishers = context.createSocket(SocketType.XSUB);
@@ -246,10 +248,16 @@ class ZmqRecoveryTest {
             subscribers.bind(subscribers());
             control.bind(CONTROL);
             controlled.connect(CONTROL);
-            thread =
-                    Thread.ofPlatform()
-                            .daemon()
-                            .start(() -> ZMQ.proxy(publishers, subscribers, null, controlled));
+            Thread.ofPlatform()
+                    .daemon()
+                    .start(
+                            () -> {
+                                try {
+                                    ZMQ.proxy(publishers, subscribers, null, controlled);
+                                } finally {
+                                    ended.countDown();
+                                }
+                            });
         }
 
         private String publishers() {
@@ -262,15 +270,8 @@ class ZmqRecoveryTest {
 
         @Override
         public void close() {
-            if (thread.isAlive()) { // no socket may be closed while the thread uses it
-                control.send(ZMQ.PROXY_TERMINATE);
-                try {
-                    thread.join();
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                    throw new IllegalStateException("the broker has not ended", e);
-                }
-            }
+            control.send(ZMQ.PROXY_TERMINATE);
+            Latches.await(ended); // no socket may be closed while the thread uses it
             context.close();
         }
     }

@@ -2,8 +2,6 @@ package io.kvasir.gateway.testing;
 
 import static org.junit.jupiter.api.Assertions.fail;
 
-import org.junit.jupiter.api.function.Executable;
-
 import java.util.function.BooleanSupplier;
 
 /** Waits for what another thread is about to do. */
@@ -15,22 +13,6 @@ public final class Eventually {
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - deadline > 0) {
                 fail("not within a minute: " + what);
-            }
-            Thread.sleep(5);
-        }
-    }
-
-    /** Asserts again until it holds, or for a minute. */
-    public static void asserted(Executable assertions) throws Throwable {
-        final long deadline = System.nanoTime() + 60_000_000_000L;
-        while (true) {
-            try {
-                assertions.execute();
-                return;
-            } catch (AssertionError e) {
-                if (System.nanoTime() - deadline > 0) {
-                    throw e;
-                }
             }
             Thread.sleep(5);
         }
