@@ -12,8 +12,9 @@ import java.util.Optional;
  * less there: one entry of the processor's page cache serves 512 times as much.
  *
  * <p>Pages are taken when they are first written. Whether they are large is for the kernel to say
- * ({@code transparent_hugepage} must be {@code madvise} or {@code always}); without them it is
- * plain memory.
+ * ({@code transparent_hugepage} must be {@code madvise} or {@code always}); without them, and with
+ * {@code -Dkvasir.memory.large-pages=false}, it is plain memory: less of it where there are many
+ * small structures, since the first byte of a large page takes all of it.
  */
 final class HugePages {
     private static final long PAGE = 2L << 20;
@@ -22,6 +23,9 @@ final class HugePages {
     private static final int PRIVATE_ANONYMOUS = 0x22;
     private static final int ADVICE_HUGE = 14;
     private static final MemorySegment FAILED = MemorySegment.ofAddress(-1);
+
+    private static final boolean LARGE =
+            !"false".equals(System.getProperty("kvasir.memory.large-pages"));
 
     private static final Optional<Calls> CALLS = calls();
 
@@ -41,7 +45,7 @@ final class HugePages {
             return Optional.empty();
         }
         final Calls calls = CALLS.get();
-        final boolean large = length >= PAGE;
+        final boolean large = LARGE && length >= PAGE;
         final long mapped = large ? length + PAGE : length; // so that a page boundary is inside
         try {
             final MemorySegment base =

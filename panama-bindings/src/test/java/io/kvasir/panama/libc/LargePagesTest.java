@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.kvasir.testsupport.MemoryMappings;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -15,8 +17,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.HexFormat;
-import java.util.List;
 
 class LargePagesTest {
     private static final long LARGE = 2L << 20;
@@ -68,20 +68,8 @@ class LargePagesTest {
 
     /** Of the mapping that an address lies in; -1 if it is not told. */
     private static long largePageKilobytes(long address) throws IOException {
-        final List<String> lines = Files.readAllLines(Path.of("/proc/self/smaps"));
-        boolean inside = false;
-        for (String line : lines) {
-            final String first = line.substring(0, line.indexOf(' '));
-            if (!first.endsWith(":")) {
-                final int dash = first.indexOf('-');
-                inside =
-                        HexFormat.fromHexDigitsToLong(first.substring(0, dash)) <= address
-                                && address
-                                        < HexFormat.fromHexDigitsToLong(first.substring(dash + 1));
-            } else if (inside && first.equals("AnonHugePages:")) {
-                return Long.parseLong(line.replaceAll("\\D", ""));
-            }
-        }
-        return -1;
+        return MemoryMappings.of(address, "AnonHugePages:")
+                .map(size -> Long.parseLong(size.replaceAll("\\D", "")))
+                .orElse(-1L);
     }
 }
