@@ -16,6 +16,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.SplittableRandom;
+import java.util.function.Supplier;
+import java.util.stream.IntStream;
 
 /**
  * The costs and the choice of requests that say what cached blocks count are those of the formula,
@@ -177,31 +179,33 @@ class CreditOverrideModelTest {
     private double check(int tokens, String what) {
         double least = Double.POSITIVE_INFINITY;
         double chosen = Double.NaN;
+        final double[] hotness = IntStream.range(0, BLOCKS).mapToDouble(this::hotness).toArray();
         for (int i = 0; i < decision.candidateCount(); i++) {
             if (decision.exclusion(i) == Decision.Exclusion.NONE) {
-                final double cost = cost(i, tokens);
-                assertClose(cost, decision.cost(i), what + ", " + decision.candidate(i));
+                final double cost = cost(i, tokens, hotness);
+                final Worker worker = decision.candidate(i);
+                assertClose(cost, decision.cost(i), () -> what + ", " + worker);
                 assertClose(
                         cost,
                         weight * decision.prefillBlocks(i)
                                 + decision.decodeBlocks(i)
                                 + decision.addedBlocks(i),
-                        what + ", its parts");
+                        () -> what + ", its parts of " + worker);
                 least = Math.min(least, cost);
-                chosen = decision.candidate(i) == decision.worker() ? cost : chosen;
+                chosen = worker == decision.worker() ? cost : chosen;
             }
         }
-        assertClose(least, chosen, what + ", the chosen one");
+        assertClose(least, chosen, () -> what + ", the chosen one");
         return least;
     }
 
-    private void assertClose(double expected, double actual, String what) {
+    private void assertClose(double expected, double actual, Supplier<String> what) {
         final double scale = 1 + weight * 100; // a cost is a difference of such numbers
         assertFalse(Double.isNaN(actual), what);
         assertEquals(expected, actual, ROUNDING * scale, what);
     }
 
-    private double cost(int i, int tokens) {
+    private double cost(int i, int tokens, double[] hotness) {
         final Worker worker = decision.candidate(i);
         final int reusable = (tokens - 1) / BLOCK;
         final int device = decision.overlapBlocks(i);
@@ -212,7 +216,7 @@ class CreditOverrideModelTest {
         for (int block = 0; block < Math.min(all, reusable); block++) {
             counted +=
                     block < device
-                            ? or(credit, 1) * (1 - hotness(block))
+                            ? or(credit, 1) * (1 - hotness[block])
                             : block < host ? HOST : block < disk ? DISK : or(shared, SHARED);
         }
         final LoadSnapshot loads = decision.selection().candidates().loads();
@@ -244,14 +248,14 @@ class CreditOverrideModelTest {
     private void journaled(double least, String what) {
         final JournalRecord record = router.journal().newRecord();
         assertTrue(router.journal().read(router.journal().end() - 1, record), what);
-        assertClose(least, record.cost(0) - record.regret(), what);
+        assertClose(least, record.cost(0) - record.regret(), () -> what);
         for (int i = 0; i < record.listed(); i++) {
             assertClose(
                     record.cost(i),
                     weight * record.prefillBlocks(i)
                             + record.decodeBlocks(i)
                             + record.addedBlocks(i),
-                    what + ", journaled");
+                    () -> what + ", journaled");
             assertTrue(i < 2 || record.cost(i - 1) <= record.cost(i), what);
         }
     }

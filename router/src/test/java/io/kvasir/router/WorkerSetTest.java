@@ -12,6 +12,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -115,10 +116,10 @@ class WorkerSetTest {
         for (int group = 0; group < slots.length; group++) {
             assertEquals(slots[group], roster.slots(group));
         }
+        final BitSet used = new BitSet();
+        model.forEach(worker -> used.set(worker.slot()));
         for (int slot = 0; slot < 256; slot++) {
-            final int of = slot;
-            assertEquals(
-                    model.stream().anyMatch(w -> w.slot() == of), roster.at(slot) != null, "slot");
+            assertEquals(used.get(slot), roster.at(slot) != null, "slot");
         }
     }
 }

@@ -31,6 +31,7 @@ public final class BuddyArenaInvariants {
         final Map<Integer, Integer> untouched = new TreeMap<>();
         int line = 1;
         while (line < lines) {
+            final int at = line;
             final int never = arena.untouchedOrder(line);
             if (never >= 0) {
                 assertEquals(0, arena.state(line), "state of a block never handed out");
@@ -43,11 +44,12 @@ public final class BuddyArenaInvariants {
             final int length = 1 << order;
             assertTrue(
                     (state & ~ORDER) == USED || (state & ~ORDER) == FREE,
-                    "no block begins behind a block: line=" + line + ", state=" + state);
-            assertEquals(0, line & (length - 1), "alignment of line " + line);
-            assertTrue(line + length <= lines, "block beyond the end: line=" + line);
+                    () -> "no block begins behind a block: line=" + at + ", state=" + state);
+            assertEquals(0, line & (length - 1), () -> "alignment of line " + at);
+            assertTrue(line + length <= lines, () -> "block beyond the end: line=" + at);
             for (int inside = line + 1; inside < line + length; inside++) {
-                assertEquals(0, arena.state(inside), "block inside a block: line=" + inside);
+                assertEquals(
+                        0, arena.state(inside), () -> "a block begins inside that of line " + at);
             }
             if ((state & USED) != 0) {
                 used.put(line, order);
@@ -63,7 +65,7 @@ public final class BuddyArenaInvariants {
                     final int buddy = first ^ (1 << order);
                     assertTrue(
                             order == BuddyArena.MAX_ORDER || !order.equals(free.get(buddy)),
-                            "free neighbours are not one block: line=" + first);
+                            () -> "free neighbours are not one block: line=" + first);
                 });
         checkLists(arena, free, untouched);
         return used;

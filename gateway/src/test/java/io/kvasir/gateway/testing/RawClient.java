@@ -1,5 +1,6 @@
 package io.kvasir.gateway.testing;
 
+import java.io.BufferedInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -11,11 +12,13 @@ import java.nio.charset.StandardCharsets;
 /** A client on a bare socket: sends what it is told, reads what comes, leaves when it likes. */
 public final class RawClient implements AutoCloseable {
     private final Socket socket;
+    private final InputStream in;
 
     public RawClient(int port) throws IOException {
         socket = new Socket(InetAddress.getLoopbackAddress(), port);
         socket.setTcpNoDelay(true);
         socket.setSoTimeout(60_000);
+        in = new BufferedInputStream(socket.getInputStream());
     }
 
     public RawClient post(String path, String body, String... headers) throws IOException {
@@ -37,12 +40,13 @@ public final class RawClient implements AutoCloseable {
         return this;
     }
 
-    /** Reads until the text so far contains the part. */
+    /** Reads until the text so far ends with the part, of a character at least. */
     public String readUntil(String part) throws IOException {
         final ByteArrayOutputStream read = new ByteArrayOutputStream();
-        final InputStream in = socket.getInputStream();
-        while (!read.toString(StandardCharsets.UTF_8).contains(part)) {
-            final int b;
+        final byte[] bytes = part.getBytes(StandardCharsets.UTF_8);
+        final byte last = bytes[bytes.length - 1];
+        int b;
+        do {
             try {
                 b = in.read();
             } catch (SocketTimeoutException e) {
@@ -52,7 +56,7 @@ public final class RawClient implements AutoCloseable {
                 throw new IOException("ended before '" + part + "' came: " + read);
             }
             read.write(b);
-        }
+        } while ((byte) b != last || !read.toString(StandardCharsets.UTF_8).endsWith(part));
         return read.toString(StandardCharsets.UTF_8);
     }
 
@@ -60,7 +64,7 @@ public final class RawClient implements AutoCloseable {
     public boolean drainUntil(String part) throws IOException {
         final byte[] buffer = new byte[65_536];
         String end = "";
-        for (int n = 0; n >= 0; n = socket.getInputStream().read(buffer)) {
+        for (int n = 0; n >= 0; n = in.read(buffer)) {
             end += new String(buffer, 0, n, StandardCharsets.UTF_8);
             if (end.contains(part)) {
                 return true;
@@ -72,7 +76,7 @@ public final class RawClient implements AutoCloseable {
 
     /** Reads to the end of the connection. */
     public String readAll() throws IOException {
-        return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        return new String(in.readAllBytes(), StandardCharsets.UTF_8);
     }
 
     /** Says that nothing more will be sent. */
