@@ -13,6 +13,7 @@ import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.testing.ConnectingContext;
 import io.kvasir.pipeline.wire.EngineBatchWriter;
 import io.kvasir.testsupport.Gcc;
 import io.kvasir.testsupport.Libzmq;
@@ -23,7 +24,6 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.zeromq.SocketType;
-import org.zeromq.ZContext;
 import org.zeromq.ZFrame;
 import org.zeromq.ZMQ;
 import org.zeromq.ZMsg;
@@ -58,7 +58,7 @@ class CEnginePublisherTest {
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 4_096, 4_096));
     private final IndexPipeline pipeline =
             new IndexPipeline(IndexPipelineConfig.defaults().withReplay(2_000, 3, 200), index);
-    private final ZContext context = new ZContext(1);
+    private final ConnectingContext context = new ConnectingContext();
     private Process process;
     private PrintStream commands;
     private BufferedReader answers;
@@ -242,15 +242,8 @@ class CEnginePublisherTest {
         assertArrayEquals(wanted.get(3), live.get(2));
     }
 
-    /** JeroMQ 0.6 now and then begins no handshake, and tries again after this time (30 s). */
-    private ZMQ.Socket socket(SocketType type) {
-        final ZMQ.Socket socket = context.createSocket(type);
-        socket.setHandshakeIvl(5_000);
-        return socket;
-    }
-
     private ZMQ.Socket subscriber(String topic) {
-        final ZMQ.Socket socket = socket(SocketType.SUB);
+        final ZMQ.Socket socket = context.socket(SocketType.SUB);
         socket.setReceiveTimeOut(20);
         socket.subscribe(topic.getBytes(StandardCharsets.UTF_8));
         socket.connect(endpoint);
@@ -269,7 +262,7 @@ class CEnginePublisherTest {
 
     /** All answers but the end. */
     private List<List<byte[]>> replay(long from) {
-        final ZMQ.Socket dealer = socket(SocketType.DEALER);
+        final ZMQ.Socket dealer = context.socket(SocketType.DEALER);
         dealer.setReceiveTimeOut(PATIENCE_MS);
         dealer.connect(replayEndpoint);
         dealer.sendMore(new byte[0]);
@@ -317,11 +310,11 @@ class CEnginePublisherTest {
     @Test
     void aReaderThatDoesNotReadHoldsUpNobody() throws Exception {
         open("tcp://127.0.0.1:0", "kv", 0, 0, 10, 0);
-        final ZMQ.Socket slow = socket(SocketType.SUB);
+        final ZMQ.Socket slow = context.socket(SocketType.SUB);
         slow.setRcvHWM(1);
         slow.subscribe(new byte[0]);
         slow.connect(endpoint);
-        final ZMQ.Socket dealer = socket(SocketType.DEALER);
+        final ZMQ.Socket dealer = context.socket(SocketType.DEALER);
         dealer.setRcvHWM(1);
         dealer.connect(replayEndpoint);
         dealer.sendMore(new byte[0]);
@@ -344,7 +337,7 @@ class CEnginePublisherTest {
     void hostileRequestsAreDroppedAndTheNextOneIsAnswered() throws Exception {
         open();
         say("cleared");
-        final ZMQ.Socket dealer = socket(SocketType.DEALER);
+        final ZMQ.Socket dealer = context.socket(SocketType.DEALER);
         dealer.connect(replayEndpoint);
         for (byte[][] frames :
                 List.of(
@@ -386,7 +379,7 @@ class CEnginePublisherTest {
         final String taken = endpoint;
         final String[] tails = {" - kv 0 4 0 0 0", " - kv 0 0 0 0 0"};
         say("close");
-        try (ZMQ.Socket other = context.createSocket(SocketType.PUB)) {
+        try (ZMQ.Socket other = context.socket(SocketType.PUB)) {
             assertTrue(other.bind(taken));
             assertTrue(say("open " + taken + tails[0]).startsWith("-3 "));
         }

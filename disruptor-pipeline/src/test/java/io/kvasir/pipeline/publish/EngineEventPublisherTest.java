@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.kvasir.pipeline.testing.ConnectingContext;
 import io.kvasir.pipeline.wire.EngineBatchWriter;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
-import org.zeromq.ZContext;
 import org.zeromq.ZFrame;
 import org.zeromq.ZMQ;
 import org.zeromq.ZMsg;
@@ -28,7 +28,7 @@ class EngineEventPublisherTest {
     private static final int PATIENCE_MS = (int) TimeUnit.SECONDS.toMillis(60);
     private static final int[] TOKENS = {1, 2, 3, 4, 5, 6, 7, 8};
 
-    private final ZContext context = new ZContext(1);
+    private final ConnectingContext context = new ConnectingContext();
     private final EngineEventPublisher publisher;
 
     EngineEventPublisherTest() throws IOException {
@@ -46,13 +46,6 @@ class EngineEventPublisherTest {
     void close() {
         publisher.close();
         context.close();
-    }
-
-    /** JeroMQ 0.6 now and then begins no handshake, and tries again after this time (30 s). */
-    private ZMQ.Socket socket(SocketType type) {
-        final ZMQ.Socket socket = context.createSocket(type);
-        socket.setHandshakeIvl(500);
-        return socket;
     }
 
     private static byte[] hex(String text) {
@@ -79,7 +72,7 @@ class EngineEventPublisherTest {
     }
 
     private ZMQ.Socket subscriber(String topic) {
-        final ZMQ.Socket socket = socket(SocketType.SUB);
+        final ZMQ.Socket socket = context.socket(SocketType.SUB);
         socket.setReceiveTimeOut(PATIENCE_MS);
         socket.subscribe(topic.getBytes(StandardCharsets.UTF_8));
         socket.connect(publisher.endpoint());
@@ -137,14 +130,14 @@ class EngineEventPublisherTest {
         for (int i = 0; i < messages; i++) {
             publisher.publishRemoved(i);
         }
-        final ZMQ.Socket socket = socket(SocketType.REQ);
+        final ZMQ.Socket socket = context.socket(SocketType.REQ);
         socket.setReceiveTimeOut(PATIENCE_MS);
         socket.connect(publisher.replayEndpoint());
         socket.send(ZmqPublisher.number(10));
         // a requester reads one answer; a dealer all of them
         assertEquals(10, number(receive(socket).get(1)));
 
-        final ZMQ.Socket dealer = socket(SocketType.DEALER);
+        final ZMQ.Socket dealer = context.socket(SocketType.DEALER);
         dealer.setReceiveTimeOut(PATIENCE_MS);
         dealer.connect(publisher.replayEndpoint());
         dealer.sendMore(new byte[0]);

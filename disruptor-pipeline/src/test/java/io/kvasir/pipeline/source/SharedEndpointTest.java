@@ -11,12 +11,12 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.pipeline.testing.ConnectingContext;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
-import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
 
 import java.nio.charset.StandardCharsets;
@@ -33,7 +33,7 @@ class SharedEndpointTest {
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(8, 4_096, 4_096));
     private final IndexPipeline pipeline = new IndexPipeline(IndexPipelineConfig.defaults(), index);
-    private final ZContext context = new ZContext(1);
+    private final ConnectingContext context = new ConnectingContext();
 
     @AfterEach
     void close() {
@@ -59,9 +59,8 @@ class SharedEndpointTest {
     }
 
     private ZMQ.Socket publisher(String endpoint) {
-        final ZMQ.Socket socket = context.createSocket(SocketType.PUB);
+        final ZMQ.Socket socket = context.socket(SocketType.PUB);
         socket.setLinger(0);
-        socket.setHandshakeIvl(500);
         socket.connect(endpoint);
         return socket;
     }

@@ -14,12 +14,12 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.pipeline.testing.ConnectingContext;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
-import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
 
 import java.nio.charset.StandardCharsets;
@@ -317,10 +317,9 @@ class ZmqSourceTest {
                         SourceConfig.of("w", SLOT, BLOCK, "tcp://127.0.0.1:*").withBind(true));
         final String bound = source.status().endpoint();
         assertTrue(bound.startsWith("tcp://127.0.0.1:") && !bound.endsWith("*"), bound);
-        try (ZContext context = new ZContext(1);
-                ZMQ.Socket socket = context.createSocket(SocketType.PUB)) {
+        try (ConnectingContext context = new ConnectingContext()) {
+            final ZMQ.Socket socket = context.socket(SocketType.PUB);
             socket.setLinger(0);
-            socket.setHandshakeIvl(500);
             socket.connect(bound);
             await(
                     () -> {
