@@ -39,6 +39,7 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
+import java.util.List;
 
 /** The {@code kvasir} command: parses the command line, runs one sub-command, maps errors. */
 @Command(
@@ -49,30 +50,6 @@ import java.nio.file.NoSuchFileException;
             "Sends each prompt to the engine that already holds most of its prefix and has room for"
                     + " the rest, and shows what that is worth.",
             ""
-        },
-        subcommands = {
-            ServeCommand.class,
-            DemoCommand.class,
-            ReplayCommand.class,
-            SimulateCommand.class,
-            SimCommand.class,
-            IndexerCommand.class,
-            SlotsCommand.class,
-            DoctorCommand.class,
-            ExplainCommand.class,
-            StatusCommand.class,
-            TopCommand.class,
-            SettingsCommand.class,
-            SelectCommand.class,
-            StatCommand.class,
-            SharedCommand.class,
-            HashCommand.class,
-            TruthCommand.class,
-            RelayCommand.class,
-            RegisterCommand.class,
-            BenchCommand.class,
-            NixlCommand.class,
-            TrainCommand.class
         },
         versionProvider = VersionProvider.class,
         synopsisSubcommandLabel = "COMMAND",
@@ -92,6 +69,31 @@ import java.nio.file.NoSuchFileException;
 public final class Kvasir implements Runnable {
     private static final int HELP_WIDTH = 100;
 
+    private static final List<Class<?>> COMMANDS =
+            List.of(
+                    ServeCommand.class,
+                    DemoCommand.class,
+                    ReplayCommand.class,
+                    SimulateCommand.class,
+                    SimCommand.class,
+                    IndexerCommand.class,
+                    SlotsCommand.class,
+                    DoctorCommand.class,
+                    ExplainCommand.class,
+                    StatusCommand.class,
+                    TopCommand.class,
+                    SettingsCommand.class,
+                    SelectCommand.class,
+                    StatCommand.class,
+                    SharedCommand.class,
+                    HashCommand.class,
+                    TruthCommand.class,
+                    RelayCommand.class,
+                    RegisterCommand.class,
+                    BenchCommand.class,
+                    NixlCommand.class,
+                    TrainCommand.class);
+
     @Mixin private CommonOptions common;
 
     @Option(
@@ -108,17 +110,36 @@ public final class Kvasir implements Runnable {
      * @param args words of the command line
      */
     public static void main(String[] args) {
-        System.exit(commandLine().execute(args));
+        System.exit(commandLine(args).execute(args));
     }
 
-    /** The command line with its error rules; tests set their own streams on it. */
-    static CommandLine commandLine() {
-        return new CommandLine(new Kvasir())
-                .setUsageHelpWidth(HELP_WIDTH)
+    /**
+     * The command line with its error rules; tests set their own streams on it. Where the first
+     * word is a command it knows that one only: to read the options of all takes half a second of a
+     * JVM that begins. The run that makes the AOT cache knows all, so that the cache does.
+     *
+     * @param args words that it will be asked to run; none for a command line that knows all
+     */
+    static CommandLine commandLine(String... args) {
+        final CommandLine kvasir = new CommandLine(new Kvasir());
+        final String first = args.length == 0 ? "" : args[0];
+        final List<Class<?>> named =
+                COMMANDS.stream()
+                        .filter(command -> name(command).equals(first))
+                        .filter(command -> command != TrainCommand.class)
+                        .toList();
+        for (Class<?> command : named.isEmpty() ? COMMANDS : named) {
+            kvasir.addSubcommand(new CommandLine(command)); // its modelTransformer is run so
+        }
+        return kvasir.setUsageHelpWidth(HELP_WIDTH)
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setExecutionStrategy(Kvasir::run)
                 .setParameterExceptionHandler(Kvasir::wrongCommandLine)
                 .setExecutionExceptionHandler(Kvasir::failed);
+    }
+
+    private static String name(Class<?> command) {
+        return command.getAnnotation(Command.class).name();
     }
 
     @Override

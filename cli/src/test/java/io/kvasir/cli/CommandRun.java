@@ -10,7 +10,7 @@ public record CommandRun(int exitCode, String out, String err) {
     public static CommandRun of(String... args) {
         final StringWriter out = new StringWriter();
         final StringWriter err = new StringWriter();
-        final CommandLine kvasir = Kvasir.commandLine();
+        final CommandLine kvasir = Kvasir.commandLine(args);
         kvasir.setOut(new PrintWriter(out)).setErr(new PrintWriter(err));
         final int exitCode = kvasir.execute(args);
         return new CommandRun(exitCode, out.toString(), err.toString());
