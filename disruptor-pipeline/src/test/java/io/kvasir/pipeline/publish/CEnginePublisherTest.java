@@ -13,8 +13,8 @@ import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
-import io.kvasir.pipeline.testing.ConnectingContext;
 import io.kvasir.pipeline.wire.EngineBatchWriter;
+import io.kvasir.testsupport.ConnectingContext;
 import io.kvasir.testsupport.Gcc;
 import io.kvasir.testsupport.Libzmq;
 

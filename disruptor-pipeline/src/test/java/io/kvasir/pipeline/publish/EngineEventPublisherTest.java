@@ -4,8 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
-import io.kvasir.pipeline.testing.ConnectingContext;
 import io.kvasir.pipeline.wire.EngineBatchWriter;
+import io.kvasir.testsupport.ConnectingContext;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

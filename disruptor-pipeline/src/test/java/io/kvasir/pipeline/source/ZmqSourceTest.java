@@ -14,7 +14,7 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
-import io.kvasir.pipeline.testing.ConnectingContext;
+import io.kvasir.testsupport.ConnectingContext;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;

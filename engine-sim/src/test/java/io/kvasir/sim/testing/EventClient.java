@@ -1,9 +1,9 @@
 package io.kvasir.sim.testing;
 
 import io.kvasir.sim.SimEngine;
+import io.kvasir.testsupport.ConnectingContext;
 
 import org.zeromq.SocketType;
-import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
 
 import java.nio.ByteBuffer;
@@ -27,11 +27,7 @@ public final class EventClient implements AutoCloseable {
         }
     }
 
-    // a connecting JeroMQ 0.6.0 socket forgets the handshake in a few of 100 cases; this makes it
-    // retry
-    private static final int HANDSHAKE_MILLIS = 2_000;
-
-    private final ZContext context = new ZContext(1);
+    private final ConnectingContext context = new ConnectingContext();
     private final ZMQ.Socket subscriber;
     private final SimEngine engine;
     private final int rank;
@@ -39,9 +35,8 @@ public final class EventClient implements AutoCloseable {
     public EventClient(SimEngine engine, int rank) {
         this.engine = engine;
         this.rank = rank;
-        this.subscriber = context.createSocket(SocketType.SUB);
+        this.subscriber = context.socket(SocketType.SUB);
         subscriber.setReceiveTimeOut(60_000);
-        subscriber.setHandshakeIvl(HANDSHAKE_MILLIS);
         subscriber.setRcvHWM(0);
         subscriber.subscribe(ZMQ.SUBSCRIPTION_ALL);
         subscriber.connect(engine.eventsEndpoint(rank));
@@ -85,9 +80,8 @@ public final class EventClient implements AutoCloseable {
 
     /** Asks for all messages from a number on. */
     public List<Message> replay(SimEngine from, int ofRank, long first) {
-        try (ZMQ.Socket dealer = context.createSocket(SocketType.DEALER)) {
+        try (ZMQ.Socket dealer = context.socket(SocketType.DEALER)) {
             dealer.setReceiveTimeOut(60_000);
-            dealer.setHandshakeIvl(HANDSHAKE_MILLIS);
             dealer.setRcvHWM(0);
             dealer.connect(from.replayEndpoint(ofRank));
             dealer.send(new byte[0], ZMQ.SNDMORE);
@@ -163,7 +157,6 @@ public final class EventClient implements AutoCloseable {
 
     @Override
     public void close() {
-        context.setLinger(0);
         context.close();
     }
 }

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
@@ -33,11 +34,11 @@ public final class VllmHandshake {
     private static final int MAX_FRAMES = 8;
     private static final int MAX_MESSAGE_BYTES = 64 << 20;
 
-    /**
-     * A connection that JeroMQ 0.6.0 loses while connecting is only given up when this time is
-     * over, and then made anew.
-     */
+    /** A connection whose own handshake takes longer is made anew. */
     static final int CONNECTION_HANDSHAKE_MS = 1_000;
+
+    /** An answer that takes longer may be one to a question that was never sent; doubles. */
+    private static final long LOST_AFTER_NS = TimeUnit.MILLISECONDS.toNanos(20);
 
     /**
      * How patient a handshake is.
@@ -75,6 +76,7 @@ public final class VllmHandshake {
 
     private final Patience patience;
     private final Optional<String> expectedHash;
+    private final int connectionHandshakeMs;
 
     /**
      * Makes one.
@@ -83,8 +85,13 @@ public final class VllmHandshake {
      * @param expectedHash the only compatibility hash that is accepted; empty accepts all
      */
     public VllmHandshake(Patience patience, Optional<String> expectedHash) {
+        this(patience, expectedHash, CONNECTION_HANDSHAKE_MS);
+    }
+
+    VllmHandshake(Patience patience, Optional<String> expectedHash, int connectionHandshakeMs) {
         this.patience = patience;
         this.expectedHash = expectedHash;
+        this.connectionHandshakeMs = connectionHandshakeMs;
     }
 
     /** Makes one with vLLM's timeout that accepts every compatibility hash. */
@@ -195,13 +202,12 @@ public final class VllmHandshake {
         try (ZContext context = new ZContext(1)) {
             context.setLinger(0);
             final ZMQ.Socket socket = context.createSocket(SocketType.REQ);
-            socket.setReceiveTimeOut(patience.timeoutMs());
             socket.setSendTimeOut(patience.timeoutMs());
-            socket.setHandshakeIvl(CONNECTION_HANDSHAKE_MS);
+            socket.setHandshakeIvl(connectionHandshakeMs);
             socket.setMaxMsgSize(MAX_MESSAGE_BYTES);
             socket.setIPv6(host.contains(":"));
             socket.connect("tcp://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port);
-            return converse(socket, peer, question);
+            return converse(context, socket, peer, question);
         } catch (ZMQException e) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.UNREACHABLE, peer + ": " + e.getMessage(), e);
@@ -234,14 +240,15 @@ public final class VllmHandshake {
      * Asks a few times: the first round trip contains the connection's own handshake, later ones
      * tell the clock better.
      */
-    private VllmAgent converse(ZMQ.Socket socket, String peer, HandshakeCodec.Question question) {
+    private VllmAgent converse(
+            ZContext context, ZMQ.Socket socket, String peer, HandshakeCodec.Question question) {
         HandshakeCodec.Answer answer = null;
         long roundTripNs = Long.MAX_VALUE;
         long offsetNs = 0;
         for (int sample = 0; sample < CLOCK_SAMPLES; sample++) {
             final long sentNs = System.nanoTime();
             socket.send(HandshakeCodec.question(question), 0);
-            final List<byte[]> frames = receive(socket, peer);
+            final List<byte[]> frames = receive(context, socket, peer);
             final long tripNs = System.nanoTime() - sentNs;
             answer = HandshakeCodec.parseAnswer(frames.getFirst(), peer);
             final long clockNs = HandshakeCodec.parseClock(frames.get(1), peer);
@@ -263,9 +270,44 @@ public final class VllmHandshake {
                 answer.unknownKeys() + decoded.unknownKeys());
     }
 
-    private List<byte[]> receive(ZMQ.Socket socket, String peer) {
+    /** The first frame of an answer; null where none comes in time. */
+    private byte[] firstFrame(ZContext context, ZMQ.Socket socket) {
+        final long endNs = System.nanoTime() + patience.timeout().toNanos();
+        long waitNs = LOST_AFTER_NS;
+        for (long leftNs = endNs - System.nanoTime();
+                leftNs > 0;
+                leftNs = endNs - System.nanoTime()) {
+            socket.setReceiveTimeOut(ceilMs(Math.min(waitNs, leftNs)));
+            final byte[] frame = socket.recv();
+            if (frame != null) {
+                return frame;
+            }
+            registerAnother(context);
+            waitNs *= 2;
+        }
+        return null;
+    }
+
+    private static int ceilMs(long ns) {
+        return Math.toIntExact(Math.ceilDiv(ns, TimeUnit.MILLISECONDS.toNanos(1)));
+    }
+
+    /**
+     * JeroMQ 0.6 loses some connections as they are made (one of thirty on a loopback): its
+     * selector drops them together with the attempt that made them, and takes them up again when
+     * the context registers another channel.
+     */
+    private static void registerAnother(ZContext context) {
+        try (ZMQ.Socket other = context.createSocket(SocketType.PULL)) {
+            other.bind("tcp://127.0.0.1:*");
+        } catch (ZMQException e) {
+            // no port: the time for the connection's own handshake ends the wait
+        }
+    }
+
+    private List<byte[]> receive(ZContext context, ZMQ.Socket socket, String peer) {
         final List<byte[]> frames = new ArrayList<>(2);
-        byte[] frame = socket.recv();
+        byte[] frame = firstFrame(context, socket);
         if (frame == null) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.TIMEOUT,

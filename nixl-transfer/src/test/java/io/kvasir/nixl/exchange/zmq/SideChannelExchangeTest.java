@@ -11,10 +11,10 @@ import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.RecordOwner;
 import io.kvasir.nixl.exchange.Records;
 import io.kvasir.nixl.exchange.Records.Heard;
+import io.kvasir.testsupport.ConnectingContext;
 
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
-import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
 
 import java.io.IOException;
@@ -110,9 +110,8 @@ class SideChannelExchangeTest extends ExchangeContract {
     void rubbishIsCountedAndHurtsNobody() throws InterruptedException {
         final SideChannelExchange a = (SideChannelExchange) open();
         final MetadataExchange b = open();
-        try (ZContext context = new ZContext()) {
-            final ZMQ.Socket socket = context.createSocket(SocketType.DEALER);
-            socket.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
+        try (ConnectingContext context = new ConnectingContext()) {
+            final ZMQ.Socket socket = context.socket(SocketType.DEALER);
             socket.connect("tcp://" + HOST + ":" + a.port());
             socket.send("rubbish");
             socket.sendMore("more");

@@ -1,4 +1,4 @@
-package io.kvasir.pipeline.testing;
+package io.kvasir.testsupport;
 
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
@@ -8,13 +8,13 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Sockets of JeroMQ that connect. Of some hundred connections JeroMQ 0.6 loses one: its selector
+ * Sockets of JeroMQ that connect. Of some thirty connections JeroMQ 0.6 loses one: its selector
  * drops a new connection together with the attempt that made it, and takes it up again only when
- * the context registers something else. Here something is registered again and again. (Its own
+ * the context registers another channel. Here something is registered again and again. (Its own
  * timer for handshakes does not help: that is off once the peer's whole greeting has been read.)
  */
 public final class ConnectingContext implements AutoCloseable {
-    private static final int PERIOD_MS = 100;
+    private static final int PERIOD_MS = 50;
 
     private final ZContext context = new ZContext(1);
     private final CountDownLatch closing = new CountDownLatch(1);
