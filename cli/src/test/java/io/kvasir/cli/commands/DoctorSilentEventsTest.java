@@ -23,7 +23,7 @@ import java.net.ServerSocket;
 import java.util.Map;
 
 /** An engine whose events do not come. */
-@Order(1) // takes long: begins first, beside the others
+@Order(0) // waits longest: begins before all others
 class DoctorSilentEventsTest {
     @Test
     void withoutEventsTheEventsAndAllThatNeedsThemIsNamed() throws Exception {

@@ -10,8 +10,9 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Parks the one thread that waits. Publishing takes no lock: it reads one word, and wakes the
- * thread where it is parked, by one of the publishers.
+ * Parks the one thread that waits, once it has spun, yielded and slept for as often as it is to.
+ * Publishing takes no lock: it reads one word, and wakes the thread where it is parked, by one of
+ * the publishers.
  *
  * <p>No wake-up is lost: the waiter stores itself and then reads the sequence and the alert; a
  * publisher stores the sequence (an end the alert) and then reads the waiter. A full fence lies
@@ -32,18 +33,31 @@ final class ParkingWait implements WaitStrategy {
         }
     }
 
+    private final int yields;
+    private final int sleeps;
+    private final long sleepNs;
     private volatile Thread waiter; // null where nothing has to be woken
 
+    ParkingWait(int yields, int sleeps, long sleepNs) {
+        this.yields = yields;
+        this.sleeps = sleeps;
+        this.sleepNs = sleepNs;
+    }
+
     @Override
+    @SuppressWarnings("ThreadPriorityCheck") // a yield gives the core to publishers; none is needed
     public long waitFor(long sequence, Sequence cursor, Sequence dependent, SequenceBarrier barrier)
             throws AlertException, InterruptedException {
-        int spins = SPINS;
+        final int parks = SPINS + yields + sleeps;
         long available = dependent.get();
-        while (available < sequence) {
+        for (int tries = 0; available < sequence; tries = Math.min(tries + 1, parks)) {
             barrier.checkAlert();
-            if (spins > 0) {
-                spins--;
+            if (tries < SPINS) {
                 Thread.onSpinWait();
+            } else if (tries < SPINS + yields) {
+                Thread.yield();
+            } else if (tries < parks) {
+                LockSupport.parkNanos(this, sleepNs);
             } else {
                 park(sequence, dependent, barrier);
             }

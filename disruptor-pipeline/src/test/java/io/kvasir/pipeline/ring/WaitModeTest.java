@@ -29,11 +29,19 @@ class WaitModeTest {
     private final AtomicLong consumed = new AtomicLong();
 
     private Disruptor<long[]> start(WaitMode mode) {
+        return start(mode, new Thread[1]);
+    }
+
+    /** The thread that waits is left in {@code made}. */
+    private Disruptor<long[]> start(WaitMode mode, Thread[] made) {
         final Disruptor<long[]> disruptor =
                 new Disruptor<>(
                         () -> new long[1],
                         RING,
-                        Thread.ofPlatform().daemon().factory(),
+                        task -> {
+                            made[0] = Thread.ofPlatform().daemon().unstarted(task);
+                            return made[0];
+                        },
                         ProducerType.MULTI,
                         mode.strategy());
         disruptor.handleEventsWith((record, sequence, isLast) -> consumed.getAndIncrement());
@@ -98,23 +106,33 @@ class WaitModeTest {
         assertEquals((long) PUBLISHERS * RECORDS, consumed.get());
     }
 
+    /** A record wakes the thread that nothing else would wake. */
+    @ParameterizedTest
+    @EnumSource(
+            value = WaitMode.class,
+            names = {"BLOCKING", "SLEEPING"})
+    void aThreadWithNothingToDoIsParkedUntilThereIs(WaitMode mode) {
+        final Thread[] made = new Thread[1];
+        final Disruptor<long[]> disruptor = start(mode, made);
+        try {
+            for (int i = 1; i <= 5; i++) {
+                while (made[0].getState() != Thread.State.WAITING) {
+                    Cores.giveWay();
+                }
+                publish(disruptor.getRingBuffer());
+                await(i);
+            }
+        } finally {
+            disruptor.halt();
+        }
+    }
+
     @ParameterizedTest
     @EnumSource(WaitMode.class)
     void aThreadThatWaitsEndsWhenItIsAsked(WaitMode mode) throws Exception {
         for (int round = 0; round < 50; round++) {
             final Thread[] made = new Thread[1];
-            final Disruptor<long[]> disruptor =
-                    new Disruptor<>(
-                            () -> new long[1],
-                            RING,
-                            task -> {
-                                made[0] = Thread.ofPlatform().daemon().unstarted(task);
-                                return made[0];
-                            },
-                            ProducerType.MULTI,
-                            mode.strategy());
-            disruptor.handleEventsWith((record, sequence, isLast) -> consumed.getAndIncrement());
-            disruptor.start();
+            final Disruptor<long[]> disruptor = start(mode, made);
             publish(disruptor.getRingBuffer());
             await(round + 1);
             LockSupport.parkNanos(round * 2_000L);
