@@ -28,7 +28,7 @@ import java.util.SplittableRandom;
 
 /** Heap bytes of the calling thread, the router warmed up: none. */
 class RoutingAllocationTest {
-    private static final int CALLS = 2_000;
+    private static final int CALLS = 5_000;
     private static final int PROMPTS = 16;
 
     private final Decision decision = new Decision();

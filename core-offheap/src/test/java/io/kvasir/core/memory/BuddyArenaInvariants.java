@@ -48,8 +48,8 @@ public final class BuddyArenaInvariants {
             assertEquals(0, line & (length - 1), () -> "alignment of line " + at);
             assertTrue(line + length <= lines, () -> "block beyond the end: line=" + at);
             for (int inside = line + 1; inside < line + length; inside++) {
-                assertEquals(
-                        0, arena.state(inside), () -> "a block begins inside that of line " + at);
+                final int found = inside;
+                assertEquals(0, arena.state(found), () -> "block inside a block: line=" + found);
             }
             if ((state & USED) != 0) {
                 used.put(line, order);
