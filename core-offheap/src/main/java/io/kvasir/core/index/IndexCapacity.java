@@ -19,6 +19,10 @@ final class IndexCapacity {
     /** The part of the arena that this is at most. */
     private static final int FREE_PART = 16;
 
+    /** Order of the largest block that a store needs in one piece: a chunk of names. */
+    private static final int LARGEST_ORDER =
+            BuddyArena.orderFor((long) HeldRunDescriptor.NAMES_PER_CHUNK * Long.BYTES);
+
     /** Part of each limit that is to be left when missing blocks are stored again. */
     private static final int ROOM_LEFT = 10;
 
@@ -74,10 +78,14 @@ final class IndexCapacity {
                 && holders.blocks() + blocks <= config.maxBlocks();
     }
 
-    /** Whether there are lines from which a store of so many blocks takes what it needs. */
+    /**
+     * Whether there are lines from which a store of so many blocks takes what it needs, and a block
+     * of them in one piece, without which a fragmented arena would refuse it.
+     */
     boolean hasFreeLines(int blocks) {
-        final int wanted = Math.min(FREE_LINES + blocks, arena.capacityLines() / FREE_PART);
-        return arena.capacityLines() - arena.usedLines() >= wanted;
+        final int most = arena.capacityLines() / FREE_PART;
+        return arena.capacityLines() - arena.usedLines() >= Math.min(FREE_LINES + blocks, most)
+                && (most < 1 << LARGEST_ORDER || arena.hasFree(LARGEST_ORDER));
     }
 
     /** Blocks to evict at a time for the limit that is furthest away. */

@@ -16,7 +16,7 @@ import java.security.SecureRandom;
  * <p>Given to one index, which closes it; closed by the caller only if that index is never made.
  */
 public final class IndexMemory implements AutoCloseable {
-    private static final long LAYOUT_VERSION = 1;
+    private static final long LAYOUT_VERSION = 2;
 
     /** Bytes of the undo log: as much as an event of some ten thousand blocks stores over. */
     private static final long LOG_LENGTH = 64L << 20;

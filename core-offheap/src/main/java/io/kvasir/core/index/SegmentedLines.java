@@ -4,12 +4,15 @@ import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.OffHeap;
 
+import java.util.stream.IntStream;
+
 /**
  * Lines of the arena, numbered from 0, that grow and shrink at their end. Writer thread only.
  *
  * <p>A segment is 4 lines, 256 bytes; a directory of line numbers says where each segment is, so no
  * growth moves what is there. The first segment alone is smaller while that is enough, and is
- * copied when it grows.
+ * copied when it grows. Where a fragmented memory has no block for a directory twice as large, the
+ * further segments are in a {@link PageTree}, which is slower and grows everywhere.
  *
  * <pre>
  *   directory   [ segment 0:32 | segment 1:32 | … ]     line of each segment
@@ -26,20 +29,35 @@ final class SegmentedLines {
 
     private final BuddyArena arena;
     private final OffHeap memory;
+    private final PageTree further;
     private int directory = BuddyArena.NO_LINE;
     private long directoryOffset;
+
+    /** Segments for which the directory has room. */
+    private int inDirectory;
+
     private int lines;
 
     SegmentedLines(BuddyArena arena) {
         this.arena = arena;
         this.memory = arena.memory();
+        this.further = new PageTree(arena);
     }
 
     /** Names what there is beside the memory. */
     void keep(KeptWords words) {
-        directory = words.keep(directory);
-        directoryOffset = BuddyArena.offset(directory);
-        lines = words.keep(lines);
+        final long kept = words.keep((long) lines << Integer.SIZE | directory);
+        lines = (int) (kept >>> Integer.SIZE);
+        setDirectory((int) kept);
+        final int tree = words.keep(further.root());
+        final int segments = (lines + SEGMENT_LINES - 1) >>> SEGMENT_ORDER;
+        further.restore(tree, tree == BuddyArena.NO_LINE ? 0 : segments - inDirectory);
+    }
+
+    private void setDirectory(int line) {
+        directory = line;
+        directoryOffset = BuddyArena.offset(line);
+        inDirectory = line == BuddyArena.NO_LINE ? 0 : SEGMENTS_PER_LINE << arena.order(line);
     }
 
     /** Lines that there are. */
@@ -88,16 +106,18 @@ final class SegmentedLines {
     }
 
     private boolean addSegment() {
-        final int segments = lines >>> SEGMENT_ORDER;
-        final int order = arena.order(directory);
-        if (segments == SEGMENTS_PER_LINE << order && !growDirectory(order + 1)) {
-            return false;
-        }
         final int added = arena.allocate(SEGMENT_ORDER);
         if (added == BuddyArena.NO_LINE) {
             return false;
         }
-        segment(segments, added);
+        final int segment = lines >>> SEGMENT_ORDER;
+        if (segment < inDirectory
+                || (segment == inDirectory && growDirectory(arena.order(directory) + 1))) {
+            segment(segment, added);
+        } else if (!further.add(added)) {
+            arena.free(added);
+            return false;
+        }
         lines += SEGMENT_LINES;
         return true;
     }
@@ -114,16 +134,14 @@ final class SegmentedLines {
                     (long) BuddyArena.LINE_LENGTH << arena.order(directory));
             arena.free(directory);
         }
-        directory = grown;
-        directoryOffset = BuddyArena.offset(grown);
+        setDirectory(grown);
         return true;
     }
 
     /** Gives lines at the end back that are not needed, as far as a segment can be. */
     void shrinkTo(int needed) {
         while (lines > SEGMENT_LINES && lines - SEGMENT_LINES >= needed) {
-            lines -= SEGMENT_LINES;
-            arena.free(segment(lines >>> SEGMENT_ORDER));
+            removeLast();
         }
         while (lines <= SEGMENT_LINES && lines > 1 && lines >> 1 >= needed) {
             lines >>= 1;
@@ -133,7 +151,13 @@ final class SegmentedLines {
         final int order = BuddyArena.orderFor((long) segments * Integer.BYTES);
         if (order < arena.order(directory)) {
             arena.shrink(directory, order);
+            setDirectory(directory);
         }
+    }
+
+    private void removeLast() {
+        lines -= SEGMENT_LINES;
+        arena.free(further.size() > 0 ? further.removeLast() : segment(lines >>> SEGMENT_ORDER));
     }
 
     /** Gives all memory back. */
@@ -141,21 +165,27 @@ final class SegmentedLines {
         if (directory == BuddyArena.NO_LINE) {
             return;
         }
-        for (int first = 0; first < lines; first += SEGMENT_LINES) {
-            arena.free(segment(first >>> SEGMENT_ORDER));
+        while (lines > SEGMENT_LINES) {
+            removeLast();
+        }
+        if (lines > 0) {
+            arena.free(segment(0));
         }
         arena.free(directory);
-        directory = BuddyArena.NO_LINE;
+        setDirectory(BuddyArena.NO_LINE);
         lines = 0;
     }
 
-    /** Line of the arena where the directory is, {@link BuddyArena#NO_LINE} = none; for tests. */
-    int directory() {
-        return directory;
+    /** Lines where the directory and its pages begin; for tests. */
+    IntStream directory() {
+        return IntStream.concat(IntStream.of(directory), further.pages())
+                .filter(line -> line != BuddyArena.NO_LINE);
     }
 
     private int segment(int segment) {
-        return memory.getInt(directoryOffset + (long) segment * Integer.BYTES);
+        return segment < inDirectory
+                ? memory.getInt(directoryOffset + (long) segment * Integer.BYTES)
+                : further.get(segment - inDirectory);
     }
 
     private void segment(int segment, int line) {

@@ -181,6 +181,11 @@ public final class BuddyArena implements AutoCloseable {
         return line;
     }
 
+    /** Whether a block of an order could be handed out now. */
+    public boolean hasFree(int order) {
+        return (freeOrders & (-1L << order)) != 0 || largestOrder(1) >= order;
+    }
+
     /** Largest order of which that many blocks could be handed out now, -1 = none. */
     public int largestOrder(int blocks) {
         long available = 0;

@@ -11,11 +11,11 @@ import java.util.Arrays;
  *
  * <p>A <em>link</em>, one word, says where children are: none, one child, a table, or a node of 16
  * links. The header of a run has the first link. A table is open-addressed and grows to 64 entries;
- * when it is full there, a node takes its place, whose links share the entries out by the next four
- * bits of the key. The key is the hash times a secret of the index, so that no client can aim at a
- * link or an entry. So a change moves one table's entries at most, however many children there are,
- * and nothing but memory limits their number. A node whose children fit into half a table is a
- * table again.
+ * when it is full there, or memory is too fragmented for a larger one, a node takes its place,
+ * whose links share the entries out by the next four bits of the key. The key is the hash times a
+ * secret of the index, so that no client can aim at a link or an entry. So a change moves one
+ * table's entries at most, however many children there are, and nothing but memory limits their
+ * number. A node whose children fit into half a table is a table again.
  *
  * <p>Tables and nodes are made aside, shown by one store of the link, and the version of the run
  * changes before the memory of the old ones is given back.
@@ -180,11 +180,7 @@ final class RunChildren {
         final int count = RunDescriptor.tableCount(table);
         final int order = RunDescriptor.tableOrder(table);
         if (isTooFull(count + 1, order)) {
-            final boolean grown =
-                    (order < MAX_TABLE_ORDER || level == MAX_LEVEL)
-                            ? resize(run, table, level, order + 1)
-                            : divide(run, table, level);
-            if (grown) {
+            if (makeRoom(run, table, level)) {
                 return addBelow(run, level, child, hash);
             }
             if (count + 1 == capacity(order)) {
@@ -195,6 +191,19 @@ final class RunChildren {
         // the count is the writer's alone: findInTable reads entries up to an empty one
         memory.putLongRelease(path[level], RunDescriptor.withCount(table, count + 1));
         return true;
+    }
+
+    /**
+     * Makes a larger table of one, or a node where it is as large as a table may be, or where
+     * fragmented memory has no block for the larger one: a node and its tables are small.
+     */
+    private boolean makeRoom(int run, long table, int level) {
+        final int order = RunDescriptor.tableOrder(table);
+        if ((order < MAX_TABLE_ORDER || level == MAX_LEVEL)
+                && resize(run, table, level, order + 1)) {
+            return true;
+        }
+        return level < MAX_LEVEL && divide(run, table, level);
     }
 
     /** Adds where there is room now, or was made one level deeper. */

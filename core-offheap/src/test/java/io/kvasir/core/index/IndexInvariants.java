@@ -70,11 +70,9 @@ public final class IndexInvariants {
     }
 
     private void claim(SegmentedLines lines, String owner) {
-        if (lines.directory() != BuddyArena.NO_LINE) {
-            claims.claim(lines.directory(), "directory of " + owner);
-            for (int line = 0; line < lines.lines(); line += SegmentedLines.SEGMENT_LINES) {
-                claims.claim((int) (lines.offset(line) / BuddyArena.LINE_LENGTH), owner);
-            }
+        lines.directory().forEach(page -> claims.claim(page, "directory of " + owner));
+        for (int line = 0; line < lines.lines(); line += SegmentedLines.SEGMENT_LINES) {
+            claims.claim((int) (lines.offset(line) / BuddyArena.LINE_LENGTH), owner);
         }
     }
 

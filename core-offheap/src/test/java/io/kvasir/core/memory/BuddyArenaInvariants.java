@@ -94,6 +94,9 @@ public final class BuddyArenaInvariants {
             }
             assertEquals(order, arena.largestOrder(blocks));
         }
+        for (int order = 0; order <= BuddyArena.MAX_ORDER; order++) {
+            assertEquals(order <= arena.largestOrder(1), arena.hasFree(order));
+        }
     }
 
     private static long available(Map<Integer, Integer> free, int order) {

@@ -119,6 +119,51 @@ class RunChildrenTest {
                 Arrays.stream(tree.children(tree.root())).sorted().toArray());
     }
 
+    /**
+     * Fragmented memory has no block for a larger table: a node and small tables take its place.
+     */
+    @Test
+    void manyChildrenNeedOnlySmallBlocks() {
+        final SplittableRandom random =
+                new SplittableRandom(Seeds.next("RunChildrenTest small blocks"));
+        final List<Integer> others = leaveOnlyPairsOfLines();
+        final Map<Long, Integer> model = new HashMap<>();
+        for (int i = 0; i < 3_000; i++) {
+            final long hash = random.nextLong();
+            final int child = add(hash);
+            assertNotEquals(RadixTree.NO_RUN, child);
+            model.put(hash, child);
+        }
+        check(model, random);
+        model.values().forEach(this::remove);
+        model.clear();
+        check(model, random);
+        others.forEach(arena::free);
+    }
+
+    private List<Integer> leaveOnlyPairsOfLines() {
+        for (int i = 0; i < 4_000; i++) {
+            add(i); // headers and first blocks of the children, whose slabs are larger
+        }
+        for (int child : tree.children(tree.root())) {
+            remove(child);
+        }
+        final List<Integer> others = new ArrayList<>();
+        for (int line; (line = arena.allocate(1)) != BuddyArena.NO_LINE; ) {
+            others.add(line);
+        }
+        final List<Integer> kept = new ArrayList<>();
+        for (int line : others) {
+            if (line % 4 == 0) {
+                arena.free(line);
+            } else {
+                kept.add(line);
+            }
+        }
+        assertEquals(1, arena.largestOrder(1));
+        return kept;
+    }
+
     @Test
     void noChangeStoresMoreThanAFewTablesHoweverManyChildrenThereAre() {
         assumeTrue(StoreCounter.isPossible(), "stores can not be seen");
