@@ -319,16 +319,9 @@ final class HeldRuns {
         if (line != BuddyArena.NO_LINE && arena.order(line) >= order) {
             return true;
         }
-        final int grown = arena.allocate(order);
+        final int grown = arena.grow(line, order);
         if (grown == BuddyArena.NO_LINE) {
             return false;
-        }
-        if (line != BuddyArena.NO_LINE) {
-            memory.copy(
-                    BuddyArena.offset(line),
-                    BuddyArena.offset(grown),
-                    (long) BuddyArena.LINE_LENGTH << arena.order(line));
-            arena.free(line);
         }
         memory.putInt(offset, grown);
         return true;

@@ -19,7 +19,7 @@ final class IndexCapacity {
     /** The part of the arena that this is at most. */
     private static final int FREE_PART = 16;
 
-    /** Order of the largest block that a store needs in one piece: a chunk of names. */
+    /** Order of the largest contiguous block that a store needs: a chunk of names. */
     private static final int LARGEST_ORDER =
             BuddyArena.orderFor((long) HeldRunDescriptor.NAMES_PER_CHUNK * Long.BYTES);
 
@@ -79,8 +79,8 @@ final class IndexCapacity {
     }
 
     /**
-     * Whether there are lines from which a store of so many blocks takes what it needs, and a block
-     * of them in one piece, without which a fragmented arena would refuse it.
+     * Whether there are lines from which a store of so many blocks takes what it needs, and enough
+     * of them contiguous, without which a fragmented arena would refuse it.
      */
     boolean hasFreeLines(int blocks) {
         final int most = arena.capacityLines() / FREE_PART;

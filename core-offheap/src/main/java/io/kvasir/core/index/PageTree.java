@@ -135,22 +135,16 @@ final class PageTree {
     /** Makes the root one of a level that has an entry for the next block, if it is not. */
     private boolean growRoot(int rootLevel) {
         final int order = rootOrder(size, rootLevel);
-        final boolean isFirst = root == BuddyArena.NO_LINE;
-        if (!isFirst && rootLevel == level && order <= arena.order(root)) {
+        final boolean higher = rootLevel > level;
+        if (root != BuddyArena.NO_LINE && !higher && order <= arena.order(root)) {
             return true;
         }
-        final int grown = arena.allocate(order);
+        final int grown = higher ? arena.allocate(order) : arena.grow(root, order);
         if (grown == BuddyArena.NO_LINE) {
             return false;
         }
-        if (rootLevel > level) {
+        if (higher) {
             memory.putInt(BuddyArena.offset(grown), root);
-        } else if (!isFirst) {
-            memory.copy(
-                    BuddyArena.offset(root),
-                    BuddyArena.offset(grown),
-                    (long) BuddyArena.LINE_LENGTH << arena.order(root));
-            arena.free(root);
         }
         root = grown;
         level = rootLevel;

@@ -85,20 +85,12 @@ final class SegmentedLines {
             return false;
         }
         final int order = lines == 0 ? 0 : Integer.numberOfTrailingZeros(lines) + 1;
-        final int grown = arena.allocate(order);
+        final int grown = arena.grow(lines == 0 ? BuddyArena.NO_LINE : segment(0), order);
         if (grown == BuddyArena.NO_LINE) {
             if (lines == 0) {
                 release();
             }
             return false;
-        }
-        if (lines > 0) {
-            final int first = segment(0);
-            memory.copy(
-                    BuddyArena.offset(first),
-                    BuddyArena.offset(grown),
-                    (long) lines * BuddyArena.LINE_LENGTH);
-            arena.free(first);
         }
         segment(0, grown);
         lines = 1 << order;
@@ -123,16 +115,10 @@ final class SegmentedLines {
     }
 
     private boolean growDirectory(int order) {
-        final int grown = order > BuddyArena.MAX_ORDER ? BuddyArena.NO_LINE : arena.allocate(order);
+        final int grown =
+                order > BuddyArena.MAX_ORDER ? BuddyArena.NO_LINE : arena.grow(directory, order);
         if (grown == BuddyArena.NO_LINE) {
             return false;
-        }
-        if (directory != BuddyArena.NO_LINE) {
-            memory.copy(
-                    directoryOffset,
-                    BuddyArena.offset(grown),
-                    (long) BuddyArena.LINE_LENGTH << arena.order(directory));
-            arena.free(directory);
         }
         setDirectory(grown);
         return true;

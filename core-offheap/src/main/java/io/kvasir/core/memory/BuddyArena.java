@@ -226,6 +226,21 @@ public final class BuddyArena implements AutoCloseable {
         push(first, order);
     }
 
+    /**
+     * Moves a block that no other thread reads to one of a larger order; the former is free then.
+     *
+     * @param line the block, or {@link #NO_LINE} for one with whatever bytes it has
+     * @return the new block, or {@link #NO_LINE} when there is none; nothing has changed then
+     */
+    public int grow(int line, int order) {
+        final int grown = allocate(order);
+        if (grown != NO_LINE && line != NO_LINE) {
+            memory.copy(offset(line), offset(grown), (long) LINE_LENGTH << order(line));
+            free(line);
+        }
+        return grown;
+    }
+
     /** Takes the upper part of a block back; its first 2^order lines stay as they are. */
     public void shrink(int line, int order) {
         for (int from = order(line) - 1; from >= order; from--) {

@@ -11,11 +11,11 @@ import java.util.Arrays;
  *
  * <p>A <em>link</em>, one word, says where children are: none, one child, a table, or a node of 16
  * links. The header of a run has the first link. A table is open-addressed and grows to 64 entries;
- * when it is full there, or memory is too fragmented for a larger one, a node takes its place,
- * whose links share the entries out by the next four bits of the key. The key is the hash times a
- * secret of the index, so that no client can aim at a link or an entry. So a change moves one
- * table's entries at most, however many children there are, and nothing but memory limits their
- * number. A node whose children fit into half a table is a table again.
+ * when it is full there, or memory is too fragmented for a larger one, a node replaces it, whose
+ * links share the entries out by the next four bits of the key. The key is the hash times a secret
+ * of the index, so that no client can aim at a link or an entry. So a change moves one table's
+ * entries at most, however many children there are, and nothing but memory limits their number. A
+ * node whose children fit into half a table is a table again.
  *
  * <p>Tables and nodes are made aside, shown by one store of the link, and the version of the run
  * changes before the memory of the old ones is given back.

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.ArenaBlocks;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.testsupport.Seeds;
 
@@ -87,11 +88,8 @@ class PageTreeTest {
         for (int i = 0; i < 4_096; i++) {
             assertTrue(tree.add(number(i)));
         }
-        final List<Integer> others = new ArrayList<>();
-        for (int line; (line = arena.allocate(2)) != BuddyArena.NO_LINE; ) {
-            others.add(line);
-        }
-        while (arena.allocate(0) != BuddyArena.NO_LINE) {}
+        final List<Integer> others = ArenaBlocks.takeAll(arena, 2);
+        ArenaBlocks.takeAll(arena, 0);
         for (int free = 0; free < 3; free++) {
             final long used = arena.usedLines();
             assertFalse(tree.add(1));

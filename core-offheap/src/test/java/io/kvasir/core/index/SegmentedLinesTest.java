@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.ArenaBlocks;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.OffHeap;
@@ -13,10 +14,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-import java.util.ArrayList;
 import java.util.List;
 
 class SegmentedLinesTest {
+    private static final int FEW = 40 * SegmentedLines.SEGMENT_LINES;
     private static final int MANY = 20_000;
 
     private final BuddyArena arena = new BuddyArena(4 << 20);
@@ -31,17 +32,14 @@ class SegmentedLinesTest {
     void linesKeepWhatTheyHaveWhileOthersAreAddedAndTakenAway() {
         int written = 0;
         while (lines.lines() < MANY) {
-            assertTrue(lines.grow());
-            for (; written < lines.lines(); written++) {
-                arena.memory().putLong(lines.offset(written), written);
-            }
-            checkLast(written);
+            written = growAndWrite();
+            check(written);
         }
-        checkFirst(written);
+        checkAll(written);
         for (int needed = written; needed > 0; needed -= 17) {
             lines.shrinkTo(needed);
             assertTrue(lines.lines() >= needed);
-            checkLast(lines.lines());
+            check(lines.lines());
         }
         lines.shrinkTo(1);
         assertEquals(1, lines.lines());
@@ -49,61 +47,58 @@ class SegmentedLinesTest {
         assertEquals(0, arena.usedLines());
     }
 
-    private void checkFirst(int count) {
+    private int growAndWrite() {
+        final int before = lines.lines();
+        assertTrue(lines.grow());
+        for (int line = before; line < lines.lines(); line++) {
+            arena.memory().putLong(lines.offset(line), line);
+        }
+        return lines.lines();
+    }
+
+    private void checkAll(int count) {
         for (int line = 0; line < count; line++) {
-            check(line);
+            checkLine(line);
         }
     }
 
-    /** The first line, the last ones, and one of each size that a directory may end at. */
-    private void checkLast(int count) {
+    /** All of a few lines; of many the first one, the last ones, and one of each size before. */
+    private void check(int count) {
+        if (count <= FEW) {
+            checkAll(count);
+            return;
+        }
         for (int back = 1; back <= count; back *= 4) {
-            check(count - back);
+            checkLine(count - back);
         }
-        check(0);
+        checkLine(0);
     }
 
-    private void check(int line) {
+    private void checkLine(int line) {
         assertEquals(line, arena.memory().getLong(lines.offset(line)));
     }
 
     @Test
     void fragmentedMemoryHasRoomForAnyNumberOfLines() {
-        final List<Integer> others = splitUp();
-        int written = 0;
+        final List<Integer> others = ArenaBlocks.fragment(arena, 2);
         while (lines.lines() < MANY) {
-            assertTrue(lines.grow());
-            for (; written < lines.lines(); written++) {
-                arena.memory().putLong(lines.offset(written), written);
-            }
+            growAndWrite();
         }
-        checkFirst(MANY);
+        checkAll(MANY);
         others.forEach(arena::free); // what is there stays where it is
-        checkFirst(MANY);
+        checkAll(MANY);
         lines.shrinkTo(1_000);
-        checkFirst(lines.lines());
+        checkAll(lines.lines());
         lines.shrinkTo(1);
         assertEquals(1, lines.directory().count());
         lines.release();
         assertEquals(0, arena.usedLines());
     }
 
-    /** Leaves only blocks as large as a segment free; returns those between them. */
-    private List<Integer> splitUp() {
-        final List<Integer> kept = new ArrayList<>();
-        final List<Integer> free = new ArrayList<>();
-        for (int line; (line = arena.allocate(2)) != BuddyArena.NO_LINE; ) {
-            (line / SegmentedLines.SEGMENT_LINES % 2 == 0 ? free : kept).add(line);
-        }
-        free.forEach(arena::free);
-        assertEquals(2, arena.largestOrder(1));
-        return kept;
-    }
-
     @ParameterizedTest(name = "fragmented: {0}")
     @ValueSource(booleans = {false, true})
     void oneThatIsKeptGoesOnWhereItWas(boolean fragmented) {
-        final List<Integer> others = fragmented ? splitUp() : List.of();
+        final List<Integer> others = fragmented ? ArenaBlocks.fragment(arena, 2) : List.of();
         while (lines.lines() < 1_000) {
             assertTrue(lines.grow());
         }
@@ -147,11 +142,8 @@ class SegmentedLinesTest {
         while (lines.lines() < 256) {
             assertTrue(lines.grow());
         }
-        final List<Integer> others = new ArrayList<>();
-        for (int line; (line = arena.allocate(2)) != BuddyArena.NO_LINE; ) {
-            others.add(line);
-        }
-        while (arena.allocate(0) != BuddyArena.NO_LINE) {}
+        final List<Integer> others = ArenaBlocks.takeAll(arena, 2);
+        ArenaBlocks.takeAll(arena, 0);
         for (int free = 0; free < 2; free++) { // a segment, and a page that leads to it
             final long used = arena.usedLines();
             assertFalse(lines.grow());

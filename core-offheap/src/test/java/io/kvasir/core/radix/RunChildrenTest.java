@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.kvasir.core.memory.ArenaBlocks;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.BuddyArenaInvariants;
 import io.kvasir.core.memory.StoreCounter;
@@ -119,9 +120,7 @@ class RunChildrenTest {
                 Arrays.stream(tree.children(tree.root())).sorted().toArray());
     }
 
-    /**
-     * Fragmented memory has no block for a larger table: a node and small tables take its place.
-     */
+    /** Fragmented memory has no block for a larger table: a node and small tables replace it. */
     @Test
     void manyChildrenNeedOnlySmallBlocks() {
         final SplittableRandom random =
@@ -148,20 +147,7 @@ class RunChildrenTest {
         for (int child : tree.children(tree.root())) {
             remove(child);
         }
-        final List<Integer> others = new ArrayList<>();
-        for (int line; (line = arena.allocate(1)) != BuddyArena.NO_LINE; ) {
-            others.add(line);
-        }
-        final List<Integer> kept = new ArrayList<>();
-        for (int line : others) {
-            if (line % 4 == 0) {
-                arena.free(line);
-            } else {
-                kept.add(line);
-            }
-        }
-        assertEquals(1, arena.largestOrder(1));
-        return kept;
+        return ArenaBlocks.fragment(arena, 1);
     }
 
     @Test
