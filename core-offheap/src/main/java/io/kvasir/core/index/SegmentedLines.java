@@ -48,7 +48,9 @@ final class SegmentedLines {
     void keep(KeptWords words) {
         final long kept = words.keep((long) lines << Integer.SIZE | directory);
         lines = (int) (kept >>> Integer.SIZE);
-        setDirectory((int) kept);
+        if ((int) kept != directory) { // restored
+            setDirectory((int) kept);
+        }
         final int tree = words.keep(further.root());
         final int segments = (lines + SEGMENT_LINES - 1) >>> SEGMENT_ORDER;
         further.restore(tree, tree == BuddyArena.NO_LINE ? 0 : segments - inDirectory);
