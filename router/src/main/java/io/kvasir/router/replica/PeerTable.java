@@ -16,7 +16,8 @@ import java.util.function.Consumer;
  *
  * <p>A booking is here exactly while its worker is registered in the slot that it was booked on;
  * what is dropped because a worker went, or never was there, the next digest brings back when the
- * worker is there.
+ * worker is there. Of a worker that its router has removed no digest speaks any more: what is
+ * booked there ends once it has not been stated for a lease.
  */
 final class PeerTable {
     private static final int MAX_PEERS = 1_024;
@@ -59,7 +60,7 @@ final class PeerTable {
             case ReplicaMessage.Prefilled prefilled -> prefilled(peer, prefilled);
             case ReplicaMessage.Freed freed -> freed(peer, freed);
             case ReplicaMessage.Output output -> output(peer, output);
-            case ReplicaMessage.Digest digest -> compare(peer, digest);
+            case ReplicaMessage.Digest digest -> compare(peer, digest, nowNs);
             case ReplicaMessage.Bookings list -> reconcile(peer, list);
             case ReplicaMessage.Leaving _ -> forget(peer);
             case ReplicaMessage.Ask _ -> {} // the publisher's
@@ -228,7 +229,7 @@ final class PeerTable {
 
     // -- repair ------------------------------------------------------------------------------
 
-    private void compare(Peer peer, ReplicaMessage.Digest digest) {
+    private void compare(Peer peer, ReplicaMessage.Digest digest, long nowNs) {
         final List<ReplicaWorker> differing = new ArrayList<>();
         for (ReplicaMessage.WorkerSum sum : digest.workers()) {
             final PeerWorker worker = peer.workers.get(sum.worker().key());
@@ -238,6 +239,9 @@ final class PeerTable {
             if (worker == null && worker(peer, sum.worker()) == null) {
                 continue; // not registered here; asked for when it is
             }
+            if (worker != null) {
+                worker.stated(nowNs);
+            }
             if (worker == null || !worker.sumsUpTo(sum)) {
                 differing.add(sum.worker());
             }
@@ -246,6 +250,12 @@ final class PeerTable {
             send.accept(
                     new ReplicaMessage.Ask(
                             config.origin(), peer.origin.routerId(), differing, new long[0]));
+        }
+        for (PeerWorker worker : peer.workers.values()) {
+            if (worker.isUnstated(nowNs, config.leaseNs())) {
+                counts.repairedFrees.add(worker.bookings.size());
+                drop(peer, worker);
+            }
         }
     }
 
@@ -342,12 +352,16 @@ final class PeerTable {
                 final PeerWorker worker = workers.next();
                 if (!isThere(worker)) {
                     workers.remove();
-                    for (PeerBooking booking :
-                            worker.bookings.values().toArray(new PeerBooking[0])) {
-                        end(peer, booking);
-                    }
+                    drop(peer, worker);
                 }
             }
+        }
+    }
+
+    /** Takes what a router has on a worker out of the load; a digest that names it restores it. */
+    private void drop(Peer peer, PeerWorker worker) {
+        for (PeerBooking booking : worker.bookings.values().toArray(new PeerBooking[0])) {
+            end(peer, booking);
         }
     }
 

@@ -15,6 +15,7 @@ final class PeerWorker {
     private long prefillTokens;
     private long ownBlocks;
     private long numbers;
+    private long statedNs; // when the other router last said that it has bookings here, or none
 
     // the list that is being received, or was last
     private long listSequence = ReplicaMessage.NO_SEQUENCE;
@@ -29,6 +30,7 @@ final class PeerWorker {
     }
 
     void add(PeerBooking booking) {
+        stated(booking.bookedNs);
         bookings.put(booking.booking, booking);
         prefillTokens += booking.prefillTokens;
         ownBlocks += booking.ownBlocks;
@@ -47,6 +49,19 @@ final class PeerWorker {
         ownBlocks += own - booking.ownBlocks;
         booking.prefillTokens = prefill;
         booking.ownBlocks = own;
+    }
+
+    /** A digest, or a new booking, says what is booked here. */
+    void stated(long nowNs) {
+        statedNs = nowNs;
+    }
+
+    /**
+     * Whether something is booked here that the other router has not stated for a while. Its
+     * digests name every worker with bookings, so they have ended, or that many digests were lost.
+     */
+    boolean isUnstated(long nowNs, long forNs) {
+        return !bookings.isEmpty() && nowNs - statedNs > forNs;
     }
 
     /** Whether what is booked here is what the other router says. */

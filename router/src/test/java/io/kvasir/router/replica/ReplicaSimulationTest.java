@@ -4,11 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.RouteException;
+import io.kvasir.router.Worker;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -172,6 +175,78 @@ class ReplicaSimulationTest {
             story.pass(5);
             assertEquals(Map.of(), errors(story));
         }
+    }
+
+    @Test
+    void bookingsOfAWorkerThatTheirRouterHasRemovedEndThoughNobodyHearsOfIt()
+            throws RouteException {
+        try (ReplicaStory story = new ReplicaStory(6, ReplicaStory.DIGEST, ReplicaStory.LEASE)) {
+            final ReplicaStory.Replica first = story.join();
+            story.join();
+            for (int i = 0; i < 30; i++) {
+                first.reserve(story.prompt());
+            }
+            story.pass(10);
+            assertEquals(Map.of(), errors(story));
+            story.hub.faults(1, 0, 0);
+            story.removeWorker(first, 1);
+            story.pass(3); // the ends are lost
+            story.hub.faults(0, 0, 0);
+            story.pass(40); // digests for longer than a lease
+            final ReplicaStory.Replica other = story.replicas.get(1);
+            assertEquals(0, other.worker(1).activeRequests());
+            assertEquals(0, other.worker(1).activeBlocks());
+            assertEquals(
+                    first.worker(0).activeRequests(),
+                    other.worker(0).activeRequests(),
+                    "what is stated stays");
+            assertTrue(other.worker(0).activeRequests() > 0);
+        }
+    }
+
+    @Test
+    void bookingsThatWereDroppedAsTheirRoutersDigestsWereLostComeBack() throws RouteException {
+        try (ReplicaStory story = new ReplicaStory(7, ReplicaStory.DIGEST, ReplicaStory.LEASE)) {
+            final ReplicaStory.Replica first = story.join();
+            final ReplicaStory.Replica other = story.join();
+            final List<ReplicaMessage> heard = new ArrayList<>();
+            final ReplicaHub.HubLink spy = story.hub.open();
+            spy.start(heard::add);
+            first.reserve(story.prompt());
+            story.pass(10);
+            assertEquals(Map.of(), errors(story));
+            final ReplicaOrigin from =
+                    heard.stream()
+                            .map(ReplicaMessage::origin)
+                            .filter(origin -> origin.routerId() == first.id)
+                            .findAny()
+                            .orElseThrow();
+
+            story.hub.faults(1, 0, 0);
+            story.pass(25);
+            sendAlone(story, spy, new ReplicaMessage.Ask(from, 99, List.of(), new long[0]));
+            story.pass(10); // longer than a lease since the last digest, but the router lives
+            assertEquals(Map.of(), errors(story));
+            sendAlone(story, spy, new ReplicaMessage.Digest(from, 1, List.of()));
+            story.pass(1);
+            assertEquals(0, requests(other), "as if a digest of several parts had lost one");
+
+            story.hub.faults(0, 0, 0);
+            story.pass(15);
+            assertEquals(Map.of(), errors(story));
+        }
+    }
+
+    /** Sends over a hub that loses everything else. */
+    private static void sendAlone(
+            ReplicaStory story, ReplicaHub.HubLink link, ReplicaMessage message) {
+        story.hub.faults(0, 0, 0);
+        link.send(message);
+        story.hub.faults(1, 0, 0);
+    }
+
+    private static long requests(ReplicaStory.Replica replica) {
+        return replica.router.workers().stream().mapToLong(Worker::activeRequests).sum();
     }
 
     @Test

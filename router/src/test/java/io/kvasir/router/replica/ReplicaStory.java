@@ -196,10 +196,15 @@ final class ReplicaStory implements AutoCloseable {
     /** Takes a worker out of a router and registers it again: its bookings there end. */
     void replaceWorker(Replica at) {
         final int i = random.nextInt(WORKERS);
+        removeWorker(at, i);
+        at.addWorker(i);
+    }
+
+    /** Takes a worker out of a router: its bookings there end. */
+    void removeWorker(Replica at, int i) {
         at.router.removeWorker(at.worker(i));
         at.open.removeIf(open -> open.worker.equals("w" + i));
         at.settle();
-        at.addWorker(i);
     }
 
     /** Lets time pass: messages arrive, routers send and apply. */
