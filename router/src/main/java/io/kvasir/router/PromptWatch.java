@@ -109,7 +109,7 @@ final class PromptWatch implements AutoCloseable {
             final boolean announced = isAnnounced(prompt);
             matches += announced ? 1 : 0;
             if (announced ? !isStored(prompt) : !isExpected(prompt, nowNs)) {
-                watched.add(prompt); // behind those that this look does not come to
+                watched.add(prompt); // after those that this pass does not come to
             } else if (bookings.prefillComplete(prompt.number)) {
                 prompt.end(announced ? PromptEnd.STORED : PromptEnd.EXPECTED, nowNs);
             }

@@ -211,7 +211,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     }
 
     /**
-     * Behind the registration at the plane: it has taken back by then what it could not say of this
+     * After the registration at the plane: it has taken back by then what it could not say of this
      * worker. Nothing if the worker was removed meanwhile.
      */
     private synchronized void label(Worker worker, KeptTenant tenant) {

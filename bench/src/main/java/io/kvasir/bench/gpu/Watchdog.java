@@ -18,7 +18,7 @@ final class Watchdog {
         return watchdog;
     }
 
-    /** Notes what is being done now. */
+    /** Records what is being done now. */
     void step(String description) {
         step = description;
     }

@@ -106,7 +106,7 @@ public final class EventPlane {
     private volatile List<EngineStream> streams = List.of(); // written under the lock
     private volatile String unconnected = ""; // likewise
     private volatile boolean keeping;
-    private long againAfter = NOT_AGAIN; // what is to be passed again begins behind this message
+    private long againAfter = NOT_AGAIN; // what is to be passed again begins after this message
     private long unreadUpTo; // messages up to it were not passed here: nothing is known of them
     private long store; // in which kept messages have their numbers; 0 where that was not said
     private boolean missed; // some messages, of whatever worker
@@ -153,7 +153,7 @@ public final class EventPlane {
 
     /**
      * How far an earlier process was: a transport that keeps its messages in the same store
-     * continues behind that one ({@link #onResumed}).
+     * continues after that one ({@link #onResumed}).
      *
      * @return null where nothing is left of one
      */
@@ -443,7 +443,7 @@ public final class EventPlane {
         }
     }
 
-    /** Whether the event of now is behind those that a snapshot has of the same message. */
+    /** Whether the event of now is after those that a snapshot has of the same message. */
     private boolean isRestOfRestored(PlaneFeed feed, long number) {
         return number == feed.restoredKept && message.eventId() > feed.restoredEvent;
     }
@@ -563,7 +563,7 @@ public final class EventPlane {
 
     /**
      * Says that the transport begins again, if that is wanted: what comes from now on is what it
-     * keeps behind the message that this gives.
+     * keeps after the message that this gives.
      *
      * @return number of a message, 0 for before the first; {@value #NOT_AGAIN} if nothing is wanted
      */
@@ -595,8 +595,7 @@ public final class EventPlane {
     }
 
     /**
-     * Says that the kept messages begin behind this one, because the streams were restored that
-     * far.
+     * Says that the kept messages begin after this one, because the streams were restored that far.
      *
      * @param position of a message
      */
@@ -606,7 +605,7 @@ public final class EventPlane {
     }
 
     /**
-     * Says that the kept messages begin behind this one, where an earlier process was. Workers that
+     * Says that the kept messages begin after this one, where an earlier process was. Workers that
      * have not been restored as far may have spoken before.
      *
      * @param position of a message

@@ -19,12 +19,12 @@ final class HeardWorkers {
     private final Map<Rank, Long> leftOut = new HashMap<>(); // events, by worker
     private boolean incomplete;
 
-    /** Notes a worker whose stream was removed after it had got events. */
+    /** Records a worker whose stream was removed after it had got events. */
     void add(long workerId, int dpRank) {
         count(workerId, dpRank, 0);
     }
 
-    /** Notes an event that no stream has got. */
+    /** Records an event that no stream has got. */
     void leftOut(long workerId, int dpRank) {
         count(workerId, dpRank, 1);
     }

@@ -99,7 +99,7 @@ final class PlaneProgress {
     /**
      * The messages come again.
      *
-     * @param after behind which one
+     * @param after the message before it
      */
     void again(long after) {
         startAfter(after);
@@ -107,7 +107,7 @@ final class PlaneProgress {
         followedAgainAfter = Long.MAX_VALUE;
     }
 
-    /** The messages begin behind this one; what was before is in the index, or is not to be had. */
+    /** The messages begin after this one; what was before is in the index, or is not to be had. */
     void startAfter(long number) {
         position = number;
         settledUpTo = number;

@@ -56,7 +56,7 @@ final class RouterEventFields {
         return positions[field];
     }
 
-    /** Finds the fields of the event that a reader is at; the reader is behind it afterwards. */
+    /** Finds the fields of the event that a reader is at; the reader is after it then. */
     Type locate(DocumentReader in) {
         Arrays.fill(positions, -1);
         type = Type.MALFORMED;

@@ -108,7 +108,7 @@ final class LimitedHttpConnection extends HttpConnection {
     }
 
     /**
-     * Empty lines before a head are a part of it, which the parser does not say. Behind an answer
+     * Empty lines before a head are a part of it, which the parser does not say. After an answer
      * that was the connection's last there is none: only its end is waited for.
      */
     private boolean headHasBegun() {

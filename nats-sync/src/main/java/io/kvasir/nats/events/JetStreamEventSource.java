@@ -40,9 +40,9 @@ import java.util.concurrent.locks.LockSupport;
  *
  * <p>A message is acknowledged after its events are in the index, not before. How far the index is
  * the plane keeps with it ({@link EventPlane#keep}), where it outlives the process; a later process
- * has a new consumer that begins behind that. So the position is never that of another index, as
- * one at the server can be. Where nothing was kept the consumer begins with the oldest event that
- * the stream has (an hour). A consumer of a name of its own continues after the last acknowledged
+ * has a new consumer that begins after that. So the position is never that of another index, as one
+ * at the server can be. Where nothing was kept the consumer begins with the oldest event that the
+ * stream has (an hour). A consumer of a name of its own continues after the last acknowledged
  * event; that is right only for an index that is known to have outlived the process with it.
  *
  * <p>The stream is made if it is not there. After each loss of the connection or of a delivery the
@@ -53,7 +53,7 @@ import java.util.concurrent.locks.LockSupport;
  *
  * <p>The plane counts as connected when it has got all that there was when the connection was made.
  * It counts as disconnected when that takes more than {@value #MOST_BEHIND_S} s after the consumer
- * was made again: what workers announce meanwhile comes behind all that is read again. {@link
+ * was made again: what workers announce meanwhile comes after all that is read again. {@link
  * #close} may be called by any thread, and twice.
  */
 public final class JetStreamEventSource implements AutoCloseable {
@@ -133,7 +133,7 @@ public final class JetStreamEventSource implements AutoCloseable {
      * @param replicas servers of a cluster that keep the stream, 1..5
      * @param durable name of the consumer, null for a new one; one of that name is made anew
      * @param plane gets the events; not closed by this class
-     * @param startOrNull behind which message to begin; null to begin as above
+     * @param startOrNull the message after which to begin; null to begin as above
      */
     public JetStreamEventSource(
             NatsAccess access,

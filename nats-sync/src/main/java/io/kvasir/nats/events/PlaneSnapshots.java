@@ -36,21 +36,21 @@ import java.util.function.Consumer;
  *
  * <ol>
  *   <li>it takes the lock, which it checks before each further step;
- *   <li>it notes up to which message its index has everything: N;
- *   <li>it writes every worker, each exact at a message at or behind N, and reads all back;
+ *   <li>it records up to which message its index has everything: N;
+ *   <li>it writes every worker, each exact at message N or a later one, and reads all back;
  *   <li>it purges the stream up to the message of the snapshot <em>before</em>, as far as all
  *       consumers have got: with either of both snapshots the stream has what is missing;
  *   <li>it deletes the snapshots before that one.
  * </ol>
  *
- * <p>Whatever ends it in between leaves a snapshot and all messages behind it. A holder that was
+ * <p>Whatever ends it in between leaves a snapshot and all messages after it. A holder that was
  * stopped for long and continues without the lock changes nothing either: it fails at its next
  * check, and a step that it was about to do is one that another snapshot has made harmless. No
  * snapshot follows one with a later message.
  *
  * <p>A router that starts restores its workers from the newest snapshot that is whole, and its
- * {@link JetStreamEventSource} begins behind {@link #start}. What could not be restored is not
- * saved over: such a router takes no snapshots.
+ * {@link JetStreamEventSource} begins after {@link #start}. What could not be restored is not saved
+ * over: such a router takes no snapshots.
  *
  * <p>Events of workers that a router does not have stay in the stream, and what is saved of them in
  * its snapshots for an hour, as long as the stream would have had their events.

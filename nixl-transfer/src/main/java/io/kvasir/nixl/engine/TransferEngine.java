@@ -536,7 +536,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         telemetry.took(Span.POSTING, clock.nanoTime() - startNs);
     }
 
-    /** Notes the beginning of a transfer and of a stage. */
+    /** Records the beginning of a transfer and of a stage. */
     private void begin(Transfer transfer, int stage, long nowNs) {
         if (transfer.state() == State.WAITING) {
             transfer.running();

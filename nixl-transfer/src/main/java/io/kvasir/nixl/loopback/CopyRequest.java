@@ -151,7 +151,7 @@ final class CopyRequest {
         return copy == copies;
     }
 
-    /** Notes when the last byte arrived. */
+    /** Records when the last byte arrived. */
     void copied(long nowNs) {
         copiedNs = nowNs;
     }
@@ -170,7 +170,7 @@ final class CopyRequest {
         failure = why;
     }
 
-    /** Notes how long the post took; one that was done in it took no longer than the transfer. */
+    /** Records how long the post took; one that was done in it took no longer than the transfer. */
     void posted(long nowNs) {
         postNs = (state == State.DONE ? endedNs : nowNs) - postedNs;
     }

@@ -251,7 +251,7 @@ public final class PrefillLease {
     }
 
     /**
-     * Notes that a heartbeat was sent: the lease now ends no earlier than two thirds of a lease
+     * Records that a heartbeat was sent: the lease now ends no earlier than two thirds of a lease
      * from then.
      *
      * @param sentNs when
@@ -276,7 +276,7 @@ public final class PrefillLease {
         return new VllmNotification.Completion(requestId, consumers);
     }
 
-    /** Notes that the blocks were given back, by a read's notification or by one alone. */
+    /** Records that the blocks were given back, by a read's notification or by one alone. */
     public void released() {
         released = true;
     }

@@ -6,7 +6,7 @@ package io.kvasir.opstreams.kvops;
  */
 public interface BlockIndex extends AutoCloseable {
     /**
-     * Notes that a worker holds a run of blocks.
+     * Records that a worker holds a run of blocks.
      *
      * @param worker number of the worker
      * @param root whether the run starts a prompt; {@code parent} means nothing then

@@ -132,7 +132,7 @@ final class Lexer {
         afterTag(signed ? last : ' ', true);
     }
 
-    /** Skips what the end of a tag swallows and notes whether a line starts there. */
+    /** Skips what the end of a tag swallows and records whether a line starts there. */
     private void afterTag(char sign, boolean trims) {
         if (sign == '-') {
             while (at < source.length() && Text.isSpace(source.charAt(at))) {

@@ -15,7 +15,7 @@ final class AddedTokenFinder {
     interface Sink {
         void text(int start, int end);
 
-        /** A token, and where the text behind it begins: white space that it swallows is before. */
+        /** A token, and where the text after it begins: white space that it swallows is before. */
         void token(int id, int end);
     }
 

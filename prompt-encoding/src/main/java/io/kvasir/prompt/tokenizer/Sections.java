@@ -6,11 +6,11 @@ import io.kvasir.prompt.memo.PromptMemo;
 import java.util.Arrays;
 
 /**
- * A text in sections whose tokens depend on nothing beyond them, for a memo. A section ends behind
+ * A text in sections whose tokens depend on nothing beyond them, for a memo. A section ends after
  * the first added token at which it has {@link PromptMemo#MIN_SECTION_CHARS}; what follows the last
  * such token is no section.
  *
- * <p>Why that is safe: behind an added token the search for the next one begins afresh (leftmost,
+ * <p>Why that is safe: after an added token the search for the next one begins afresh (leftmost,
  * longest), what swallows white space before it stops there, and normalisation, words and merges
  * never reach over it. Two texts that agree between two such places are cut alike between them, by
  * induction over the tokens found: a match that reached beyond the second place in one of them

@@ -65,7 +65,7 @@ final class ReplicaPublisher {
         this.send = send;
     }
 
-    /** Notes what another router asks of this one. */
+    /** Records what another router asks of this one. */
     void asked(ReplicaMessage.Ask ask) {
         if (ask.routerId() == ReplicaMessage.Ask.ALL) {
             digestAsked = true;

@@ -47,7 +47,7 @@ public final class FlatIndex implements AutoCloseable {
     }
 
     /**
-     * Notes that a worker holds a run of blocks.
+     * Records that a worker holds a run of blocks.
      *
      * @param worker number of the worker
      * @param root whether the run starts a prompt; {@code parent} means nothing then
