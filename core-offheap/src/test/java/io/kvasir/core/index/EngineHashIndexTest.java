@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.ArenaBlocks;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.testsupport.Seeds;
 
@@ -155,10 +156,7 @@ class EngineHashIndexTest {
 
     @Test
     void aBatchWithoutMemoryGivesBackTheBucketsMadeForIt() {
-        final List<Integer> taken = new ArrayList<>();
-        for (int line = arena.allocate(0); line != BuddyArena.NO_LINE; line = arena.allocate(0)) {
-            taken.add(line);
-        }
+        final List<Integer> taken = ArenaBlocks.takeAll(arena, 0);
         for (int i = 0; i < 8; i++) { // room for buckets of some of the batch
             arena.free(taken.removeLast());
         }
@@ -184,13 +182,10 @@ class EngineHashIndexTest {
 
     @Test
     void withoutMemoryToGrowItFillsUpAndRefusesAndLosesNothing() {
-        final List<Integer> taken = new ArrayList<>();
         for (long name = 0; name < 1_000; name++) {
             insert(name);
         }
-        for (int line = arena.allocate(0); line != BuddyArena.NO_LINE; line = arena.allocate(0)) {
-            taken.add(line);
-        }
+        final List<Integer> taken = ArenaBlocks.takeAll(arena, 0);
         long name = 1_000;
         names.put(++lastEntry, name);
         while (index.insert(name, lastEntry) == EngineHashIndex.Insertion.DONE) {
@@ -209,19 +204,14 @@ class EngineHashIndexTest {
     /** A bucket of 4 with all entries, all of which stay in it when it is split. */
     @Test
     void aSplitNeedsNoMemoryBeyondThatOfTheNewBucket() {
-        final List<Integer> taken = new ArrayList<>();
         long name = 0;
         for (; index.bucketCount() < 4 || index.size() < 4 * 7; name++) {
             if (lowBits(name) == 0) {
                 insert(name);
             }
         }
-        for (int line = arena.allocate(2); line != BuddyArena.NO_LINE; line = arena.allocate(2)) {
-            taken.add(line);
-        }
-        while (arena.allocate(0) != BuddyArena.NO_LINE) {
-            // nothing is left
-        }
+        final List<Integer> taken = ArenaBlocks.takeAll(arena, 2);
+        ArenaBlocks.takeAll(arena, 0);
         for (; index.overflowUsed() < 2; name++) {
             if (lowBits(name) == 0) {
                 insert(name);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.ArenaBlocks;
 import io.kvasir.core.memory.BuddyArena;
 
 import org.junit.jupiter.api.AfterEach;
@@ -26,9 +27,7 @@ class HeldRunsTest {
     }
 
     private void takeAllMemory() {
-        for (int line = arena.allocate(0); line != BuddyArena.NO_LINE; line = arena.allocate(0)) {
-            taken.add(line);
-        }
+        taken.addAll(ArenaBlocks.takeAll(arena, 0));
     }
 
     private void hold(int heldRun, int from, int count) {

@@ -3,15 +3,15 @@ package io.kvasir.core.radix;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.ArenaBlocks;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.RadixMatcher.Step;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-import java.util.ArrayDeque;
 import java.util.Arrays;
-import java.util.Deque;
+import java.util.List;
 import java.util.stream.LongStream;
 
 /**
@@ -99,10 +99,7 @@ class ExtentIsOneWordTest {
 
     /** Adds a run where all of the memory is in use but the last line. */
     private int addAtTheEnd(int slot, long[] hashes) {
-        final Deque<Integer> lines = new ArrayDeque<>();
-        for (int line = arena.allocate(0); line != BuddyArena.NO_LINE; line = arena.allocate(0)) {
-            lines.add(line);
-        }
+        final List<Integer> lines = ArenaBlocks.takeAll(arena, 0);
         final int last = lines.stream().mapToInt(Integer::intValue).max().orElseThrow();
         assertEquals(arena.capacityLines(), last);
         arena.free(last);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.IndexInvariants;
+import io.kvasir.core.memory.ArenaBlocks;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.RadixMatcher.Step;
 
@@ -257,7 +258,7 @@ class HolderMapInterleavingTest {
     private void imitate(long even, long odd) {
         final BuddyArena arena = index.arena();
         final long[] words = {even, odd, even, odd, even, odd, even, odd};
-        for (int line = arena.allocate(0); line != 0; line = arena.allocate(0)) {
+        for (int line : ArenaBlocks.takeAll(arena, 0)) {
             arena.memory().putLongs(BuddyArena.offset(line), words, 0, words.length);
             imitations.add(line);
         }

@@ -9,6 +9,7 @@ import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.IndexInvariants;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.StoreResult;
+import io.kvasir.core.memory.ArenaBlocks;
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.RadixMatcher.Step;
 
@@ -361,11 +362,7 @@ class RadixMatcherInterleavingTest {
                             drop(3, 4, "abcd");
                             assertEquals(BuddyArena.NO_LINE, holderPage("a"));
                             // single lines and the page are all that is left
-                            for (int line = arena.allocate(1);
-                                    line != 0;
-                                    line = arena.allocate(1)) {
-                                pages.add(line);
-                            }
+                            pages.addAll(ArenaBlocks.takeAll(arena, 1));
                             lines.stream().filter(line -> line % 2 == 0).forEach(arena::free);
                             assertTrue(pages.remove(Integer.valueOf(page)));
                             arena.free(page);
@@ -539,7 +536,7 @@ class RadixMatcherInterleavingTest {
 
     private void imitate(long... words) {
         final BuddyArena arena = index.arena();
-        for (int line = arena.allocate(0); line != 0; line = arena.allocate(0)) {
+        for (int line : ArenaBlocks.takeAll(arena, 0)) {
             arena.memory().putLongs(BuddyArena.offset(line), words, 0, words.length);
             imitations.add(line);
         }
