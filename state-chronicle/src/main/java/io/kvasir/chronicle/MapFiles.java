@@ -68,7 +68,7 @@ final class MapFiles {
             try {
                 return new Opened(map(newest), newest);
             } catch (IOException e) {
-                // damaged after its header: a new one takes its place
+                // damaged after its header: a new one replaces it
             }
         }
         final long number = newest == null ? 0 : number(newest) + 1;

@@ -232,17 +232,15 @@ final class PeerTable {
     private void compare(Peer peer, ReplicaMessage.Digest digest, long nowNs) {
         final List<ReplicaWorker> differing = new ArrayList<>();
         for (ReplicaMessage.WorkerSum sum : digest.workers()) {
-            final PeerWorker worker = peer.workers.get(sum.worker().key());
-            if (worker == null && sum.bookings() == 0) {
-                continue;
+            final PeerWorker worker =
+                    sum.bookings() == 0
+                            ? peer.workers.get(sum.worker().key())
+                            : worker(peer, sum.worker());
+            if (worker == null) {
+                continue; // nothing to end, or not registered here: asked for when it is
             }
-            if (worker == null && worker(peer, sum.worker()) == null) {
-                continue; // not registered here; asked for when it is
-            }
-            if (worker != null) {
-                worker.stated(nowNs);
-            }
-            if (worker == null || !worker.sumsUpTo(sum)) {
+            worker.stated(nowNs);
+            if (!worker.sumsUpTo(sum)) {
                 differing.add(sum.worker());
             }
         }
@@ -314,9 +312,7 @@ final class PeerTable {
     // -- what ends -----------------------------------------------------------------------------
 
     private void forget(Peer peer) {
-        for (PeerBooking booking : peer.bookings.values().toArray(new PeerBooking[0])) {
-            end(peer, booking);
-        }
+        peer.workers.values().forEach(worker -> drop(peer, worker));
         peers.remove(peer.origin.routerId());
         counts.peers.add(-1);
     }
