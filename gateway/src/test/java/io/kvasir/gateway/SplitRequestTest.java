@@ -546,8 +546,20 @@ class SplitRequestTest {
 
     @Test
     void workersThatOnlyMeetMeetAgainWhereTheHandOffFails() throws Exception {
-        prefill.script = call -> call.json(prefill.calls.size() == 1 ? 500 : 200, PREFILLED);
-        decode.script = call -> call.json(decode.calls.size() == 1 ? 500 : 200, DECODED);
+        // both have the first attempt before either fails it: else a first call is of the second
+        // one
+        prefill.script =
+                call -> {
+                    final int status = prefill.calls.size() == 1 ? 500 : 200;
+                    Eventually.holds("the decode worker is asked", () -> !decode.calls.isEmpty());
+                    call.json(status, PREFILLED);
+                };
+        decode.script =
+                call -> {
+                    final int status = decode.calls.size() == 1 ? 500 : 200;
+                    Eventually.holds("the prefill worker is asked", () -> !prefill.calls.isEmpty());
+                    call.json(status, DECODED);
+                };
         start(
                 config(),
                 worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
