@@ -15,6 +15,9 @@ import java.util.stream.Collectors;
  * @param instance one server; the name of the worker in logs, metrics and headers
  */
 public record InstanceId(String namespace, String component, String endpoint, String instance) {
+    /** Where workers register and gateways look, if none is named; Dynamo has the same one. */
+    public static final String DEFAULT_NAMESPACE = "dynamo";
+
     private static final Pattern PART = Pattern.compile("[^\\s\\p{Cntrl},/]{1,200}");
     private static final String PLAIN =
             "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";

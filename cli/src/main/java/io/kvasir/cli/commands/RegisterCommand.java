@@ -92,7 +92,7 @@ public final class RegisterCommand implements Callable<Integer> {
     @Option(
             names = "--namespace",
             paramLabel = "NAME",
-            defaultValue = "dynamo",
+            defaultValue = InstanceId.DEFAULT_NAMESPACE,
             description = "Namespace of the instance. Default: ${DEFAULT-VALUE}.")
     private String namespace;
 

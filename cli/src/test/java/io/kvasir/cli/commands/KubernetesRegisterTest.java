@@ -132,7 +132,7 @@ class KubernetesRegisterTest {
     }
 
     private String discovery() throws IOException {
-        return "model: kvasir-sim\nblock-size: 16\ndiscovery-namespace: dynamo\n"
+        return "model: kvasir-sim\nblock-size: 16\n"
                 + "discovery-kubernetes-resources: true\ndiscovery-kubernetes-namespace: "
                 + namespace
                 + "\ndiscovery-kubernetes-server: "

@@ -3,6 +3,7 @@ package io.kvasir.gateway.config;
 import io.kvasir.nats.replica.WireForm;
 import io.kvasir.prompt.chat.TemplatePolicy;
 import io.kvasir.prompt.jinja.TemplateLimits;
+import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.etcd.EtcdStore;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
 import io.kvasir.router.disagg.FallbackPolicy;
@@ -258,7 +259,7 @@ public final class GatewaySettings {
                             "discovery-namespace",
                             "NAME",
                             Function.identity(),
-                            "default",
+                            InstanceId.DEFAULT_NAMESPACE,
                             "Namespace of workers that register themselves in NATS, etcd or"
                                     + " Kubernetes; those of others are not seen."));
 

@@ -183,7 +183,7 @@ class DiscoveredFleetTest {
 
     private static Registration.Builder described(String name, FakeEngine engine) {
         return Registration.builder(
-                new InstanceId("default", "engines", "generate", name),
+                new InstanceId(InstanceId.DEFAULT_NAMESPACE, "engines", "generate", name),
                 "m",
                 URI.create(engine.url()));
     }
