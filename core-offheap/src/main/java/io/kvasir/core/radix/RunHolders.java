@@ -381,7 +381,8 @@ final class RunHolders {
     }
 
     /**
-     * Makes a list of a map that has few holders left, if there is memory; renames the holders.
+     * Makes a list of a map that has few holders left, if there is memory or they fit in the run's
+     * header; renames the holders.
      *
      * @param whole leading blocks of a slot that holds the whole run
      */
@@ -394,7 +395,7 @@ final class RunHolders {
         int line = BuddyArena.NO_LINE;
         if (count >= RunDescriptor.INLINE_HOLDERS) {
             line = arena.allocate(BuddyArena.orderFor(2L * count * Long.BYTES));
-            if (line == BuddyArena.NO_LINE) {
+            if (line == BuddyArena.NO_LINE && count > RunDescriptor.INLINE_HOLDERS) {
                 return;
             }
         }

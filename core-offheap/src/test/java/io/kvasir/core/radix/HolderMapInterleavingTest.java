@@ -60,6 +60,22 @@ class HolderMapInterleavingTest {
     }
 
     @Test
+    void aMapBecomesAListInTheHeaderWhereNoMemoryIsLeft() {
+        final int fit = RunDescriptor.INLINE_HOLDERS;
+        store(0, MANY, "abcd");
+        store(0, MANY, "wxyz"); // tables of a slot that still holds something are not given back
+        for (int left = MANY - 1; left >= fit; left--) {
+            assertTrue(isMap("a"));
+            imitations.addAll(ArenaBlocks.takeAll(index.arena(), 0));
+            drop(left, left + 1, "abcd", 0);
+        }
+        assertFalse(isMap("a"));
+        assertEquals(fit, index.match("abcd").matchedSlots());
+        store(fit, fit + 1, "abcd");
+        assertEquals(fit + 1, index.match("abcd").matchedSlots());
+    }
+
+    @Test
     void slotsThatHoldTheSameAreOneSet() {
         store(0, MANY, "abcd");
         index.store(3, "abcdef");
