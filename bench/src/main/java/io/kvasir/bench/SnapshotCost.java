@@ -58,14 +58,14 @@ public final class SnapshotCost {
             final long held = index.heldBlocks(0);
             final List<byte[]> chunks = new ArrayList<>();
             final Costs slices = new Costs();
-            final SlotRecords records = new SlotRecords();
+            final SlotRecords records = new SlotRecords(chunks::add);
             try (SlotExport export = index.export(0)) {
                 boolean more = true;
                 while (more) {
                     final long start = cpuNs();
                     more = export.show(SLICE_BLOCKS, records);
-                    if (records.isFull() || !more) {
-                        chunks.add(records.take());
+                    if (!more) {
+                        records.finish();
                     }
                     slices.add(cpuNs() - start);
                 }

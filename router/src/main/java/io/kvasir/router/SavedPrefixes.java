@@ -411,6 +411,8 @@ final class SavedPrefixes implements AutoCloseable {
         final SnapshotCause cause = SnapshotCause.of(outcome);
         if (cause != null) {
             counts.abandoned(cause);
+        } else if (outcome == SlotSnapshot.Outcome.FAILED) {
+            counts.failed();
         }
     }
 

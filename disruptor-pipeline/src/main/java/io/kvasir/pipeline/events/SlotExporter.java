@@ -36,8 +36,8 @@ final class SlotExporter {
     private final int maxBatches;
     private final Queue<SlotSnapshot> asked = new ArrayDeque<>();
     private final Queue<KvBatch> waiting = new ArrayDeque<>();
-    private final SlotRecords records = new SlotRecords();
     private SlotSnapshot current; // null when none is under way
+    private final SlotRecords records = new SlotRecords(chunk -> current.made(chunk));
     private SlotExport export;
     private int slot = -1; // whose batches wait, -1 for none
 
@@ -103,10 +103,8 @@ final class SlotExporter {
             return false;
         }
         try {
-            if (export.show(SLICE_BLOCKS, records)) {
-                flush(records.isFull());
-            } else {
-                flush(true);
+            if (!export.show(SLICE_BLOCKS, records)) {
+                records.finish();
                 end(Outcome.WHOLE);
             }
         } catch (RuntimeException e) {
@@ -114,12 +112,6 @@ final class SlotExporter {
             end(Outcome.FAILED);
         }
         return true;
-    }
-
-    private void flush(boolean now) {
-        if (now && !records.isEmpty()) {
-            current.made(records.take());
-        }
     }
 
     private boolean begin() {
@@ -149,9 +141,7 @@ final class SlotExporter {
             export = null;
             current.ended(outcome);
             current = null;
-            if (!records.isEmpty()) {
-                records.take();
-            }
+            records.clear();
         }
     }
 

@@ -7,9 +7,10 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Arrays;
+import java.util.function.Consumer;
 
 /**
- * Records of what a worker slot holds, as bytes. No record goes over the end of a chunk.
+ * Records of what a worker slot holds, as bytes in chunks. No record goes over the end of a chunk.
  *
  * <pre>
  *   PATH    | 1 | parent kind:1 | blocks:2 | holes:2 | parent:8, not at the root | a bit for each block,
@@ -23,7 +24,7 @@ import java.util.Arrays;
  */
 public final class SlotRecords implements SlotVisitor {
     /** Bytes after which a chunk is full; it may be longer by one record. */
-    public static final int CHUNK_BYTES = 16 << 10;
+    private static final int CHUNK_BYTES = 16 << 10;
 
     private static final byte PATH = 1;
     private static final byte COPIES = 2;
@@ -36,21 +37,35 @@ public final class SlotRecords implements SlotVisitor {
     private final ByteBuffer buffer =
             ByteBuffer.allocate(CHUNK_BYTES + MAX_PATH_BYTES).order(ByteOrder.LITTLE_ENDIAN);
 
-    /** Whether there is a chunk to {@link #take}. */
-    public boolean isFull() {
-        return buffer.position() >= CHUNK_BYTES;
+    private final Consumer<byte[]> chunks;
+
+    /**
+     * Without records.
+     *
+     * @param chunks takes each chunk when it is full, and the last one from {@link #finish}
+     */
+    public SlotRecords(Consumer<byte[]> chunks) {
+        this.chunks = chunks;
     }
 
-    /** Whether nothing was written since the last {@link #take}. */
-    public boolean isEmpty() {
-        return buffer.position() == 0;
+    /** Hands over what is in no full chunk. The next record begins a chunk. */
+    public void finish() {
+        if (buffer.position() > 0) {
+            final byte[] chunk = Arrays.copyOf(buffer.array(), buffer.position());
+            buffer.clear();
+            chunks.accept(chunk);
+        }
     }
 
-    /** Takes what was written since the last call. */
-    public byte[] take() {
-        final byte[] bytes = Arrays.copyOf(buffer.array(), buffer.position());
+    /** Drops what is in no full chunk. */
+    public void clear() {
         buffer.clear();
-        return bytes;
+    }
+
+    private void finishIfFull() {
+        if (buffer.position() >= CHUNK_BYTES) {
+            finish();
+        }
     }
 
     @Override
@@ -80,6 +95,7 @@ public final class SlotRecords implements SlotVisitor {
                 buffer.putLong(path.engineHash(i));
             }
         }
+        finishIfFull();
     }
 
     @Override
@@ -87,6 +103,7 @@ public final class SlotRecords implements SlotVisitor {
         buffer.put(COPIES);
         buffer.putLong(engineHash);
         buffer.putInt(copies);
+        finishIfFull();
     }
 
     /** Takes records one by one. */

@@ -17,6 +17,8 @@ import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -91,13 +93,18 @@ class SlotSnapshotTest {
     }
 
     private void storeMany(int slot, int prompts, int blocks) {
+        storeMany(slot, prompts, blocks, 0);
+    }
+
+    /** Stores prompts of blocks of their own after some that all of them share. */
+    private void storeMany(int slot, int prompts, int blocks, int shared) {
         for (int p = 0; p < prompts; p++) {
             final KvBatch batch = new KvBatch();
             batch.reset(slot, p, CopyRule.PHYSICAL, false, ApplyListener.NONE);
             final long first = 1_000_000L * slot + (long) blocks * p;
-            final long[] hashes = new long[blocks];
-            Arrays.setAll(hashes, i -> first + i);
-            batch.addStored(true, 0, hashes, hashes, blocks);
+            final long[] hashes = new long[shared + blocks];
+            Arrays.setAll(hashes, i -> i < shared ? -1 - i : first + i);
+            batch.addStored(true, 0, hashes, hashes, shared + blocks);
             batch.ofMessage(p, true);
             offer(pipeline, batch);
         }
@@ -183,6 +190,32 @@ class SlotSnapshotTest {
             }
             assertEquals(contents(plain, SLOT), contents(index, SLOT), "an event was lost");
         }
+    }
+
+    @ParameterizedTest(name = "{0} prompts of {1} blocks after {2} shared ones")
+    @CsvSource({
+        "400, 8, 0",
+        "400, 16, 0",
+        "1000, 1, 64",
+        "400, 8, 64",
+        "500, 40, 64",
+        "3000, 3, 1",
+        "90, 511, 0",
+        "90, 513, 1",
+        "9000, 1, 0"
+    })
+    void promptsOfAnyLengthAreInTheSnapshot(int prompts, int blocks, int shared) throws Exception {
+        storeMany(SLOT, prompts, blocks, shared);
+        final SlotSnapshot snapshot = pipeline.snapshot(SLOT);
+        final List<byte[]> chunks = takeAll(snapshot);
+        assertEquals(SlotSnapshot.Outcome.WHOLE, snapshot.outcome());
+        try (SlotLoad load = pipeline.load(2)) {
+            for (byte[] chunk : chunks) {
+                assertTrue(load.records(chunk));
+            }
+            assertTrue(load.finish(snapshot.mark()));
+        }
+        assertEquals(contents(index, SLOT), contents(index, 2));
     }
 
     @Test

@@ -54,7 +54,8 @@ class SnapshotFormatTest {
     }
 
     private static byte[] records(boolean holes) {
-        final SlotRecords records = new SlotRecords();
+        final List<byte[]> chunks = new ArrayList<>();
+        final SlotRecords records = new SlotRecords(chunks::add);
         final SlotPath path = new SlotPath();
         path.begin(SlotPath.Parent.ROOT, 0);
         path.addBlock(11, 101);
@@ -67,7 +68,8 @@ class SnapshotFormatTest {
         path.addBlock(14, 104);
         records.path(path);
         records.copies(104, 3);
-        return records.take();
+        records.finish();
+        return chunks.getFirst();
     }
 
     private static SnapshotReader.Contents scan(byte[] bytes) throws IOException {

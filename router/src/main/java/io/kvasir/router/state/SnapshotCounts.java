@@ -43,7 +43,7 @@ public final class SnapshotCounts {
         taken.getAndIncrement();
     }
 
-    /** One could not be saved. */
+    /** One, or a worker of one, could not be saved. */
     public void failed() {
         failed.getAndIncrement();
     }
