@@ -29,7 +29,9 @@ public final class SlotImport {
     private long holes;
     private long removedHoles;
     private long evictedHoles;
-    private long missingBefore = -1;
+
+    /** Blocks of the slot that had found no room before the import. */
+    private final long givenUpBefore;
 
     SlotImport(IndexTables tables, StoreOperation store, RemoveOperation remove, int slot) {
         this.store = store;
@@ -39,6 +41,12 @@ public final class SlotImport {
         this.shares = tables.shares;
         this.lookup = tables.lookups[slot];
         this.slot = slot;
+        this.givenUpBefore = givenUp();
+    }
+
+    /** As {@link MissingBlocks#missing}, but whatever was removed since. */
+    private long givenUp() {
+        return missing.refused(slot) + missing.evicted(slot);
     }
 
     /**
@@ -79,9 +87,6 @@ public final class SlotImport {
      * @return whether there are more
      */
     public boolean removeHoles(int blocks) {
-        if (missingBefore < 0) {
-            missingBefore = missing.missing(slot);
-        }
         for (int left = blocks; left > 0 && removedHoles < holes; left--) {
             hole[0] = holeName(removedHoles++);
             if (lookup.position(hole[0]) == NO_POSITION) {
@@ -106,7 +111,7 @@ public final class SlotImport {
                 slot,
                 missingBlocks,
                 turnover,
-                Math.max(0, missingBefore - evictedHoles),
+                givenUp() - givenUpBefore - evictedHoles,
                 shares.held(slot));
     }
 

@@ -10,6 +10,8 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.radix.OverlapScores;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.Arrays;
 
@@ -90,6 +92,44 @@ class SlotExportTest {
             assertEquals(100, other.turnover(SLOT));
             assertTrue(
                     SlotCopies.contents(index, SLOT).containsAll(SlotCopies.contents(other, SLOT)));
+        }
+    }
+
+    @ParameterizedTest(name = "a store of {0} blocks between any {1} steps, up to {2} in {3} KiB")
+    @CsvSource({
+        "1, 1, 3000, 4096",
+        "7, 3, 3300, 4096",
+        "40, 60, 2900, 4096",
+        "100, 40, 3000, 4096",
+        "300, 200, 3300, 4096",
+        "1, 1, 9000, 160",
+        "7, 3, 9000, 160",
+        "30, 20, 9000, 192"
+    })
+    void whatIsEvictedOfAnImportIsMissing(int blocks, int steps, long most, long kib) {
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(SLOTS, most, most, kib << 10).with(CapacityRule.EVICT);
+        try (PrefixIndex index = index(10_000);
+                PrefixIndex other = new PrefixIndex(config)) {
+            for (int prompt = 0; prompt < 300; prompt++) {
+                store(index, SLOT, 1 + 10 * prompt, 10);
+                index.remove(SLOT, new long[] {1_000_005 + 10 * prompt}, 1, CopyRule.PHYSICAL);
+            }
+            final SlotCopies.Content content = SlotCopies.export(index, SLOT, 64, () -> {});
+            assertEquals(300, content.holes());
+            final int[] step = {0};
+            SlotCopies.importInto(
+                    other,
+                    SLOT,
+                    content,
+                    () -> {
+                        if (++step[0] % steps == 0) {
+                            store(other, 0, 1_000_000 + (long) step[0] * blocks, blocks);
+                        }
+                    });
+            assertTrue(other.missingBlocks(SLOT) > 0);
+            assertEquals(2_700, other.heldBlocks(SLOT) + other.missingBlocks(SLOT));
+            IndexInvariants.check(other);
         }
     }
 
