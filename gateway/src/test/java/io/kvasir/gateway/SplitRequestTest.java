@@ -15,6 +15,8 @@ import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
+import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
 import io.kvasir.router.settings.RouterSettings;
@@ -32,6 +34,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.stream.IntStream;
 
 /** Requests that a prefill worker and a decode worker share, over real HTTP. */
@@ -658,6 +661,43 @@ class SplitRequestTest {
         final HttpResponse<String> answer = ask(ASK);
         assertEquals(400, answer.statusCode(), answer.body());
         assertEquals("{\"error\":\"d\"}", answer.body());
+    }
+
+    /** Both find fault with it, the prefill worker while the other one's answer is passed on. */
+    @Test
+    void anAnswerThatTheClientHasAPartOfIsNotReplacedByThePrefillWorkersRefusal() throws Exception {
+        final int mib = 1 << 20;
+        final CountDownLatch begun = new CountDownLatch(1);
+        final CountDownLatch refused = new CountDownLatch(1);
+        prefill.script =
+                call -> {
+                    begun.await();
+                    call.json(400, "{\"error\":\"p\"}");
+                };
+        decode.script =
+                call -> {
+                    call.raw("HTTP/1.1 422 X\r\nContent-Length: " + 6 * mib + "\r\n\r\n");
+                    call.raw("d".repeat(5 * mib)); // more than is held back
+                    refused.await();
+                    call.raw("d".repeat(mib));
+                };
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", ASK, "Connection: close");
+            assertTrue(client.readUntil("\r\n\r\n").startsWith("HTTP/1.1 422 "));
+            begun.countDown();
+            Eventually.holds(
+                    "the prefill worker has refused",
+                    () ->
+                            MetricsPage.of(gateway)
+                                            .sum("kvasir_leg_failures_total", "leg", "prefill")
+                                    == 1);
+            refused.countDown();
+            assertEquals(6L * mib, client.readAll().chars().filter(c -> c == 'd').count());
+        }
     }
 
     /** One generates already: its blocks count less than elsewhere, its delay counts instead. */

@@ -378,7 +378,7 @@ public final class ProxyExchange {
 
         @Override
         public void report(LegFailure failure) {
-            respond(
+            refuse(
                     failure.leg() == Leg.DECODE && lastError != null
                             ? lastError
                             : ApiException.ofLeg(failure));
@@ -386,7 +386,9 @@ public final class ProxyExchange {
 
         @Override
         public void refuse(ApiException refusal) {
-            respond(refusal);
+            if (endUnanswered()) { // one that is passed on was left alone by abortDecode, too
+                answer(refusal);
+            }
         }
     }
 

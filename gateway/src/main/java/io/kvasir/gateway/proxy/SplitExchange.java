@@ -53,10 +53,10 @@ final class SplitExchange implements SplitLegs {
         /** Ends what is under way, unless the client has a part of its answer. */
         void abortDecode();
 
-        /** Answers with an error. */
+        /** Answers with an error, unless the client has a part of an answer. */
         void report(LegFailure failure);
 
-        /** Answers with the error that the prefill worker finds in the request. */
+        /** The same, with the error that the prefill worker finds in the request. */
         void refuse(ApiException refusal);
     }
 
