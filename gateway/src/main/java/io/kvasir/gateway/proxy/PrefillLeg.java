@@ -46,6 +46,7 @@ final class PrefillLeg {
     private final Listener listener;
     private final AtomicBoolean over = new AtomicBoolean();
     private volatile BodyCollector collector;
+    private volatile Runnable limit; // cancels it; null where none was set
 
     /**
      * @param faults of all prefills of the exchange
@@ -81,6 +82,20 @@ final class PrefillLeg {
     void abort(String why) {
         if (end(why, 0)) {
             attempt.abort(new EOFException(why));
+        }
+    }
+
+    /**
+     * Ends it after a time, unless it ends before; the first such limit holds. Called by one thread
+     * at a time.
+     */
+    void abortAfter(long delayNs, String why) {
+        if (limit != null) {
+            return;
+        }
+        limit = context.split().deadlines().after(delayNs, () -> abort(why));
+        if (over.get()) { // read after the limit is set: one of the two cancels it
+            limit.run();
         }
     }
 
@@ -161,6 +176,10 @@ final class PrefillLeg {
     private boolean end(String outcome, int status) {
         if (!over.compareAndSet(false, true)) {
             return false;
+        }
+        final Runnable running = limit;
+        if (running != null) {
+            running.run(); // else it holds the request's bytes until it fires
         }
         if (status == 200) {
             booking.lease().prefillComplete();

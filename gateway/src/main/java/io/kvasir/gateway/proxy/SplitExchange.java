@@ -487,9 +487,7 @@ final class SplitExchange implements SplitLegs {
         final Prefill prefill = prefill(flow.attempt());
         prefill.blocks.fetched();
         if (!prefill.leg.isOver()) { // its answer is thrown away, but must come
-            context.split()
-                    .deadlines()
-                    .after(rules.prefillTimeoutNs(), () -> prefill.leg.abort("timeout"));
+            prefill.leg.abortAfter(rules.prefillTimeoutNs(), "timeout");
         }
     }
 
@@ -525,7 +523,7 @@ final class SplitExchange implements SplitLegs {
             return;
         }
         if (prefill.sent && prefill.rendezvous == null) {
-            context.split().deadlines().after(GRACE_NS, () -> prefill.leg.abort("abandoned"));
+            prefill.leg.abortAfter(GRACE_NS, "abandoned");
         } else {
             prefill.leg.abort("abandoned");
         }
