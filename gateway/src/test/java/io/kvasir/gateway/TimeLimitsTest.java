@@ -14,6 +14,8 @@ import io.kvasir.gateway.testing.RawClient;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -157,17 +159,24 @@ class TimeLimitsTest {
         assertTrue(events.endsWith("[DONE]\n\n"), events);
     }
 
-    @Test
-    void theTimeThatTheClientTakesToReadIsNotTheWorkers() throws Exception {
+    /**
+     * Of small events with pauses the gateway waits for the next one while it writes: the limit
+     * runs when the client stops reading.
+     */
+    @ParameterizedTest
+    @CsvSource({"60000, 400, 0", "8000, 3000, 1"})
+    void theTimeThatTheClientTakesToReadIsNotTheWorkers(int bytes, int events, int pauseMs)
+            throws Exception {
         final CountDownLatch sent = new CountDownLatch(1);
         slow.script =
                 call -> {
                     call.beginEvents();
                     final String big =
                             FakeEngine.event(
-                                    "{\"index\":0,\"text\":\"" + "x".repeat(60_000) + "\"}");
-                    for (int i = 0; i < 400; i++) {
+                                    "{\"index\":0,\"text\":\"" + "x".repeat(bytes) + "\"}");
+                    for (int i = 0; i < events; i++) {
                         call.chunk(big);
+                        Thread.sleep(pauseMs);
                     }
                     call.chunk("data: [DONE]\n\n");
                     call.endChunks();

@@ -5,6 +5,7 @@ import io.kvasir.router.settings.Setting;
 
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.io.CyclicTimeout;
+import org.eclipse.jetty.util.thread.Invocable;
 
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -92,10 +93,18 @@ final class AttemptTimeout extends CyclicTimeout {
 
         @Override
         public void demand(Runnable demandCallback) {
-            if (begun) {
-                start(GatewaySettings.STREAM_IDLE_TIMEOUT);
+            if (!begun) {
+                content.demand(demandCallback);
+                return;
             }
-            content.demand(demandCallback);
+            start(GatewaySettings.STREAM_IDLE_TIMEOUT);
+            content.demand(
+                    Invocable.from(
+                            Invocable.getInvocationType(demandCallback),
+                            () -> {
+                                cancel(); // what has come may not be read before a write has ended
+                                demandCallback.run();
+                            }));
         }
 
         @Override
