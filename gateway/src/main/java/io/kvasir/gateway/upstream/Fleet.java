@@ -104,11 +104,15 @@ public final class Fleet {
                 failed(source, "worker " + worker.name() + " is left out: " + e.getMessage());
             }
         }
-        final List<Entry> obsolete = obsolete(source, names);
         if (changed) {
-            awaitSuccessors(obsolete, names);
+            awaitSuccessors(obsolete(source, names), names);
         }
-        obsolete.forEach(entry -> remove(entry.upstream.name()));
+        removeObsolete(source, names);
+    }
+
+    /** Those that are the source's own still: another one may have registered them meanwhile. */
+    private synchronized void removeObsolete(String source, Set<String> wanted) {
+        obsolete(source, wanted).forEach(entry -> remove(entry.upstream.name()));
     }
 
     private synchronized List<Entry> obsolete(String source, Set<String> wanted) {

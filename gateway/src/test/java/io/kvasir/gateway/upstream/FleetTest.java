@@ -32,6 +32,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -327,6 +329,29 @@ class FleetTest {
         assertNull(named("b"));
         assertEquals(List.of("c"), names(1));
         assertEquals(List.of("a"), names(0));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", ",role=prefill"})
+    void aFormerWorkerThatAnotherSourceRegistersMeanwhileStays(String keys) throws Exception {
+        start();
+        final Map<String, Upstream> watched = new ConcurrentHashMap<>();
+        source.view(List.of(worker("n", "b")));
+        fleet.watch(
+                upstream -> {
+                    watched.put(upstream.name(), upstream);
+                    return () -> {};
+                });
+        try (ExecutorService threads = Executors.newSingleThreadExecutor()) {
+            final Future<?> view = threads.submit(() -> source.view(List.of(worker("n", "c"))));
+            Eventually.holds("the new one is there", () -> watched.containsKey("c"));
+            other.added(worker("n", "b", keys));
+            watched.get("c").probed();
+            view.get();
+        }
+        assertEquals(Set.of("b", "c"), Set.copyOf(names(1)));
+        assertEquals("other", named("b").source());
+        assertConsistent();
     }
 
     @Test
