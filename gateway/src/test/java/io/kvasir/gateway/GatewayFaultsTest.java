@@ -14,6 +14,7 @@ import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
@@ -23,9 +24,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -337,7 +341,52 @@ class GatewayFaultsTest {
             final HttpResponse<String> answer = chat();
             assertEquals(200, answer.statusCode());
             assertTrue(answer.body().startsWith("data: {\"error\":{\"code\":" + code), "as it is");
+            assertEquals(
+                    1,
+                    MetricsPage.of(gateway)
+                            .sum("kvasir_upstream_attempts_total", "outcome", "status_" + code));
         }
+        assertEquals(0, gateway.router().activeLeases());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"500, 500, true", "0, 500, true", "503, 503, false", "422, 422, false"})
+    void anErrorEventWithinAStreamCountsAsAnAnswerWithItsStatus(
+            int code, String status, boolean isFault) throws Exception {
+        final CountDownLatch read = new CountDownLatch(1);
+        final String end =
+                "data: {\"error\":{\"code\":" + code + ",\"message\":\"x\"}}\n\ndata: [DONE]\n\n";
+        bad.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
+                    read.await();
+                    call.chunk(end);
+                    call.endChunks();
+                };
+        start(
+                both().set(GatewaySettings.BREAKER_FAULTS, 1)
+                        .set(GatewaySettings.BREAKER_HOLD, Duration.ofHours(1))
+                        .set(GatewaySettings.PANIC_PERCENT, 0));
+        Gateways.awaitContact(gateway);
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", STREAM, "x-kvasir-worker: bad", "Connection: close");
+            client.readUntil("\"text\":\"a\"");
+            read.countDown();
+            final String rest = client.readAll();
+            assertTrue(rest.contains(end), rest);
+        }
+        final MetricsPage page = MetricsPage.of(gateway);
+        assertEquals(
+                Set.of("status_" + status),
+                page.values("kvasir_upstream_attempts_total", "outcome"));
+        assertEquals(
+                1, page.sum("kvasir_requests_total", "route", "completions", "status", status));
+        final Worker worker = gateway.router().workers().get(0);
+        if (isFault) {
+            Eventually.holds("it is left out", () -> !worker.available());
+        }
+        assertEquals(!isFault, worker.available());
         assertEquals(0, gateway.router().activeLeases());
     }
 

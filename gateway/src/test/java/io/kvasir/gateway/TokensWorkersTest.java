@@ -13,6 +13,7 @@ import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.host.EngineHost;
 import io.kvasir.prompt.chat.SimModel;
@@ -33,6 +34,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 
@@ -322,6 +324,9 @@ class TokensWorkersTest {
                 GatewayServer gateway = gateway(tokens(engine.url(), "t"))) {
             final String body = Gateways.post(gateway, CHAT, "{" + HI + ",\"stream\":true}").body();
             assertTrue(body.endsWith(error + "data: [DONE]\n\n"), body);
+            assertEquals(
+                    Set.of("status_500"),
+                    MetricsPage.of(gateway).values("kvasir_upstream_attempts_total", "outcome"));
         }
     }
 

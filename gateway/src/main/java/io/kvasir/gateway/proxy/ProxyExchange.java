@@ -934,6 +934,11 @@ public final class ProxyExchange {
         }
 
         @Override
+        public void faulted(UpstreamFault fault, String cause) {
+            attribute(fault, cause, true);
+        }
+
+        @Override
         public byte[] broken(UpstreamFault fault, String cause, ResponsePump.Progress progress) {
             if (cut && progress != ResponsePump.Progress.PART) {
                 return cutOff(progress);

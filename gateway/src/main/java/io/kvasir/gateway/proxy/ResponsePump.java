@@ -60,7 +60,11 @@ final class ResponsePump extends IteratingCallback {
          */
         int cachedTokens();
 
-        /** All bytes have come; the last of them are about to be written. */
+        /**
+         * All bytes have come; the last of them are about to be written.
+         *
+         * @param status of the answer, or the one that its error event stands for
+         */
         void complete(int status, UsageReader usage);
 
         /**
@@ -69,6 +73,9 @@ final class ResponsePump extends IteratingCallback {
          * @return whether another answer is had instead; else this one continues
          */
         boolean replaced(UpstreamFault fault, String cause);
+
+        /** The stream has an error after events that the client has; it continues as it came. */
+        void faulted(UpstreamFault fault, String cause);
 
         /**
          * The answer broke off.
@@ -223,7 +230,7 @@ final class ResponsePump extends IteratingCallback {
     private Action passEvents() {
         final boolean awaitsMore = readEvents();
         countTokens();
-        if (!committed && events.sawError() && isReplaced(events.errorStatus())) {
+        if (events.sawError() && !errorSeen && isReplaced(events.errorStatus())) {
             return Action.SUCCEEDED;
         }
         if (upstreamEnded && (events.sawDone() || events.sawError())) {
@@ -243,9 +250,17 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private boolean isReplaced(int errorStatus) {
-        final UpstreamFault fault = errorSeen ? null : UpstreamFault.ofStatus(errorStatus);
         errorSeen = true;
-        return fault != null && listener.replaced(fault, "error event " + errorStatus);
+        final UpstreamFault fault = UpstreamFault.ofStatus(errorStatus);
+        if (fault == null) {
+            return false;
+        }
+        final String cause = "error event " + errorStatus;
+        if (!committed) {
+            return listener.replaced(fault, cause);
+        }
+        listener.faulted(fault, cause);
+        return false;
     }
 
     /**
@@ -347,7 +362,7 @@ final class ResponsePump extends IteratingCallback {
         if (!commit(bytes.remaining())) {
             return Action.SUCCEEDED;
         }
-        listener.complete(status, usage);
+        listener.complete(errorSeen ? events.errorStatus() : status, usage);
         return writeLast(bytes);
     }
 
