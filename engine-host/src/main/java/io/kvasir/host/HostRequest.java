@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import java.io.CharConversionException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.ArrayList;
@@ -66,6 +67,8 @@ record HostRequest(
             }
         } catch (JsonProcessingException e) {
             throw RefusedException.invalid("the body is not JSON: " + e.getOriginalMessage());
+        } catch (CharConversionException e) { // it begins as UTF-32, and is none
+            throw RefusedException.invalid("the body is not JSON: " + e.getMessage());
         }
         throw RefusedException.invalid("the body is no JSON object");
     }

@@ -30,6 +30,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -279,6 +280,28 @@ class EngineHostTest {
         assertEquals(400, answer.statusCode(), answer.body());
         final String said = JSON.readTree(answer.body()).at("/error/message").asText();
         assertTrue(said.contains(message), said);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"0000007b01", "0000fffe01"})
+    void aBodyThatBeginsAsUtf32AndIsNoneIsRefused(String hex) throws Exception {
+        host =
+                of((request, output) -> fail("reached the engine"))
+                        .tokenizer(body -> fail("reached the tokenizer"))
+                        .start();
+        for (String path : List.of(COMPLETIONS, CHAT, "/tokenize")) {
+            final HttpResponse<String> answer =
+                    HTTP.send(
+                            request(path)
+                                    .POST(
+                                            HttpRequest.BodyPublishers.ofByteArray(
+                                                    HexFormat.of().parseHex(hex)))
+                                    .build(),
+                            HttpResponse.BodyHandlers.ofString());
+            assertEquals(400, answer.statusCode(), answer.body());
+            final String said = JSON.readTree(answer.body()).at("/error/message").asText();
+            assertTrue(said.contains("the body is not JSON"), said);
+        }
     }
 
     @Test

@@ -149,6 +149,7 @@ class FaultsTest {
             }
             assertEquals(400, http.send("/sim/faults", "{\"status\":200}").statusCode());
             assertEquals(400, http.send("/sim/faults", "{\"earthquake\":1}").statusCode());
+            assertEquals(400, http.send("/sim/faults", "\0\0\0{\1").statusCode()); // as UTF-32
         }
     }
 

@@ -227,6 +227,7 @@ class OpenAiApiTest {
     void errorsHaveTheShapeOfVllm() {
         assertError(404, "NotFoundError", "{\"model\":\"nope\",\"prompt\":\"x\"}");
         assertError(400, "BadRequestError", "{\"prompt\":");
+        assertError(400, "BadRequestError", "\0\0\0{\1"); // begins as UTF-32 does
         assertError(400, "BadRequestError", "[]");
         assertError(400, "BadRequestError", "{}");
         assertError(400, "BadRequestError", "{\"prompt\":[]}");

@@ -136,8 +136,8 @@ final class RegistrationCodec {
             return JSON.readTree(document);
         } catch (JsonProcessingException e) {
             throw new IllegalArgumentException(e.getOriginalMessage(), e);
-        } catch (IOException e) {
-            throw new AssertionError("bytes in memory can be read", e);
+        } catch (IOException e) { // a CharConversionException: it begins as UTF-32, and is none
+            throw new IllegalArgumentException(e.getMessage(), e);
         }
     }
 

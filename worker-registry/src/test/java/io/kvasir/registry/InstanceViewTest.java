@@ -4,11 +4,14 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.NullAndEmptySource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 
 class InstanceViewTest {
@@ -84,18 +87,34 @@ class InstanceViewTest {
         assertEquals(List.of("changed"), heard);
     }
 
-    @Test
-    void whatCannotBeReadIsToldOnceAndChangesNothing() {
+    @ParameterizedTest
+    @NullAndEmptySource
+    @ValueSource(strings = {"78", "0000007b01", "0000fffe01"}) // the last begin as UTF-32 does
+    void whatCannotBeReadIsToldOnceAndChangesNothing(String hexOrNull) {
         watch();
         force(instance("a", 7));
         final String key = instance("a", 7).id().key();
-        store.force(key, "x".getBytes(StandardCharsets.UTF_8));
-        store.force(key, "x".getBytes(StandardCharsets.UTF_8));
+        final byte[] document = hexOrNull == null ? null : HexFormat.of().parseHex(hexOrNull);
+        store.force(key, document);
+        store.force(key, document);
         assertEquals(List.of(instance("a", 7)), view.instances());
         assertEquals(2, heard.size(), heard::toString);
         assertTrue(heard.getLast().startsWith("refused key ns/c/e/a: "), heard::toString);
         store.expire(key);
         assertEquals(List.of(), view.instances());
+    }
+
+    @Test
+    void whatCannotBeReadIsNoLossOfTheOthers() {
+        force(instance("a", 7));
+        store.force(instance("b", 1).id().key(), new byte[] {0, 0, 0, '{', 1});
+        store.force(instance("c", 1).id().key(), null);
+        store.watch(InstanceId.prefix("ns"), view);
+        assertEquals(List.of(instance("a", 7)), view.instances());
+        assertEquals(4, heard.size(), heard::toString);
+        assertTrue(heard.get(0).startsWith("refused key ns/c/e/b: "), heard::toString);
+        assertTrue(heard.get(1).startsWith("refused key ns/c/e/c: "), heard::toString);
+        assertEquals(List.of("found", "changed"), heard.subList(2, 4));
     }
 
     @Test

@@ -10,12 +10,17 @@ import io.kvasir.registry.RegistryException.Kind;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.NullSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.URI;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
+import java.util.Arrays;
+import java.util.HexFormat;
 
 class RegistrarTest {
     private static final InstanceId ID = new InstanceId("ns", "c", "e", "a");
@@ -92,6 +97,20 @@ class RegistrarTest {
         store.expire(ID.key());
         store.away(false);
         LeasedStoreContract.eventually("is back", () -> a.registration().equals(stored()));
+    }
+
+    @ParameterizedTest
+    @NullSource
+    @ValueSource(strings = {"78", "0000007b01", "0000fffe01"}) // the last begin as UTF-32 does
+    void whatCannotBeReadIsWrittenOver(String hexOrNull) throws InterruptedException {
+        final byte[] document = hexOrNull == null ? null : HexFormat.of().parseHex(hexOrNull);
+        store.force(ID.key(), document);
+        final ModelRegistration a = registrar.registerModel(A.build(), Duration.ZERO);
+        assertEquals(a.registration(), stored());
+        store.force(ID.key(), document);
+        final byte[] own = a.registration().encode();
+        LeasedStoreContract.eventually(
+                "is back", () -> Arrays.equals(own, store.get(ID.key()).value()));
     }
 
     @Test

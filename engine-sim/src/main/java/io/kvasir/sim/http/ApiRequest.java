@@ -7,6 +7,7 @@ import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
+import java.io.CharConversionException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
@@ -86,6 +87,8 @@ final class ApiRequest {
             }
         } catch (JsonProcessingException e) {
             throw ApiException.badRequest("Invalid JSON: " + e.getOriginalMessage(), null);
+        } catch (CharConversionException e) { // it begins as UTF-32, and is none
+            throw ApiException.badRequest("Invalid JSON: " + e.getMessage(), null);
         }
         return request;
     }

@@ -24,6 +24,7 @@ import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.VirtualThreads;
 import org.eclipse.jetty.util.thread.QueuedThreadPool;
 
+import java.io.CharConversionException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -207,6 +208,8 @@ public final class SimServer {
             wanted = JSON.readTree(body);
         } catch (com.fasterxml.jackson.core.JsonProcessingException e) {
             throw ApiException.badRequest("Invalid JSON: " + e.getOriginalMessage(), null);
+        } catch (CharConversionException e) { // it begins as UTF-32, and is none
+            throw ApiException.badRequest("Invalid JSON: " + e.getMessage(), null);
         }
         int injected = 0;
         if (wanted.path("drop_events").isInt()) {
