@@ -76,9 +76,7 @@ abstract class EventFeed {
      */
     final void dispatch(ZmtpMessage message, Consumer<ZmqSource> seen) {
         final List<ZmqSource> topical =
-                sources.size() == 1 && message.frames() == FRAMES
-                        ? sources
-                        : routes.of(message.bytes(), message.offset(0), message.length(0));
+                routes.of(message.bytes(), message.offset(0), message.length(0));
         if (topical.isEmpty()) {
             return; // sent before an unsubscription has arrived
         }

@@ -17,7 +17,7 @@ final class TopicRoutes {
     private int[] lengths = {}; // longest first
 
     private static String key(byte[] prefix, int offset, int length) {
-        return new String(prefix, offset, length, StandardCharsets.ISO_8859_1);
+        return length == 0 ? "" : new String(prefix, offset, length, StandardCharsets.ISO_8859_1);
     }
 
     static byte[] bytes(String key) {

@@ -19,7 +19,11 @@ import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
@@ -34,9 +38,13 @@ class SharedEndpointTest {
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(8, 4_096, 4_096));
     private final IndexPipeline pipeline = new IndexPipeline(IndexPipelineConfig.defaults(), index);
     private final ConnectingContext context = new ConnectingContext();
+    private final List<SocketChannel> connections = new ArrayList<>();
 
     @AfterEach
-    void close() {
+    void close() throws IOException {
+        for (SocketChannel connection : connections) {
+            connection.close();
+        }
         context.close();
         pipeline.close();
         index.close();
@@ -115,6 +123,60 @@ class SharedEndpointTest {
         await(() -> two.status().disconnects() == 1, () -> {}, two);
         assertEquals(0, rest.status().disconnects());
         assertEquals(0, again.status().disconnects());
+    }
+
+    /** A connection that sends whatever is written, subscribed to or not. */
+    private SocketChannel connection(String endpoint) throws IOException {
+        final int port = Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
+        final SocketChannel connection = SocketChannel.open();
+        connections.add(connection);
+        connection.connect(new InetSocketAddress("127.0.0.1", port));
+        connection.socket().setSoTimeout((int) TimeUnit.MINUTES.toMillis(1));
+        RawPublisher.write(connection, RawPublisher.hello("PUB"));
+        return connection;
+    }
+
+    /** Reads up to a subscription (1) or its end (0). */
+    private static void awaitSubscription(SocketChannel connection, int kind, String topic)
+            throws IOException {
+        final String wanted = (char) (1 + topic.length()) + "" + (char) kind + topic;
+        final StringBuilder read = new StringBuilder();
+        while (read.indexOf(wanted) < 0) {
+            final int next = connection.socket().getInputStream().read();
+            assertTrue(next >= 0, "the connection was closed");
+            read.append((char) next);
+        }
+    }
+
+    /** Ends a connection; returns when the other side has taken all of it. */
+    private static void end(SocketChannel connection) throws IOException {
+        connection.shutdownOutput();
+        connection.socket().getInputStream().readAllBytes();
+    }
+
+    @Test
+    void aLateMessageOfARemovedWorkerIsNotItsNeighbours() throws IOException {
+        final EventSource one = bound("a", 1, "tcp://127.0.0.1:*", "kv@a", 0);
+        final String endpoint = one.status().endpoint();
+        final EventSource two = bound("b", 2, endpoint, "kv@b", 0);
+        final SocketChannel first = connection(endpoint);
+        final SocketChannel second = connection(endpoint);
+        RawPublisher.write(first, RawPublisher.message("kv@a", 1, store(1, 0)));
+        RawPublisher.write(second, RawPublisher.message("kv@b", 1, store(2, 0)));
+        await(
+                () -> one.state() == IndexState.EXACT && two.state() == IndexState.EXACT,
+                () -> {},
+                one,
+                two);
+        one.close();
+        awaitSubscription(first, 0, "kv@a");
+        RawPublisher.write(first, RawPublisher.message("kv@a", 3, store(3, 0)));
+        end(first);
+        assertEquals(0, two.status().restarts());
+        assertEquals(0, two.status().reconnects());
+        assertEquals(1, two.status().messages());
+        assertEquals(IndexState.EXACT, two.state());
+        assertEquals(1, index.heldBlocks(2));
     }
 
     @Test
