@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 
 /**
  * The feed of an address that publishers connect to. Which source a publisher belongs to shows with
- * its first message, or at once where there is only one source.
+ * its first message, or at once where there is only one source, and that takes all topics.
  */
 final class BoundFeed extends EventFeed {
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(4);
@@ -79,7 +79,7 @@ final class BoundFeed extends EventFeed {
         public void opened(ZmtpConnection connection) {
             publishers.add(this);
             subscribe(connection::send);
-            if (sources.size() == 1) {
+            if (sources.size() == 1 && sources.getFirst().topic().isEmpty()) {
                 attribute(sources.getFirst());
             }
         }

@@ -180,6 +180,27 @@ class SharedEndpointTest {
     }
 
     @Test
+    void thePublisherOfAWorkerThatIsNotRegisteredCountsForNobody() throws IOException {
+        final EventSource one = bound("a", 1, "tcp://127.0.0.1:*", "kv@a", 0);
+        final String endpoint = one.status().endpoint();
+        final SocketChannel own = connection(endpoint);
+        RawPublisher.write(own, RawPublisher.message("kv@a", 1, store(1, 0)));
+        await(() -> one.state() == IndexState.EXACT, () -> {}, one);
+        final SocketChannel other = connection(endpoint);
+        awaitSubscription(other, 1, "kv@a");
+        RawPublisher.write(other, RawPublisher.message("kv@b", 1, store(2, 0)));
+        RawPublisher.write(own, RawPublisher.message("kv@a", 2, store(3, 0)));
+        await(() -> one.status().lastSequence() == 2, () -> {}, one);
+        await(() -> one.state() != IndexState.RESYNC, () -> {}, one); // until it is applied
+        assertEquals(IndexState.EXACT, one.state());
+        assertEquals(2, index.heldBlocks(1));
+        assertEquals(0, one.status().reconnects());
+        end(own);
+        await(() -> one.status().disconnects() == 1, () -> {}, one);
+        assertEquals(IndexState.STALE, one.state());
+    }
+
+    @Test
     void anAddressCanBeBoundAgainAtOnceAfterItsLastSource() {
         final EventSource one = bound("w", 1, "tcp://127.0.0.1:*", "", 0);
         final String endpoint = one.status().endpoint();
