@@ -41,9 +41,9 @@ import java.util.function.LongSupplier;
  * 0</td><td>LOADING; without replay EXACT from number 0, else DEGRADED</td><td>as above</td></tr>
  * <tr><td>connection lost, or none made</td><td>what is known is kept, its credit falls</td>
  * <td>STALE</td><td>connected: next row</td></tr>
- * <tr><td>connection came back, replay</td><td>the last message is asked for: other bytes or
- * nothing mean a restart</td><td>RESYNC; STALE if it is not answered</td><td>the answer; it is
- * asked for again and again</td></tr>
+ * <tr><td>connection came back, replay</td><td>the last message is asked for, anew where a replay
+ * is under way: other bytes or nothing mean a restart</td><td>RESYNC; STALE if it is not answered
+ * </td><td>the answer; it is asked for again and again</td></tr>
  * <tr><td>connection came back, no replay</td><td>the next message decides: last + 1, or a repeat,
  * is the same engine; anything else is taken for a restart</td><td>STALE; then DEGRADED where an
  * engine that has just started may be as far</td><td>the next message; a clear or restart</td>
@@ -435,9 +435,11 @@ public final class EngineStream implements EventSource {
 
     /**
      * Number of the first message that the engine should send again, {@link #NO_REPLAY} if none.
-     * Nothing is wanted from a source without a replay endpoint.
+     * Nothing is wanted from a source without a replay endpoint. What is replayed after this call
+     * is taken for the answer to it.
      */
     public synchronized long replayFrom() {
+        replay.answering();
         refills.replayAsked();
         if (parts.isQueryable() && replay.is(ReplayRequest.Wanted.VERIFY)) {
             return tracker.last() + 1; // a local indexer says itself which life it is of
@@ -453,10 +455,21 @@ public final class EngineStream implements EventSource {
      * @return how to go on
      */
     public synchronized ReplayStep onReplayed(long sequence, byte[] payload) {
-        if (status.isClosed() || replay.isIdle()) {
+        if (status.isClosed() || replay.isIdle() || replay.isOutdated()) {
+            replay.answerOver();
             return ReplayStep.STOP;
         }
         status.counts.messages++;
+        final ReplayStep step = takeReplayed(sequence, payload);
+        if (step == ReplayStep.STOP) {
+            replay.answerOver();
+        } else {
+            replay.answering(); // also where it has made a load of a mend
+        }
+        return step;
+    }
+
+    private ReplayStep takeReplayed(long sequence, byte[] payload) {
         if (refills.isAsked()) {
             return refills.replayed(sequence, payload);
         }
@@ -476,6 +489,7 @@ public final class EngineStream implements EventSource {
     synchronized void answerBegins(boolean same, String how) {
         if (!status.isClosed() && !replay.isIdle()) {
             replays.answerBegins(same, how);
+            replay.answering();
             status.publish();
         }
     }
@@ -499,14 +513,20 @@ public final class EngineStream implements EventSource {
         if (status.isClosed() || replay.isIdle()) {
             return true;
         }
+        replay.answerOver();
         final boolean taken = replays.dumped(dump);
         status.publish();
         return taken;
     }
 
-    /** Says that the engine has sent everything it was asked for. */
+    /**
+     * Says that the engine has sent everything it was asked for. Where something else is wanted by
+     * now, {@link #replayFrom()} says it.
+     */
     public synchronized void replayEnded() {
-        if (!status.isClosed() && !replay.isIdle()) {
+        final boolean outdated = replay.isOutdated();
+        replay.answerOver();
+        if (!status.isClosed() && !replay.isIdle() && !outdated) {
             replays.ended();
             status.publish();
         }
@@ -526,6 +546,7 @@ public final class EngineStream implements EventSource {
      * @param detail why there was no answer; may be empty
      */
     public synchronized void replayFailed(String detail) {
+        replay.answerOver();
         if (!status.isClosed() && !replay.isIdle()) {
             replays.failed(detail);
             status.publish();

@@ -19,6 +19,8 @@ final class ReplayRequest {
     private boolean strict;
     private boolean verified;
     private long refillFrom;
+    private boolean answering; // the engine was asked, and has not sent all of it
+    private boolean outdated; // it was asked for something else than is wanted now
 
     boolean isIdle() {
         return wanted == Wanted.NOTHING;
@@ -81,6 +83,26 @@ final class ReplayRequest {
         wanted = what;
         strict = doubted;
         verified = false;
+        outdated = answering;
+    }
+
+    /** The engine answers what is wanted now, from {@link #from} on. */
+    void answering() {
+        answering = !isIdle();
+        outdated = false;
+    }
+
+    /** The answer has ended, or nobody listens to the rest of it. */
+    void answerOver() {
+        answering = false;
+        outdated = false;
+    }
+
+    /**
+     * Whether the answer is one to what was wanted before: it neither proves nor fills anything.
+     */
+    boolean isOutdated() {
+        return outdated;
     }
 
     void verified() {

@@ -18,6 +18,8 @@ import io.kvasir.pipeline.wire.KvEventSink;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -342,6 +344,46 @@ class EngineStreamTest {
         stream.onMessage(0, store(11));
         assertEquals(List.of(11L), held());
         assertEquals(1, stream.status().restarts());
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aReconnectDuringALoadHasItsOwnAnswer(boolean atItsEnd) {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(1)));
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(1, store(2)));
+        stream.onConnected();
+        if (atItsEnd) {
+            stream.replayEnded();
+        } else {
+            assertEquals(ReplayStep.STOP, stream.onReplayed(2, store(3)));
+        }
+        assertEquals(List.of(1L, 2L), held());
+        assertEquals(0, stream.status().restarts());
+
+        assertEquals(1, stream.replayFrom());
+        replay(stream, 1, store(2), store(3));
+        assertEquals(List.of(1L, 2L, 3L), held());
+        assertEquals(0, stream.status().restarts());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aRestartBehindAReconnectDuringALoadIsNoticed() {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(1)));
+        stream.onConnected();
+        assertEquals(ReplayStep.STOP, stream.onReplayed(1, store(2)));
+        assertEquals(0, stream.replayFrom());
+        assertEquals(ReplayStep.STOP, stream.onReplayed(0, store(11)));
+        assertEquals(1, stream.status().restarts());
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(11), store(12));
+        assertEquals(List.of(11L, 12L), held());
+        assertEquals(IndexState.EXACT, stream.state());
     }
 
     @Test

@@ -15,6 +15,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.testsupport.ConnectingContext;
+import io.kvasir.testsupport.TcpProxy;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
@@ -164,15 +165,9 @@ class ZmqSourceTest {
         awaitBlocks(3, source);
     }
 
-    @Test
-    void messagesThatFoundTheRingFullAreReplayed() throws InterruptedException {
-        pipeline.close();
-        pipeline = pipeline(4, 1_500, 3);
-        final EventSource source = pipeline.openZmq(replayable());
-        publishFirst(source);
-        await(() -> source.state() == IndexState.EXACT, source); // the load's tail check is over
+    /** Has the index apply nothing until it is released. */
+    private void holdWriter(CountDownLatch release) throws InterruptedException {
         final CountDownLatch blocked = new CountDownLatch(1);
-        final CountDownLatch release = new CountDownLatch(1);
         pipeline.retire(
                 3,
                 () -> {
@@ -184,6 +179,50 @@ class ZmqSourceTest {
                     }
                 });
         assertTrue(blocked.await(1, TimeUnit.MINUTES));
+    }
+
+    @Test
+    void aReconnectDuringALoadAsksAnewFromTheLastMessage() throws Exception {
+        pipeline.close();
+        pipeline = pipeline(4, 1_500, 3);
+        for (int i = 1; i <= 20; i++) {
+            publisher.lose(store(i));
+        }
+        final CountDownLatch release = new CountDownLatch(1);
+        holdWriter(release);
+        final String endpoint = publisher.endpoint();
+        final int port = Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
+        try (TcpProxy events = new TcpProxy(port)) {
+            final EventSource source =
+                    pipeline.openZmq(
+                            SourceConfig.of("w", SLOT, BLOCK, "tcp://127.0.0.1:" + events.port())
+                                    .withReplayEndpoint(publisher.replayEndpoint()));
+            await(() -> pipeline.refused() > 0, source); // the load waits for room
+            final long last = source.status().lastSequence();
+            events.sever();
+            await(() -> source.state() == IndexState.STALE, source);
+            events.heal();
+            await(() -> source.state() != IndexState.STALE, source);
+            release.countDown();
+
+            awaitBlocks(20, source);
+            assertEquals(IndexState.EXACT, source.state());
+            assertEquals(0, source.status().restarts());
+            assertEquals(List.of(0L, last), publisher.asked().subList(0, 2));
+        } finally {
+            release.countDown();
+        }
+    }
+
+    @Test
+    void messagesThatFoundTheRingFullAreReplayed() throws InterruptedException {
+        pipeline.close();
+        pipeline = pipeline(4, 1_500, 3);
+        final EventSource source = pipeline.openZmq(replayable());
+        publishFirst(source);
+        await(() -> source.state() == IndexState.EXACT, source); // the load's tail check is over
+        final CountDownLatch release = new CountDownLatch(1);
+        holdWriter(release);
         for (int i = 2; i <= 30; i++) {
             publisher.publish(store(i));
         }
