@@ -20,6 +20,7 @@ import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.channels.SocketChannel;
 import java.nio.charset.StandardCharsets;
@@ -130,7 +131,7 @@ class SharedEndpointTest {
         final int port = Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
         final SocketChannel connection = SocketChannel.open();
         connections.add(connection);
-        connection.connect(new InetSocketAddress("127.0.0.1", port));
+        connection.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
         connection.socket().setSoTimeout((int) TimeUnit.MINUTES.toMillis(1));
         RawPublisher.write(connection, RawPublisher.hello("PUB"));
         return connection;
