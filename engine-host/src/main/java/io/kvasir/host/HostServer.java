@@ -235,7 +235,7 @@ final class HostServer {
             try {
                 each.get();
             } catch (ExecutionException e) {
-                failure = first(failure, (Exception) e.getCause());
+                failure = first(failure, (Exception) e.getCause()); // runOne throws no Error
             } catch (CancellationException e) {
                 failure = first(failure, e);
             }
@@ -259,9 +259,9 @@ final class HostServer {
         } catch (ClientLeftException | RefusedException e) {
             answer.breakOff();
             throw e;
-        } catch (Exception e) {
+        } catch (Throwable t) { // an Error, too: it is this answer's failure, not the host's
             answer.breakOff();
-            LOG.error("the engine failed on {}", part.id(), e);
+            LOG.error("the engine failed on {}", part.id(), t);
             throw new RefusedException(500, "InternalServerError", "the engine failed");
         }
     }

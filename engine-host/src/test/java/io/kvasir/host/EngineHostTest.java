@@ -236,10 +236,14 @@ class EngineHostTest {
         assertEquals(503, post(COMPLETIONS, "{\"prompt\":[1]}").statusCode());
     }
 
-    @Test
-    void aFailureOfTheEngineIsA500ThatTellsNoSecrets() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aFailureOfTheEngineIsA500ThatTellsNoSecrets(boolean isError) throws Exception {
         start(
                 (request, output) -> {
+                    if (isError) {
+                        throw new AssertionError("secret");
+                    }
                     throw new IllegalStateException("secret");
                 });
         for (String body :
@@ -247,7 +251,49 @@ class EngineHostTest {
             final HttpResponse<String> answer = post(COMPLETIONS, body);
             assertEquals(500, answer.statusCode());
             assertFalse(answer.body().contains("secret"), answer.body());
+            final JsonNode error = JSON.readTree(answer.body()).path("error");
+            assertEquals("the engine failed", error.path("message").asText());
         }
+        holds("nothing runs", () -> host.running() == 0);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anErrorInOneChoiceEndsTheOthersBeforeTheAnswerEnds(boolean stream) throws Exception {
+        final CountDownLatch begun = new CountDownLatch(1);
+        final CountDownLatch brokenOff = new CountDownLatch(1);
+        final CountDownLatch goOn = new CountDownLatch(1);
+        start(
+                (request, output) -> {
+                    if (request.sample() == 0) {
+                        begun.await();
+                        throw new AssertionError("secret");
+                    }
+                    output.text("a", 1);
+                    begun.countDown();
+                    while (!output.clientLeft()) {
+                        Thread.sleep(5);
+                    }
+                    brokenOff.countDown();
+                    goOn.await();
+                });
+        final String body = "{\"prompt\":[1],\"n\":2,\"stream\":" + stream + "}";
+        final CompletableFuture<HttpResponse<String>> asked =
+                HTTP.sendAsync(
+                        request(COMPLETIONS)
+                                .POST(HttpRequest.BodyPublishers.ofString(body))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        holds("the other one knows", () -> brokenOff.getCount() == 0);
+        assertEquals(1, host.running());
+        assertFalse(asked.isDone());
+        goOn.countDown();
+        final HttpResponse<String> answer = asked.get();
+        assertFalse(answer.body().contains("secret"), answer.body());
+        assertEquals(stream ? 200 : 500, answer.statusCode());
+        final JsonNode last =
+                stream ? events(answer.body()).getLast() : JSON.readTree(answer.body());
+        assertEquals("the engine failed", last.at("/error/message").asText());
         holds("nothing runs", () -> host.running() == 0);
     }
 
