@@ -40,8 +40,10 @@ public record GenerateRequest(
      * @param otherwise where the request says nothing
      */
     public int maxTokens(int otherwise) {
-        final JsonNode ofChats = body.get("max_completion_tokens");
-        final JsonNode most = ofChats == null ? body.path("max_tokens") : ofChats;
+        final JsonNode most =
+                body.hasNonNull("max_completion_tokens")
+                        ? body.get("max_completion_tokens")
+                        : body.path("max_tokens");
         return most.isInt() ? most.intValue() : otherwise;
     }
 }

@@ -33,11 +33,11 @@ record HostRequest(
     static HostRequest read(boolean chat, InputStream in, EngineNames names)
             throws IOException, RefusedException {
         final ObjectNode body = object(in);
-        final JsonNode model = body.get("model");
-        if (model != null && !model.isTextual()) {
+        final JsonNode model = body.path("model");
+        if (body.hasNonNull("model") && !model.isTextual()) {
             throw RefusedException.invalid("model must be a string");
         }
-        final String name = names.served(model == null ? null : model.textValue());
+        final String name = names.served(model.textValue()); // null where it says none
         final int samples = count(body, "n", 1);
         final List<Object> prompts = chat ? chatPrompt(body) : prompts(body.get("prompt"));
         if ((long) samples * prompts.size() > MOST_ANSWERS) {

@@ -369,6 +369,29 @@ class EngineHostTest {
         assertEquals(4096, models.at("/data/0/max_model_len").asInt());
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = ';',
+            value = {
+                "{};7",
+                "{\"max_tokens\":5};5",
+                "{\"max_completion_tokens\":3,\"max_tokens\":5};3",
+                "{\"max_completion_tokens\":3,\"max_tokens\":null};3",
+                "{\"max_completion_tokens\":null,\"max_tokens\":5};5",
+                "{\"max_completion_tokens\":null,\"max_tokens\":null};7",
+                "{\"model\":null,\"n\":null,\"stream\":null,\"stream_options\":null};7",
+            })
+    void aMemberThatIsNullIsAsOneThatIsNotThere(String members, String mostTokens)
+            throws Exception {
+        start((request, output) -> output.text(request.model() + request.maxTokens(7), 1));
+        final ObjectNode body = (ObjectNode) JSON.readTree(members);
+        body.put("prompt", "x");
+        final HttpResponse<String> answer = post(COMPLETIONS, body.toString());
+        assertEquals(200, answer.statusCode(), answer.body());
+        final String said = JSON.readTree(answer.body()).at("/choices/0/text").asText();
+        assertEquals("m" + mostTokens, said);
+    }
+
     @Test
     void aRankIsOneOfThoseThatThereAre() throws Exception {
         host = of((request, output) -> output.text("r" + request.dpRank(), 1)).dpRanks(2).start();
