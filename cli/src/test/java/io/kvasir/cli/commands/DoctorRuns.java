@@ -47,6 +47,21 @@ final class DoctorRuns {
         return CommandRun.of(all.toArray(String[]::new));
     }
 
+    /**
+     * Tests an engine of which something does not come: {@link #SHORT} is enough to see that,
+     * unless the machine is so busy that the engine's answer does not come either.
+     */
+    static CommandRun doctorOfSilence(String... words) {
+        final List<String> all = new ArrayList<>(List.of(words));
+        all.add(SHORT);
+        final CommandRun run = doctor(all.toArray(String[]::new));
+        if (!checks(run).get("probe prompt").path("result").asText().equals("FAIL")) {
+            return run;
+        }
+        all.set(all.size() - 1, LONG);
+        return doctor(all.toArray(String[]::new));
+    }
+
     /** Outcomes of the first engine, by check. */
     static Map<String, JsonNode> checks(CommandRun run) {
         return outcomes("engines", 0, run);

@@ -1,11 +1,10 @@
 package io.kvasir.cli.commands;
 
 import static io.kvasir.cli.commands.DoctorRuns.BLOCK;
-import static io.kvasir.cli.commands.DoctorRuns.SHORT;
 import static io.kvasir.cli.commands.DoctorRuns.assertFailed;
 import static io.kvasir.cli.commands.DoctorRuns.assertResult;
 import static io.kvasir.cli.commands.DoctorRuns.checks;
-import static io.kvasir.cli.commands.DoctorRuns.doctor;
+import static io.kvasir.cli.commands.DoctorRuns.doctorOfSilence;
 import static io.kvasir.cli.commands.DoctorRuns.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -46,14 +45,13 @@ class DoctorSeedTest {
                                     return RawServer.forwarded(engine.url(), "", line, body);
                                 })) {
             final CommandRun run =
-                    doctor(
+                    doctorOfSilence(
                             server.url()
                                     + ",events="
                                     + events.endpoint()
                                     + ",replay="
                                     + events.replayEndpoint(),
-                            "--json",
-                            SHORT);
+                            "--json");
             assertEquals(1, run.exitCode(), run.err());
             final Map<String, JsonNode> checks = checks(run);
             assertFailed("hash chain", "0 blocks; stored ", "kvasir hash", checks);

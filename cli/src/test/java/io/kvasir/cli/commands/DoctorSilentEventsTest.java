@@ -1,10 +1,9 @@
 package io.kvasir.cli.commands;
 
-import static io.kvasir.cli.commands.DoctorRuns.SHORT;
 import static io.kvasir.cli.commands.DoctorRuns.assertFailed;
 import static io.kvasir.cli.commands.DoctorRuns.assertResult;
 import static io.kvasir.cli.commands.DoctorRuns.checks;
-import static io.kvasir.cli.commands.DoctorRuns.doctor;
+import static io.kvasir.cli.commands.DoctorRuns.doctorOfSilence;
 import static io.kvasir.cli.commands.DoctorRuns.engine;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -31,7 +30,8 @@ class DoctorSilentEventsTest {
                 ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
             final String events = "tcp://127.0.0.1:" + silent.getLocalPort();
             final CommandRun run =
-                    doctor(engine.url() + ",events=" + events, "--tokenizer=sim", "--json", SHORT);
+                    doctorOfSilence(
+                            engine.url() + ",events=" + events, "--tokenizer=sim", "--json");
             assertEquals(1, run.exitCode(), run.err());
             final Map<String, JsonNode> checks = checks(run);
             assertFailed("events arrive", "none", "enable_kv_cache_events", checks);
