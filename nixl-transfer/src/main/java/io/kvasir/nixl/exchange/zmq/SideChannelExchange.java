@@ -106,6 +106,7 @@ public final class SideChannelExchange extends ViewedExchange {
 
     /**
      * Asks a peer from now on, whether it runs already or not. Knowing it twice is knowing it once.
+     * A host whose name is unknown is looked up again each {@link SideChannelConfig#silence}.
      *
      * @param host of its side channel
      * @param peerPort of its side channel

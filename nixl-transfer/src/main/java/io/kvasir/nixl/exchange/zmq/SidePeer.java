@@ -6,6 +6,7 @@ import io.kvasir.nixl.exchange.zmq.SideChannelWire.Version;
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
+import org.zeromq.ZMQException;
 
 import java.util.List;
 
@@ -42,12 +43,17 @@ final class SidePeer {
         return records;
     }
 
+    /** Without a connection, as when the host's name is unknown, it is silent until reopened. */
     void open(ZMQ.Poller poller) {
         socket = context.createSocket(SocketType.DEALER);
         socket.setHandshakeIvl(CONNECTION_HANDSHAKE_MS);
         socket.setMaxMsgSize(PeerRecord.MAX_BYTES);
         socket.setIPv6(endpoint.contains("["));
-        socket.connect(endpoint);
+        try {
+            socket.connect(endpoint);
+        } catch (ZMQException e) {
+            // nothing is sent or received then: the next silence makes a new socket
+        }
         poller.register(socket, ZMQ.Poller.POLLIN);
         asked = false;
     }

@@ -127,6 +127,24 @@ class SideChannelExchangeTest extends ExchangeContract {
     }
 
     @Test
+    void aPeerWhoseHostIsUnknownIsSilentAndHurtsNobody() {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        final MetadataExchange b = open();
+        a.know("no-such-host.invalid", 1);
+        // its answer comes in a round after the one in which the unknown host was tried
+        final SideChannelExchange late = closing(new SideChannelExchange(HOST, 0, CONFIG));
+        a.know(HOST, late.port());
+        late.publish(Records.record("late", 1, 1));
+        assertEquals("late", a.find("late", PATIENCE).name());
+        passSilence(); // it is tried again
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("a", b.find("a", PATIENCE).name());
+        a.forget("no-such-host.invalid", 1);
+        late.publish(Records.record("later", 1, 1));
+        assertEquals("later", a.find("later", PATIENCE).name());
+    }
+
+    @Test
     void aTakenPortAndTooManyPeersAreNamed() {
         final SideChannelExchange a = (SideChannelExchange) open();
         final ExchangeException taken =
