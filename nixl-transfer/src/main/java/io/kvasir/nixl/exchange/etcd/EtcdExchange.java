@@ -39,7 +39,7 @@ public final class EtcdExchange extends ViewedExchange {
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread renewer;
     private final Thread watcher;
-    private long lease; // 0: none; under the lock, as all that writes to etcd
+    private long lease; // 0: own records have none; under the lock, as all that writes to etcd
     private volatile boolean closed;
 
     /**
@@ -59,10 +59,8 @@ public final class EtcdExchange extends ViewedExchange {
         requireOpen();
         own.check(record);
         try {
-            if (lease == 0) {
-                lease = client.grant();
-            } else {
-                renew(); // it may have ended without anybody having noticed
+            if (!isLeased()) { // it may have ended without anybody having noticed
+                leaseAnew();
             }
             store(record);
         } catch (RegistryException e) {
@@ -156,13 +154,19 @@ public final class EtcdExchange extends ViewedExchange {
         if (closed) {
             return;
         }
-        if (lease == 0) {
+        if (lease == 0 && own.all().isEmpty()) {
             client.get(config.prefix()); // only to notice if no server answers
-            return;
+        } else if (!isLeased()) {
+            leaseAnew();
         }
-        if (client.keepAlive(lease)) {
-            return;
-        }
+    }
+
+    private boolean isLeased() {
+        return lease != 0 && client.keepAlive(lease);
+    }
+
+    /** Takes a lease and stores all own records with it. */
+    private void leaseAnew() {
         lease = client.grant();
         for (PeerRecord record : own.all()) {
             try {
