@@ -16,7 +16,6 @@ import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.IdleStrategy;
 import org.agrona.concurrent.NanoClock;
 
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -32,7 +31,9 @@ import java.util.function.Function;
  * <p>Waiting transfers go by priority, then in the order they came; a transfer that is begun is
  * posted to its end before the next of its priority, and one of higher priority goes between two of
  * its requests. One whose next stage is not open, or whose next request notifies and so waits for
- * its own earlier ones, stands aside meanwhile and is first of its priority afterwards.
+ * its own earlier ones, stands aside meanwhile and is first of its priority afterwards. Each round
+ * looks at {@value #LOOKS} more of each priority for those that are cancelled, late or of a lost
+ * link: they end without becoming the first.
  *
  * <p>What is cancelled, late or failed ends only when the transport has given up all its requests:
  * as long as it cannot, bytes may still arrive, so the transfer stays {@link State#RUNNING} and its
@@ -46,6 +47,7 @@ import java.util.function.Function;
 public final class TransferEngine implements Agent, AutoCloseable {
     private static final long CLOSE_PATIENCE_NS = 5_000_000_000L;
     private static final int CALLS = 256;
+    private static final int LOOKS = 8;
 
     private final KvTransport transport;
     private final TransferConfig config;
@@ -56,8 +58,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private final AtomicLong refused = new AtomicLong();
 
     // the owner's
-    private final List<ArrayDeque<Transfer>> waiting =
-            List.of(new ArrayDeque<>(), new ArrayDeque<>(), new ArrayDeque<>());
+    private final List<WaitingTransfers> waiting =
+            List.of(new WaitingTransfers(), new WaitingTransfers(), new WaitingTransfers());
     private final List<Transfer> aside = new ArrayList<>(); // waiting, but may not go on yet
     private final InFlight inFlight;
     private final EngineTelemetry telemetry = new EngineTelemetry();
@@ -302,6 +304,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         work += takeSubmitted();
         work += poll(nowNs);
         work += takeFromAside(nowNs);
+        work += endWaiting(nowNs);
         work += post(nowNs);
         return work + transport.notifications(notifications);
     }
@@ -329,7 +332,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         return taken;
     }
 
-    private ArrayDeque<Transfer> queue(Priority priority) {
+    private WaitingTransfers queue(Priority priority) {
         return switch (priority) {
             case HIGH -> waiting.get(0);
             case NORMAL -> waiting.get(1);
@@ -442,20 +445,44 @@ public final class TransferEngine implements Agent, AutoCloseable {
         return taken;
     }
 
+    /** Ends those of the next few that wait that are to stop, whatever waits before them. */
+    private int endWaiting(long nowNs) {
+        int ended = 0;
+        for (int p = 0; p < waiting.size(); p++) {
+            final WaitingTransfers queue = waiting.get(p);
+            for (int looks = Math.min(queue.size(), LOOKS); looks > 0; looks--) {
+                final Transfer transfer = queue.pollNext();
+                stopIfDue(transfer, nowNs);
+                if (transfer.stopping) {
+                    leave(transfer, nowNs);
+                    ended++;
+                } else {
+                    queue.pass(transfer);
+                }
+            }
+        }
+        return ended;
+    }
+
+    /** It waits no more: all of it is posted, or nothing more will be. */
+    private void leave(Transfer transfer, long nowNs) {
+        transfer.queued = false;
+        waitingCount--;
+        endIfOver(transfer, nowNs);
+    }
+
     /** Posts what the limits allow, highest priority first. */
     private int post(long nowNs) {
         for (int p = 0; p < waiting.size(); p++) {
-            final ArrayDeque<Transfer> queue = waiting.get(p);
+            final WaitingTransfers queue = waiting.get(p);
             final Transfer transfer = next(queue, nowNs);
             if (transfer != null) {
                 if (!transfer.stopping && !postNext(transfer)) {
                     return 0; // what is after it waits for the same room
                 }
                 if (transfer.stopping || transfer.isAllPosted()) {
-                    queue.removeFirst();
-                    transfer.queued = false;
-                    waitingCount--;
-                    endIfOver(transfer, nowNs);
+                    queue.pollFirst();
+                    leave(transfer, nowNs);
                 }
                 return 1; // others may have come meanwhile: a post can take long
             }
@@ -464,13 +491,13 @@ public final class TransferEngine implements Agent, AutoCloseable {
     }
 
     /** First of a queue that may go on or is to stop; those that may not stand aside. */
-    private Transfer next(ArrayDeque<Transfer> queue, long nowNs) {
+    private Transfer next(WaitingTransfers queue, long nowNs) {
         for (Transfer first = queue.peekFirst(); first != null; first = queue.peekFirst()) {
             stopIfDue(first, nowNs);
             if (first.stopping || first.mayGoOn()) {
                 return first;
             }
-            aside.add(queue.removeFirst());
+            aside.add(queue.pollFirst());
         }
         return null;
     }
@@ -579,9 +606,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
     public void onClose() {
         submitted.close();
         calls.close();
-        for (ArrayDeque<Transfer> queue : waiting) {
-            queue.forEach(this::drop);
-            queue.clear();
+        for (WaitingTransfers queue : waiting) {
+            for (Transfer left = queue.pollFirst(); left != null; left = queue.pollFirst()) {
+                drop(left);
+            }
         }
         aside.forEach(this::drop);
         aside.clear();

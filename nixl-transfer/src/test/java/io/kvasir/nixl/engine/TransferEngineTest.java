@@ -441,6 +441,41 @@ class TransferEngineTest {
     }
 
     @Test
+    void whatWaitsBehindATransferThatHangsEndsAllTheSame() {
+        make(new TransferConfig(64, 1, 10 * BLOCK, 3 * BLOCK, 1));
+        final Transfer hung = transfer("hung", 0, 1); // has the only request, and needs another
+        engine.submit(hung);
+        work(1);
+        final KvLink other = link("other");
+        final List<Transfer> late = new ArrayList<>();
+        for (int i = 0; i < 30; i++) {
+            late.add(new Transfer().pull(own, other).add(i, i).deadlineNs(100));
+            engine.submit(late.getLast());
+        }
+        final Transfer cancelled = transfer("cancelled", 40).priority(Priority.LOW);
+        final Transfer patient = transfer("patient", 41);
+        final Transfer last = transfer("last", 42);
+        for (Transfer transfer : List.of(cancelled, patient, last)) {
+            assertTrue(engine.submit(transfer));
+        }
+        work(10);
+        assertEquals(1, transport.all.size());
+        nowNs = 100;
+        cancelled.cancel();
+        work(10);
+        late.forEach(transfer -> assertEquals(State.EXPIRED, transfer.state()));
+        assertEquals(State.CANCELLED, cancelled.state());
+        assertEquals(State.RUNNING, hung.state());
+        assertEquals(State.WAITING, patient.state());
+        transport.doneAtOnce = true;
+        done(0);
+        work(10);
+        assertEquals(
+                List.of("hung DONE", "patient DONE", "last DONE"),
+                told.stream().filter(line -> line.endsWith("DONE")).toList());
+    }
+
+    @Test
     void moreThanTheQueueHoldsIsRefusedAndCounted() {
         make(new TransferConfig(2, 1, 1, 1, 1));
         final List<Transfer> transfers = new ArrayList<>();
