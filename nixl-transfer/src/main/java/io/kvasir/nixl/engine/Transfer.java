@@ -1,5 +1,6 @@
 package io.kvasir.nixl.engine;
 
+import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 
 import java.util.Arrays;
@@ -205,13 +206,23 @@ public final class Transfer {
     /**
      * Ends the present stage; what is added from here on is the next one.
      *
-     * @param notification sent to the peer when the stage is complete; null for none; not copied
+     * @param notification sent to the peer when the stage is complete, at most {@link
+     *     KvTransport#MAX_MESSAGE} bytes; null for none; not copied
      * @return this
-     * @throws IllegalArgumentException if the stage is empty
+     * @throws IllegalArgumentException if the stage is empty or the notification too long
      */
     public Transfer endStage(byte[] notification) {
         if (count == stageFirst(stages)) {
             throw new IllegalArgumentException("stage " + stages + " is empty");
+        }
+        if (notification != null && notification.length > KvTransport.MAX_MESSAGE) {
+            throw new IllegalArgumentException(
+                    "notification of stage "
+                            + stages
+                            + " has "
+                            + notification.length
+                            + " bytes, at most "
+                            + KvTransport.MAX_MESSAGE);
         }
         if (stages == stageEnds.length) {
             stageEnds = Arrays.copyOf(stageEnds, 2 * stages);

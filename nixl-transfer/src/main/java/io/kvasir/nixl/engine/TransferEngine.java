@@ -40,7 +40,8 @@ import java.util.function.Function;
  * blocks stay taken ({@link #stuckRequests}).
  *
  * <p>A failed request loses its link: everything else of the link fails, nothing more is posted to
- * it, and {@link #link} with fresh metadata makes a new one.
+ * it, and {@link #link} with fresh metadata makes a new one. One that the transport refuses as
+ * {@code INVALID} fails its own transfer alone.
  *
  * <p>Submitting, posting, polling and ending allocate nothing once arrays have grown.
  */
@@ -532,7 +533,9 @@ public final class TransferEngine implements Agent, AutoCloseable {
             post(transfer, stage, count, bytes, notification);
         } catch (KvTransportException e) {
             transfer.stop(State.FAILED, e.getMessage());
-            transfer.link.lose(e.getMessage());
+            if (e.kind() != KvTransportException.Kind.INVALID) { // which is the transfer's fault
+                transfer.link.lose(e.getMessage());
+            }
             return true;
         }
         transfer.posted += count;

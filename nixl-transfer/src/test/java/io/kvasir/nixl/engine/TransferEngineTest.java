@@ -17,6 +17,7 @@ import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 import io.kvasir.nixl.transport.KvTransport.Progress;
 import io.kvasir.nixl.transport.KvTransportException;
+import io.kvasir.nixl.transport.KvTransportException.Kind;
 import io.kvasir.nixl.transport.ScriptedTransport;
 import io.kvasir.panama.nixl.NixlMemory;
 
@@ -405,6 +406,40 @@ class TransferEngineTest {
         engine.submit(late.pull(own, link).add(0, 0));
         work(2);
         assertEquals(State.DONE, late.state());
+    }
+
+    @Test
+    void aRequestThatIsInvalidFailsItsTransferAlone() {
+        final Transfer good = transfer("good", 0);
+        engine.submit(good);
+        work(1);
+        transport.requestFails = new KvTransportException(Kind.INVALID, "scripted refusal");
+        final Transfer bad = transfer("bad", 1);
+        engine.submit(bad);
+        work(1);
+        assertEquals(State.FAILED, bad.state());
+        assertEquals("scripted refusal", bad.failure());
+        assertTrue(link.isUp());
+        done(0);
+        work(1);
+        assertEquals(State.DONE, good.state());
+        transport.requestFails = new KvTransportException(Kind.PEER_LOST, "scripted loss");
+        engine.submit(transfer("lost", 2));
+        work(1);
+        assertEquals("scripted loss", link.lostBecause());
+    }
+
+    @Test
+    void aNotificationThatIsTooLongIsRefusedWhereItIsGiven() {
+        final Transfer transfer = transfer("a", 0);
+        final byte[] tooLong = new byte[KvTransport.MAX_MESSAGE + 1];
+        final IllegalArgumentException e =
+                assertThrows(IllegalArgumentException.class, () -> transfer.endStage(tooLong));
+        assertEquals("notification of stage 0 has 8193 bytes, at most 8192", e.getMessage());
+        transport.doneAtOnce = true;
+        engine.submit(transfer.endStage(new byte[KvTransport.MAX_MESSAGE]));
+        work(2);
+        assertEquals(State.DONE, transfer.state());
     }
 
     @Test

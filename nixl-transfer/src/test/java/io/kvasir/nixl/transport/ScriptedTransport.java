@@ -63,6 +63,9 @@ public final class ScriptedTransport implements KvTransport {
     /** Thrown by {@link #prepare} of a peer's memory. */
     public RuntimeException prepareFails;
 
+    /** Thrown by {@link #request}. */
+    public RuntimeException requestFails;
+
     /** Whether messages cannot be sent. */
     public boolean refuseSend;
 
@@ -135,6 +138,9 @@ public final class ScriptedTransport implements KvTransport {
             int first,
             int count,
             byte[] notification) {
+        if (requestFails != null) {
+            throw requestFails;
+        }
         RequestCheck.message(name(), notification);
         final Made made =
                 new Made(
