@@ -164,6 +164,42 @@ class KvBytesTest {
     }
 
     @Test
+    void aClientThatLeavesAPrefillInMidStepLeavesBlocksWithTheirBytes()
+            throws InterruptedException {
+        final VirtualClock clock = new VirtualClock();
+        try (Pair pair =
+                new Pair(
+                        SimEngine.start(
+                                Pair.config(
+                                                SimRole.PREFILL,
+                                                SimHandoff.VLLM,
+                                                h -> h.withBytes(BYTES))
+                                        .build(),
+                                clock),
+                        SimEngine.start(
+                                Pair.config(
+                                                SimRole.DECODE,
+                                                SimHandoff.VLLM,
+                                                h -> h.withBytes(BYTES))
+                                        .build()))) {
+            final var left =
+                    new Http(pair.prefill()).sendAsync("/v1/completions", Http.body(PROMPT, 1, ""));
+            Waiting.until(() -> pair.prefill().state(0).running() == 1);
+            left.cancel(true);
+            Waiting.until(() -> pair.prefill().state(0).aborted() == 1);
+            final CompletableFuture<JsonNode> prefill =
+                    CompletableFuture.supplyAsync(() -> pair.vllmPrefill(PROMPT));
+            Waiting.until(() -> pair.prefill().state(0).waiting() == 1);
+            clock.advance(TimeUnit.SECONDS.toNanos(1));
+            assertEquals(
+                    20, prefill.join().at("/usage/prompt_tokens_details/cached_tokens").intValue());
+            assertEquals(
+                    Pair.aggregated(PROMPT, 12),
+                    text(pair.vllmDecode(PROMPT, 12, prefill.join().get("kv_transfer_params"))));
+        }
+    }
+
+    @Test
     void anEngineWithoutBytesOrWithOthersCannotBePulledFrom() {
         for (KvBytes other : new KvBytes[] {KvBytes.NONE, KvBytes.SMALL}) {
             try (Pair pair =

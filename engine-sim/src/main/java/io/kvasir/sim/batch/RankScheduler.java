@@ -387,6 +387,7 @@ public final class RankScheduler {
     }
 
     private void free(SimRequest request) {
+        writeScheduled(request); // its blocks have their names since the step began
         pool.release(request.blocks, request.blockCount);
         request.blockCount = 0;
         request.cachedBlocks = 0;
@@ -516,9 +517,7 @@ public final class RankScheduler {
         if (request.scheduled == 0) {
             return false;
         }
-        if (memory != null) {
-            memory.write(request, request.computed, request.computed + request.scheduled);
-        }
+        writeScheduled(request);
         request.computed += request.scheduled;
         request.scheduled = 0;
         if (request.computed < request.known()) {
@@ -542,6 +541,13 @@ public final class RankScheduler {
             tell(request, SimRequest.Phase.ADMITTED);
         }
         return finished;
+    }
+
+    /** Writes the bytes of the tokens that a request computes in this step. */
+    private void writeScheduled(SimRequest request) {
+        if (memory != null && request.scheduled > 0) {
+            memory.write(request, request.computed, request.computed + request.scheduled);
+        }
     }
 
     private void finish(SimRequest request) {
