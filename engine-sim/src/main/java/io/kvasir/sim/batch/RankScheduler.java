@@ -136,7 +136,7 @@ public final class RankScheduler {
         waiting.addLast(request);
     }
 
-    void abort(SimRequest request) {
+    void abort(SimRequest request, long nowNs) {
         if (request.life != life) {
             return;
         }
@@ -146,7 +146,15 @@ public final class RankScheduler {
                         || (request.hold != null && held.remove(request));
         if (hasBlocks || waiting.remove(request)) {
             free(request);
+            roomSince(nowNs);
             stats.aborted++;
+        }
+    }
+
+    /** Those that wait begin no earlier than there is room for them. */
+    private void roomSince(long nowNs) {
+        if (!stepping) {
+            stepEndNs = Math.max(stepEndNs, nowNs);
         }
     }
 
@@ -182,9 +190,7 @@ public final class RankScheduler {
 
     private void freed(SimRequest request, KvHold.End end, long nowNs) {
         free(request);
-        if (!stepping) {
-            stepEndNs = Math.max(stepEndNs, nowNs); // there is room now for those that wait
-        }
+        roomSince(nowNs);
         switch (end) {
             case PULLED -> stats.handoff.freedByPull++;
             case NOTIFIED -> stats.handoff.freedByNotification++;
@@ -303,9 +309,7 @@ public final class RankScheduler {
         if (pull.problem != null) {
             stats.handoff.failedPulls++;
             free(request);
-            if (!stepping) {
-                stepEndNs = Math.max(stepEndNs, pull.dueNs);
-            }
+            roomSince(pull.dueNs);
             fail(request, pull.problem);
             return;
         }

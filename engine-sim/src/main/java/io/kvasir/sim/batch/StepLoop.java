@@ -139,7 +139,7 @@ public final class StepLoop implements AutoCloseable, SidePuller.Reports {
         loads[rank].decrementAndGet();
         final SimRequest.Phase phase = request.phase;
         if (phase == SimRequest.Phase.WAITING || phase == SimRequest.Phase.ADMITTED) {
-            command(() -> ranks[rank].abort(request));
+            command(() -> ranks[rank].abort(request, simulatedNow()));
         }
     }
 

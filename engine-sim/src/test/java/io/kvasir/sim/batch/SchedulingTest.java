@@ -55,6 +55,20 @@ class SchedulingTest {
         public void publish(int r, long sequence, byte[] payload, boolean lost) {}
 
         SimRequest submit(double arrivalMillis, int[] prompt, int output) {
+            final SimRequest request = request(arrivalMillis, prompt, output);
+            rank.submit(request);
+            return request;
+        }
+
+        /** One whose blocks are held after its end, until it is aborted. */
+        SimRequest submitHeld(double arrivalMillis, int[] prompt) {
+            final SimRequest request = request(arrivalMillis, prompt, 1);
+            request.hold(new KvHold("held", true, false));
+            rank.submit(request);
+            return request;
+        }
+
+        private SimRequest request(double arrivalMillis, int[] prompt, int output) {
             final Completion.Limits limits =
                     new Completion.Limits(output, 0, -1, 1, List.of(), List.of(), false);
             final SimRequest request =
@@ -65,7 +79,6 @@ class SchedulingTest {
                             false,
                             new Gate());
             request.arrivalNs = (long) (arrivalMillis * 1e6);
-            rank.submit(request);
             return request;
         }
 
@@ -156,6 +169,18 @@ class SchedulingTest {
         assertEquals(1, bench.rank.state().waiting());
         final double freed = bench.reached(first, 10);
         assertEquals(freed + 60, bench.reached(second, 1), 0.01);
+    }
+
+    @Test
+    void aPromptThatWaitsForHeldBlocksBeginsWhenTheirClientHasLeft() {
+        final Bench bench = new Bench(virtual().blocks(100));
+        final SimRequest held = bench.submitHeld(0, tokens(0, 600));
+        assertEquals(60, bench.reached(held, 1), 0.01);
+        final SimRequest waiting = bench.submit(100, tokens(5000, 600), 1);
+        bench.rank.advance(4_000_000_000L);
+        assertEquals(1, bench.rank.state().waiting());
+        bench.rank.abort(held, 4_000_000_000L);
+        assertEquals(4060, bench.reached(waiting, 1), 0.01);
     }
 
     @Test
