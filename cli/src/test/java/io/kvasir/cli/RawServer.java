@@ -19,6 +19,7 @@ import java.util.regex.Pattern;
 
 /** An HTTP server that answers with whatever bytes a test says, or not at all. */
 public final class RawServer implements AutoCloseable {
+    private static final String CLOSE = "connection: close";
     private static final Pattern LENGTH = Pattern.compile("(?i)content-length: *(\\d+)");
 
     /** What it answers. */
@@ -28,7 +29,8 @@ public final class RawServer implements AutoCloseable {
          * The answer to a request, from its status line on.
          *
          * @param line method and path
-         * @return null for none: the connection stays open
+         * @return null for none; the connection stays open after that, and after one that does not
+         *     say that it closes it
          */
         byte[] answer(String line, byte[] body) throws Exception;
     }
@@ -76,6 +78,9 @@ public final class RawServer implements AutoCloseable {
                 return;
             }
             socket.getOutputStream().write(answer);
+            if (!new String(answer, StandardCharsets.ISO_8859_1).contains(CLOSE)) {
+                closed.await();
+            }
         } catch (Exception e) {
             // the client has gone, as some of its limits want
         }
@@ -91,7 +96,9 @@ public final class RawServer implements AutoCloseable {
                                 + headers
                                 + "content-length: "
                                 + body.length
-                                + "\r\nconnection: close\r\n\r\n")
+                                + "\r\n"
+                                + CLOSE
+                                + "\r\n\r\n")
                         .getBytes(StandardCharsets.ISO_8859_1));
         all.writeBytes(body);
         return all.toByteArray();

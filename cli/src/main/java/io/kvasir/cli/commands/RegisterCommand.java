@@ -2,6 +2,7 @@ package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
+import io.kvasir.cli.http.BoundedClient;
 import io.kvasir.nats.NatsStore;
 import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.InstanceRole;
@@ -24,9 +25,6 @@ import picocli.CommandLine.Option;
 
 import java.io.IOException;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
-import java.net.http.HttpResponse;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.LinkedHashMap;
@@ -64,6 +62,11 @@ import java.util.concurrent.Callable;
 public final class RegisterCommand implements Callable<Integer> {
     private static final Duration PERIOD = Duration.ofSeconds(1);
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
+
+    /** Nobody reads what an engine says of its health. */
+    private static final long MOST_BYTES = 1L << 20;
+
+    private static final int FIRST_FAULT = 500;
 
     @Mixin private CommonOptions common;
     @Mixin private NatsOptions natsAccess;
@@ -266,11 +269,6 @@ public final class RegisterCommand implements Callable<Integer> {
                             + " ${DEFAULT-VALUE}.")
     private long drainMs;
 
-    private final HttpClient http =
-            HttpClient.newBuilder()
-                    .version(HttpClient.Version.HTTP_1_1)
-                    .connectTimeout(TIMEOUT)
-                    .build();
     private Registrar registrar;
     private WatchedRegistration watched;
 
@@ -278,10 +276,13 @@ public final class RegisterCommand implements Callable<Integer> {
     public Integer call() throws InterruptedException {
         final Registration described = described();
         final Shutdown shutdown = Shutdown.of(this::end);
-        begin(described);
-        if (watched.run()) {
-            registrar.close();
-            throw new CommandFailure("a newer run of " + described.id() + " has taken its place");
+        try (BoundedClient engine = new BoundedClient(url, null, TIMEOUT, MOST_BYTES)) {
+            begin(described, engine);
+            if (watched.run()) {
+                registrar.close();
+                throw new CommandFailure(
+                        "a newer run of " + described.id() + " has taken its place");
+            }
         }
         return shutdown.await();
     }
@@ -323,10 +324,11 @@ public final class RegisterCommand implements Callable<Integer> {
         }
     }
 
-    private synchronized void begin(Registration described) {
+    private synchronized void begin(Registration described, BoundedClient engine) {
         registrar = new Registrar(store());
         watched =
-                new WatchedRegistration(registrar, described, this::answers, PERIOD, new Reports());
+                new WatchedRegistration(
+                        registrar, described, () -> answers(engine), PERIOD, new Reports());
     }
 
     private LeasedStore store() {
@@ -353,11 +355,9 @@ public final class RegisterCommand implements Callable<Integer> {
         return pod == null || uid == null ? null : new OwnerPod(pod, uid);
     }
 
-    private boolean answers() {
+    private static boolean answers(BoundedClient engine) {
         try {
-            final HttpRequest asked =
-                    HttpRequest.newBuilder(URI.create(url + "/health")).timeout(TIMEOUT).build();
-            return http.send(asked, HttpResponse.BodyHandlers.discarding()).statusCode() < 500;
+            return engine.get("/health").statusCode() < FIRST_FAULT;
         } catch (IOException e) {
             return false;
         } catch (InterruptedException e) {

@@ -8,6 +8,8 @@ import com.sun.net.httpserver.HttpServer;
 
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.KvasirProcess;
+import io.kvasir.cli.RawServer;
+import io.kvasir.cli.StubServer;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.NatsStore;
 import io.kvasir.registry.InstanceId;
@@ -25,10 +27,12 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 class RegisterCommandTest {
     private static final String ENGINE = "register --url http://127.0.0.1:1 --model m --name w ";
@@ -78,6 +82,40 @@ class RegisterCommandTest {
                                 .split(" ", -1));
         assertEquals(3, run.exitCode(), run.err());
         assertTrue(run.err().contains("nonsense"), run.err());
+    }
+
+    @Test
+    @Tag("integration") // takes three times as long as an engine may take to answer
+    void anEngineWhoseAnswersDoNotEndIsTakenBack() throws Exception {
+        final byte[] whole = RawServer.answer(200, "", new byte[0]);
+        final byte[] head =
+                "HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\n".getBytes(StandardCharsets.ISO_8859_1);
+        final AtomicBoolean hasAnswered = new AtomicBoolean();
+        try (StubServer etcd = new StubServer();
+                RawServer engine =
+                        new RawServer((_, _) -> hasAnswered.getAndSet(true) ? head : whole)) {
+            etcd.page("/v3/lease/grant", 200, "{\"ID\":\"7\",\"TTL\":\"600\"}")
+                    .page("/v3/lease/keepalive", 200, "{\"result\":{\"TTL\":\"600\"}}")
+                    .page("/v3/lease/revoke", 200, "{}")
+                    .page("/v3/kv/range", 200, "{\"header\":{\"revision\":\"1\"}}")
+                    .page(
+                            "/v3/kv/txn",
+                            200,
+                            "{\"header\":{\"revision\":\"2\"},\"succeeded\":true}");
+            try (KvasirProcess register =
+                    new KvasirProcess(
+                            "register",
+                            "--url=" + engine.url(),
+                            "--model=m",
+                            "--name=w",
+                            "--ttl-ms=600000",
+                            "--drain-ms=0",
+                            "--etcd=" + etcd.url())) {
+                register.await(l -> l.startsWith("registered "));
+                register.await(l -> l.startsWith("taken back: " + engine.url()));
+                assertEquals(143, register.terminate());
+            }
+        }
     }
 
     @Test
