@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.registry.StreamLimit;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -380,17 +381,18 @@ public final class EtcdClient implements AutoCloseable {
                 || (status == BAD_REQUEST && (said.isEmpty() || said.contains("user")));
     }
 
-    /** The text of an error, as far as it could be read. */
-    private static String text(HttpResponse<Body> response) {
+    /** The text of an error, as far as it could be read, no longer than the timeout. */
+    private String text(HttpResponse<Body> response) {
         final ByteArrayOutputStream text = new ByteArrayOutputStream();
-        try (InputStream in = response.body().stream) {
+        try (InputStream in = response.body().stream;
+                StreamLimit _ = new StreamLimit(in, options.timeout())) {
             int next = in.read();
             while (next >= 0 && text.size() < MAX_ERROR_BYTES) {
                 text.write(next);
                 next = in.read();
             }
         } catch (IOException e) {
-            return text.toString(StandardCharsets.UTF_8); // at the trailers
+            return text.toString(StandardCharsets.UTF_8); // at the trailers, or the limit
         }
         return text.toString(StandardCharsets.UTF_8);
     }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.MappingIterator;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 
 import io.kvasir.registry.Authorities;
+import io.kvasir.registry.StreamLimit;
 
 import java.io.IOException;
 import java.io.InputStream;
@@ -43,7 +44,7 @@ public final class KubernetesClient implements AutoCloseable {
     private static final Duration TIMEOUT = Duration.ofSeconds(10);
 
     /** A watch that the server should have ended by itself is cut. */
-    private static final int CUT_SECS = WATCH_SECS + 30;
+    private static final Duration CUT = Duration.ofSeconds(WATCH_SECS + 30);
 
     private final KubernetesAccess access;
     private byte[] authorities; // what the client below trusts; guarded by this
@@ -109,26 +110,19 @@ public final class KubernetesClient implements AutoCloseable {
         final HttpResponse<InputStream> response =
                 sent("GET", path, null, BodyHandlers.ofInputStream());
         String reached = version;
-        try (InputStream in = response.body()) {
-            if (response.statusCode() >= FIRST_FAILURE) {
+        final boolean isRefused = response.statusCode() >= FIRST_FAILURE;
+        try (InputStream in = response.body();
+                StreamLimit _ = new StreamLimit(in, isRefused ? TIMEOUT : CUT)) {
+            if (isRefused) {
                 throw refusal(
                         resources, "GET", response.statusCode(), in.readNBytes(MAX_ERROR_BYTES));
             }
             if (!begun(in)) {
                 return reached;
             }
-            final CompletableFuture<Void> cut =
-                    CompletableFuture.runAsync(
-                            () -> end(in),
-                            CompletableFuture.delayedExecutor(CUT_SECS, TimeUnit.SECONDS));
-            try {
-                final MappingIterator<JsonNode> events =
-                        JSON.readerFor(JsonNode.class).readValues(in);
-                while (events.hasNextValue()) {
-                    reached = tell(events.nextValue(), each, reached);
-                }
-            } finally {
-                cut.cancel(false);
+            final MappingIterator<JsonNode> events = JSON.readerFor(JsonNode.class).readValues(in);
+            while (events.hasNextValue()) {
+                reached = tell(events.nextValue(), each, reached);
             }
         } catch (IOException e) {
             throw new KubernetesException(0, "the watch of " + access.server() + " broke: " + e, e);
@@ -172,15 +166,7 @@ public final class KubernetesClient implements AutoCloseable {
             in = watching;
         }
         if (in != null) {
-            end(in);
-        }
-    }
-
-    private static void end(InputStream in) {
-        try {
-            in.close();
-        } catch (IOException e) {
-            Thread.onSpinWait(); // it has ended by itself
+            StreamLimit.end(in);
         }
     }
 
