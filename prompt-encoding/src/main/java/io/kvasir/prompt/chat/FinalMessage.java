@@ -1,5 +1,6 @@
 package io.kvasir.prompt.chat;
 
+import io.kvasir.prompt.jinja.WhiteSpace;
 import io.kvasir.prompt.tokenizer.PromptException;
 
 import java.util.LinkedHashMap;
@@ -47,11 +48,11 @@ final class FinalMessage {
     static String cut(String rendered, String text) {
         final String bare = MARK.strip();
         final int at = rendered.lastIndexOf(bare);
-        if (at < 0 || !rendered.contains(text.strip())) {
+        if (at < 0 || !rendered.contains(WhiteSpace.strip(text))) {
             throw PromptException.invalid(
                     "continue_final_message: the template leaves out or changes the final message");
         }
         final String kept = rendered.substring(0, at);
-        return rendered.startsWith(MARK, at) ? kept : kept.stripTrailing();
+        return rendered.startsWith(MARK, at) ? kept : WhiteSpace.stripTrailing(kept);
     }
 }

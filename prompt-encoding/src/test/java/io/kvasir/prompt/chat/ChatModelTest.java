@@ -19,6 +19,8 @@ import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -159,6 +161,33 @@ class ChatModelTest {
             assertEquals("<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n", chat.text());
             assertEquals(258, chat.tokens()[0]);
             assertEquals('u', chat.tokens()[1]);
+        }
+    }
+
+    /** The reference's prompts, of a template that strips as Python does. */
+    @ParameterizedTest
+    @CsvSource({
+        "'Hi\u00a0', 'Hi'",
+        "'Hi\u0085', 'Hi'",
+        "'Hi\u2007', 'Hi'",
+        "'\u00a0Hi', 'Hi'",
+        "'\u202f Hi \u3000', 'Hi'",
+        "'Hi\u200b', 'Hi\u200b'"
+    })
+    void aFinalMessageIsStrippedAsInPython(String content, String expected) throws IOException {
+        final Path model = Files.createDirectories(folder.resolve("trims"));
+        Files.write(
+                model.resolve("tokenizer.json"), TestFiles.read("tokenizer/tiny/tokenizer.json"));
+        Files.writeString(
+                model.resolve("chat_template.jinja"),
+                "{% for m in messages %}{{ m.content | trim }}{% endfor %}");
+        final ObjectNode request =
+                MAPPER.createObjectNode()
+                        .put("continue_final_message", true)
+                        .put("add_generation_prompt", false);
+        request.putArray("messages").addObject().put("role", "assistant").put("content", content);
+        try (ChatModel trims = ChatModel.load(model)) {
+            assertEquals(expected, trims.chat(request).text());
         }
     }
 
