@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.prompt.memo.MemoView;
+import io.kvasir.prompt.tokenizer.MoreTokens;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -38,9 +39,16 @@ record ModelFiles(
     static final String DEFAULT_TEMPLATE = "default";
 
     private static final ObjectMapper MAPPER = new ObjectMapper();
-    private static final String[] NAMED_TOKENS = {
-        "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"
-    };
+    private static final JsonNode NO_FLAGS = JsonNodeFactory.instance.objectNode();
+    private static final List<String> NAMED_TOKENS =
+            List.of(
+                    "bos_token",
+                    "eos_token",
+                    "unk_token",
+                    "sep_token",
+                    "pad_token",
+                    "cls_token",
+                    "mask_token");
 
     /** Content of a {@code tokenizer.json}. */
     static final class TokenizerFile {
@@ -146,18 +154,23 @@ record ModelFiles(
     byte[] tokenizerIdentity() {
         final MessageDigest sha = MemoView.sha256();
         sha.update(tokenizer.json());
-        for (JsonNode token : moreTokens()) {
-            sha.update((byte) 0); // no byte of JSON
-            sha.update(token.toString().getBytes(StandardCharsets.UTF_8));
+        final MoreTokens more = moreTokens();
+        for (List<JsonNode> tokens : List.of(more.replacing(), more.further())) {
+            sha.update((byte) 1); // no byte of JSON, as the zero below
+            for (JsonNode token : tokens) {
+                sha.update((byte) 0);
+                sha.update(token.toString().getBytes(StandardCharsets.UTF_8));
+            }
         }
         return sha.digest();
     }
 
     /**
-     * Added tokens that the configuration names: those with ids in the order of these, then the
-     * special ones. Which ids they really get the tokenizer says, as in the engines.
+     * What the configuration says of added tokens: those with ids, in the order of these, hold in
+     * place of the tokenizer's own; special ones are added where they are missing. Which ids they
+     * really get the tokenizer says, as in the engines.
      */
-    List<JsonNode> moreTokens() {
+    MoreTokens moreTokens() {
         final SortedMap<Integer, JsonNode> byId = new TreeMap<>();
         config.path("added_tokens_decoder")
                 .properties()
@@ -167,15 +180,48 @@ record ModelFiles(
                             token.remove("id");
                             byId.put(Integer.parseInt(entry.getKey()), token);
                         });
-        final List<JsonNode> tokens = new ArrayList<>(byId.values());
-        for (String content : specialTokens.values()) {
-            tokens.add(
-                    JsonNodeFactory.instance
-                            .objectNode()
-                            .put("content", content)
-                            .put("special", true)
-                            .put("normalized", false));
+        final List<JsonNode> further = new ArrayList<>();
+        specialTokens.forEach(
+                (name, content) -> {
+                    final JsonNode given = config.path(name);
+                    further.add(special(content, given.isObject() ? given : NO_FLAGS));
+                });
+        addModelsOwn(further);
+        return new MoreTokens(new ArrayList<>(byId.values()), further);
+    }
+
+    /** Adds those that only this model has, in the order in which the reference adds them. */
+    private void addModelsOwn(List<JsonNode> tokens) {
+        final List<JsonNode> texts = new ArrayList<>();
+        for (Map.Entry<String, JsonNode> entry : config.properties()) {
+            if (entry.getKey().endsWith("_token") && !NAMED_TOKENS.contains(entry.getKey())) {
+                addSpecial(entry.getValue(), entry.getValue().isTextual() ? texts : tokens);
+            }
         }
-        return tokens;
+        tokens.addAll(texts);
+        final JsonNode extra = config.path("extra_special_tokens"); // a list, or by name
+        extra.forEach(token -> addSpecial(token, tokens));
+        if (!extra.isArray() || extra.isEmpty()) {
+            config.path("additional_special_tokens").forEach(token -> addSpecial(token, tokens));
+        }
+    }
+
+    private static void addSpecial(JsonNode given, List<JsonNode> tokens) {
+        if (given.isTextual()) {
+            tokens.add(special(given.textValue(), NO_FLAGS));
+        } else if (given.path("__type").asText().equals("AddedToken")) {
+            tokens.add(special(given.path("content").asText(), given));
+        }
+    }
+
+    private static JsonNode special(String content, JsonNode flags) {
+        return JsonNodeFactory.instance
+                .objectNode()
+                .put("content", content)
+                .put("special", true)
+                .put("normalized", flags.path("normalized").asBoolean())
+                .put("lstrip", flags.path("lstrip").asBoolean())
+                .put("rstrip", flags.path("rstrip").asBoolean())
+                .put("single_word", flags.path("single_word").asBoolean());
     }
 }

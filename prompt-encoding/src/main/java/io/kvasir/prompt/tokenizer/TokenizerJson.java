@@ -13,10 +13,8 @@ import java.io.InputStream;
 import java.text.Normalizer;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 /**
  * Reads a Hugging Face {@code tokenizer.json} into a {@link ByteLevelBpe}. The vocabulary and the
@@ -42,11 +40,11 @@ final class TokenizerJson {
      * Builds the tokenizer.
      *
      * @param json the file
-     * @param moreTokens further added tokens in the form of the file's own, appended in order
+     * @param moreTokens what other files say of added tokens
      * @throws IOException if it is not readable JSON of this format
      * @throws UnsupportedTokenizerException if it asks for something that is not implemented
      */
-    static ByteLevelBpe read(InputStream json, List<JsonNode> moreTokens)
+    static ByteLevelBpe read(InputStream json, MoreTokens moreTokens)
             throws IOException, UnsupportedTokenizerException {
         final TokenizerJson file = new TokenizerJson();
         file.parse(json);
@@ -112,7 +110,7 @@ final class TokenizerJson {
         }
     }
 
-    private ByteLevelBpe build(List<JsonNode> moreTokens)
+    private ByteLevelBpe build(MoreTokens moreTokens)
             throws IOException, UnsupportedTokenizerException {
         final BpeModel bpe = bpe();
         final Normalizer.Form form = normalForm(settings.get("normalizer"));
@@ -262,44 +260,19 @@ final class TokenizerJson {
         }
     }
 
-    /**
-     * Added tokens get ids as the reference implementation gives them: that of the vocabulary, else
-     * the next free one. A file that wants other ids is refused.
-     */
-    private List<AddedToken> addedTokens(Map<String, Integer> ids, List<JsonNode> moreTokens)
+    private List<AddedToken> addedTokens(Map<String, Integer> ids, MoreTokens moreTokens)
             throws UnsupportedTokenizerException {
-        final List<AddedToken> added = new ArrayList<>();
-        final Set<String> contents = new HashSet<>();
-        int largestAdded = -1;
-        final List<JsonNode> all = new ArrayList<>();
-        settings.path("added_tokens").forEach(all::add);
-        all.addAll(moreTokens);
-        for (JsonNode token : all) {
-            final String content = token.path("content").asText();
-            if (content.isEmpty() || !contents.add(content)) {
-                continue; // the first of several wins
-            }
-            final Integer known = ids.get(content);
-            final int expected =
-                    known != null ? known : Math.max(vocabulary.size(), largestAdded + 1);
-            final int id = token.path("id").asInt(expected);
-            if (id != expected) {
-                throw new UnsupportedTokenizerException(
-                        "added token " + content + " with id " + id + " instead of " + expected);
-            }
-            largestAdded = Math.max(largestAdded, id);
-            ids.put(content, id);
-            added.add(
-                    new AddedToken(
-                            id,
-                            content,
-                            token.path("special").asBoolean(false),
-                            token.path("normalized").asBoolean(!token.path("special").asBoolean()),
-                            token.path("lstrip").asBoolean(false),
-                            token.path("rstrip").asBoolean(false),
-                            token.path("single_word").asBoolean(false)));
+        final AddedTokenList added = new AddedTokenList(ids);
+        for (JsonNode token : settings.path("added_tokens")) {
+            added.add(token);
         }
-        return added;
+        for (JsonNode token : moreTokens.replacing()) {
+            added.replace(token);
+        }
+        for (JsonNode token : moreTokens.further()) {
+            added.add(token);
+        }
+        return added.all();
     }
 
     private static PostProcessor postProcessor(JsonNode root) throws UnsupportedTokenizerException {

@@ -12,9 +12,10 @@ import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.HashSet;
+import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
-import java.util.Set;
+import java.util.Map;
 
 /** Loads tokenizers. */
 public final class Tokenizers {
@@ -37,7 +38,7 @@ public final class Tokenizers {
                         ? modelDirectoryOrFile.resolve("tokenizer.json")
                         : modelDirectoryOrFile;
         try {
-            return load(Files.readAllBytes(file), file.toString(), List.of());
+            return load(Files.readAllBytes(file), file.toString(), MoreTokens.NONE);
         } catch (IOException e) {
             throw new TokenizerException("cannot read " + file + ": " + e, e);
         }
@@ -48,11 +49,11 @@ public final class Tokenizers {
      *
      * @param json content of a {@code tokenizer.json}
      * @param name of the file, for messages
-     * @param moreTokens added tokens of other files, in the form that {@code added_tokens} has them
+     * @param moreTokens what other files say of added tokens
      * @return the tokenizer; to be closed
      * @throws TokenizerException as above
      */
-    public static Tokenizer load(byte[] json, String name, List<JsonNode> moreTokens) {
+    public static Tokenizer load(byte[] json, String name, MoreTokens moreTokens) {
         final UnsupportedTokenizerException unsupported;
         try {
             return TokenizerJson.read(new ByteArrayInputStream(json), moreTokens);
@@ -81,36 +82,50 @@ public final class Tokenizers {
         }
     }
 
-    /** Appends added tokens that the file lacks, in its own form. */
-    private static byte[] withTokens(byte[] json, List<JsonNode> moreTokens) throws IOException {
-        if (moreTokens.isEmpty()) {
+    /**
+     * Appends added tokens in the file's own form: those that the file lacks, and those that
+     * replace one of its own, of which the library takes the last.
+     */
+    private static byte[] withTokens(byte[] json, MoreTokens moreTokens) throws IOException {
+        if (moreTokens.equals(MoreTokens.NONE)) {
             return json;
         }
         final ObjectMapper mapper = new ObjectMapper();
         final ObjectNode file = (ObjectNode) mapper.readTree(json);
         final ArrayNode added = file.withArray("added_tokens");
-        final Set<String> known = new HashSet<>();
-        int next = file.path("model").path("vocab").size();
+        final Map<String, Integer> known = new HashMap<>();
+        final JsonNode vocabulary = file.path("model").path("vocab");
+        int next = vocabulary.size();
         for (JsonNode token : added) {
-            known.add(token.path("content").asText());
+            known.put(token.path("content").asText(), token.path("id").asInt());
             next = Math.max(next, token.path("id").asInt() + 1);
         }
-        for (JsonNode token : moreTokens) {
-            final String content = token.path("content").asText();
-            if (!known.add(content)) {
+        final List<JsonNode> more = new ArrayList<>(moreTokens.replacing());
+        final int replacing = more.size();
+        more.addAll(moreTokens.further());
+        for (int i = 0; i < more.size(); i++) {
+            final String content = more.get(i).path("content").asText();
+            final Integer before = known.get(content);
+            if (before != null && i >= replacing) {
                 continue;
             }
-            final JsonNode own = file.path("model").path("vocab").path(content);
-            final boolean special = token.path("special").asBoolean();
-            added.addObject()
-                    .put("id", own.isInt() ? own.asInt() : next++)
-                    .put("content", content)
-                    .put("single_word", token.path("single_word").asBoolean())
-                    .put("lstrip", token.path("lstrip").asBoolean())
-                    .put("rstrip", token.path("rstrip").asBoolean())
-                    .put("normalized", token.path("normalized").asBoolean(!special))
-                    .put("special", special);
+            final JsonNode own = vocabulary.path(content);
+            final int id = before != null ? before : own.isInt() ? own.asInt() : next++;
+            known.put(content, id);
+            append(added, id, more.get(i));
         }
         return mapper.writeValueAsBytes(file);
+    }
+
+    private static void append(ArrayNode added, int id, JsonNode token) {
+        final boolean special = token.path("special").asBoolean();
+        added.addObject()
+                .put("id", id)
+                .put("content", token.path("content").asText())
+                .put("single_word", token.path("single_word").asBoolean())
+                .put("lstrip", token.path("lstrip").asBoolean())
+                .put("rstrip", token.path("rstrip").asBoolean())
+                .put("normalized", token.path("normalized").asBoolean(!special))
+                .put("special", special);
     }
 }

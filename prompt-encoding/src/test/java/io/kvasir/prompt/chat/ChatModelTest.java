@@ -33,6 +33,7 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.stream.Stream;
 
 /** Chats become the ids that vLLM's own code made of the same requests; see chat/ORIGIN.md. */
 class ChatModelTest {
@@ -237,6 +238,50 @@ class ChatModelTest {
                     assertThrows(PromptException.class, () -> broken.chat(chat));
             assertEquals(PromptException.Kind.UNKNOWN_TOKENS, error.kind());
             assertTrue(error.getMessage().contains("line 2"), error.getMessage());
+        }
+    }
+
+    /** What transformers 5.19.0 makes of the configuration, by the own code and by the library. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '\'',
+            value = {
+                "{`added_tokens_decoder`:{`4`:{`content`:`<pad>`,`lstrip`:true,`special`:true}}}"
+                        + "| one  <pad>  two | 83,306,4,225,426",
+                "{`added_tokens_decoder`:{`4`:{`content`:`<pad>`,`special`:true}},"
+                        + "`extra_special_tokens`:[{`__type`:`AddedToken`,`content`:`<pad>`,"
+                        + "`lstrip`:true}]} | one  <pad>  two | 83,306,225,225,4,225,426",
+                "{`additional_special_tokens`:[`<x1>`,`<x2>`]}"
+                        + "| a <x1> <x2> b | 69,225,696,225,697,273",
+                "{`extra_special_tokens`:[`<x2>`],`additional_special_tokens`:[`<x1>`]}"
+                        + "| a <x1> <x2> b | 69,225,32,92,21,34,225,696,273",
+                "{`additional_special_tokens`:[`<x1>`],`extra_special_tokens`:{`m`:`<x2>`}}"
+                        + "| a <x1> <x2> b | 69,225,697,225,696,273",
+                "{`extra_special_tokens`:{`m`:{`__type`:`AddedToken`,`content`:`<x1>`,"
+                        + "`lstrip`:true},`n`:`<x2>`}} | a <x1> <x2> b | 69,696,225,697,273",
+                "{`image_token`:`<x9>`,`extra_special_tokens`:{`k`:`<x7>`},`video_token`:"
+                        + "{`__type`:`AddedToken`,`content`:`<x8>`,`lstrip`:true}}"
+                        + "| a <x9> <x8> <x7> b | 69,225,697,696,225,698,273",
+                "{`extra_special_tokens`:{`m`:`<x1>`},`mask_token`:`<m>`,`added_tokens_decoder`:"
+                        + "{`900`:{`content`:`<d>`,`special`:true}}}"
+                        + "| a <x1> <m> <d> b | 69,225,698,225,697,225,696,273",
+                "{`mask_token`:{`__type`:`AddedToken`,`content`:`<m>`,`lstrip`:true,"
+                        + "`normalized`:true}} | a <m> b | 69,696,273"
+            })
+    void theConfigurationChangesAndAddsTokens(String config, String text, String expected)
+            throws IOException {
+        final int[] ids = Stream.of(expected.split(",")).mapToInt(Integer::parseInt).toArray();
+        final ObjectNode own = (ObjectNode) json("tokenizer/tiny/tokenizer.json");
+        final ObjectNode library = own.deepCopy();
+        library.putObject("normalizer").put("type", "Lowercase");
+        for (ObjectNode tokenizer : List.of(own, library)) {
+            final Path model = Files.createDirectories(folder.resolve("configured"));
+            MAPPER.writeValue(model.resolve("tokenizer.json").toFile(), tokenizer);
+            Files.writeString(model.resolve("tokenizer_config.json"), config.replace('`', '"'));
+            try (ChatModel configured = ChatModel.load(model)) {
+                assertArrayEquals(ids, configured.encode(text, false), config);
+            }
         }
     }
 

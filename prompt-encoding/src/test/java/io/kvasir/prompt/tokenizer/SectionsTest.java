@@ -85,7 +85,7 @@ class SectionsTest {
                     .put("rstrip", content.equals("<right>") || content.equals("<both>"))
                     .put("single_word", content.equals("<word>") || content.equals("qzx"));
         }
-        return Tokenizers.load(MAPPER.writeValueAsBytes(file), "awkward", List.of());
+        return Tokenizers.load(MAPPER.writeValueAsBytes(file), "awkward", MoreTokens.NONE);
     }
 
     private static String text(Random random, int pieces) {

@@ -12,7 +12,6 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
-import java.util.List;
 import java.util.Random;
 
 /** The own BPE against the Hugging Face library: equal ids for every text. */
@@ -22,7 +21,7 @@ class TokenizerOracleTest {
                 Tokenizers.load(
                         TestFiles.read("tokenizer/" + directory + "/tokenizer.json"),
                         directory,
-                        List.of());
+                        MoreTokens.NONE);
         return assertInstanceOf(ByteLevelBpe.class, own);
     }
 

@@ -42,7 +42,7 @@ class TokenizerVariantsTest {
     }
 
     private static Tokenizer load(JsonNode file) throws IOException {
-        return Tokenizers.load(MAPPER.writeValueAsBytes(file), "edited", List.of());
+        return Tokenizers.load(MAPPER.writeValueAsBytes(file), "edited", MoreTokens.NONE);
     }
 
     private static void assertSameIds(JsonNode file, String name) throws IOException {
@@ -210,7 +210,7 @@ class TokenizerVariantsTest {
         final UnsupportedTokenizerException refusal =
                 assertThrows(
                         UnsupportedTokenizerException.class,
-                        () -> TokenizerJson.read(new ByteArrayInputStream(json), List.of()));
+                        () -> TokenizerJson.read(new ByteArrayInputStream(json), MoreTokens.NONE));
         assertTrue(refusal.getMessage().contains(expected), refusal.getMessage());
         try (Tokenizer fallback = load(file)) {
             assertInstanceOf(DjlTokenizer.class, fallback);
