@@ -88,7 +88,7 @@ final class JournalReplay {
     private WhatIf.Policy ofConfig() throws IOException {
         final Settings settings =
                 GatewayConfig.builder()
-                        .set(GatewaySettings.MODEL, SimModel.NAME) // needed, and of no effect here
+                        .setDefault(GatewaySettings.MODEL, SimModel.NAME) // of no effect here
                         .file(configOrNull)
                         .build()
                         .settings();

@@ -145,6 +145,12 @@ class ReplayCommandTest {
         assertEquals(0, table.exitCode(), table.err());
         assertTrue(table.out().contains("other.yaml"), table.out());
         assertTrue(table.out().contains("each judged by itself"), table.out());
+        final Path served =
+                Files.writeString(
+                        dir.resolve("served.yaml"),
+                        "model: m\noverlap-weight: 3\nworkers: [{url: http://h:1, model: m}]\n");
+        final CommandRun same = CommandRun.of("replay", "--journal=" + dir, "--config=" + served);
+        assertEquals(0, same.exitCode(), same.err());
     }
 
     private static int answered(DecisionJournal journal, JournalRecord record) {

@@ -451,6 +451,12 @@ public final class GatewayConfig {
             return this;
         }
 
+        /** Sets a value that holds where no file, variable, flag or code has one. */
+        public <T> Builder setDefault(Setting<T> setting, T value) {
+            settings.set(setting, value, Source.DEFAULT, "default");
+            return this;
+        }
+
         /** Adds a worker, from code: workers of files, variables and flags do not count then. */
         public Builder worker(WorkerConfig worker) {
             workers.add(worker);
