@@ -15,7 +15,8 @@ final class SharedCosts {
     private final DepthSets active = new DepthSets();
     private int reusableBlocks;
     private double blockWeight;
-    private double mostOfSets; // no slot of the sets costs less than its load by more than this
+    private double mostCredit; // of a set
+    private int mostUsed; // blocks of a set
 
     SharedCosts(Candidates candidates, HotPrefix hot) {
         this.candidates = candidates;
@@ -33,7 +34,11 @@ final class SharedCosts {
         active.fill(activeScores, candidates.groups());
         reusableBlocks = reusable;
         blockWeight = weight;
-        mostOfSets = hot.credited(Math.min(cached.deepest(), reusable)) * weight + active.deepest();
+        mostCredit = 0;
+        for (int c = 0; c < cached.sets(); c++) {
+            mostCredit = Math.max(mostCredit, creditOf(c));
+        }
+        mostUsed = active.deepest();
     }
 
     /** Whether any slot of a group is in a set. */
@@ -41,9 +46,9 @@ final class SharedCosts {
         return cached.isIn(group) || active.isIn(group);
     }
 
-    /** No candidate of a group costs less. */
+    /** No candidate of a group costs less: rounded as costs are, by the same differences. */
     double bound(int group) {
-        return candidates.loads().least(group) - mostOfSets;
+        return candidates.loads().least(group) - mostCredit - mostUsed;
     }
 
     /**

@@ -17,6 +17,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.BitSet;
 import java.util.HashMap;
 import java.util.List;
@@ -132,6 +133,42 @@ class WorkerSelectorTest {
             checkExplanation(costs, excluded);
             checkRunnersUp(costs);
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 10, 64, 150})
+    void weightsThatAreNoBinaryFractionsFindTheCheapest(int count) throws RouteException {
+        register(count);
+        workers.forEach(this::trust);
+        for (int round = 0; round < 2_000; round++) {
+            changeSomething();
+            final RouteRequest request = request(1 + random.nextInt(40));
+            final int blocks = request.tokenCount() / BLOCK_SIZE;
+            if (random.nextBoolean()) {
+                match(random.nextInt(4), request);
+            } else { // what one holds all hold: the bound of a group is the cost of its least
+                // loaded
+                cached.clear();
+                active.clear();
+                cached.addSet(allSlots(), 1 + random.nextInt(blocks));
+                active.addSet(allSlots(), 1 + random.nextInt(blocks));
+            }
+            final double weight = random.nextInt(20) * 0.1;
+            final Map<Worker, Double> costs =
+                    naive(request.overlapWeight(weight), weight, List.of());
+            if (!costs.isEmpty()) {
+                router.select(request, cached, active, decision);
+                final double least =
+                        costs.values().stream().mapToDouble(c -> c).min().orElseThrow();
+                assertEquals(least, costs.get(decision.worker()), 1e-9 * (1 + Math.abs(least)));
+            }
+        }
+    }
+
+    private long[] allSlots() {
+        final BitSet slots = new BitSet();
+        workers.forEach(worker -> slots.set(worker.slot()));
+        return Arrays.copyOf(slots.toLongArray(), (SLOTS + Long.SIZE - 1) / Long.SIZE);
     }
 
     private void checkRunnersUp(Map<Worker, Double> costs) {
