@@ -80,6 +80,8 @@ public final class JsonBody {
         long[] numbers = new long[FIRST_NUMBERS];
         int count = 0;
         String wrong = null;
+        String unsigned = null;
+        boolean isNegative = false;
         if (parser.nextToken() == JsonToken.VALUE_STRING) {
             return texts(name, parser);
         }
@@ -89,7 +91,8 @@ public final class JsonBody {
                 parser.skipChildren();
                 continue;
             }
-            if (parser.getNumberType() == JsonParser.NumberType.BIG_INTEGER) {
+            final boolean isLong = parser.getNumberType() != JsonParser.NumberType.BIG_INTEGER;
+            if (!isLong && !isUnsigned(parser.getBigIntegerValue())) {
                 wrong = wrong == null ? parser.getText() + " is too large" : wrong;
                 continue;
             }
@@ -97,13 +100,31 @@ public final class JsonBody {
                 if (count == numbers.length) {
                     numbers = Arrays.copyOf(numbers, 2 * count);
                 }
-                numbers[count++] = parser.getLongValue();
+                if (isLong) {
+                    numbers[count] = parser.getLongValue();
+                    isNegative |= numbers[count] < 0;
+                } else {
+                    numbers[count] = parser.getBigIntegerValue().longValue();
+                    unsigned =
+                            unsigned == null
+                                    ? name
+                                            + "["
+                                            + count
+                                            + "]: "
+                                            + parser.getText()
+                                            + " is too large"
+                                    : unsigned;
+                }
+                count++;
             }
         }
         if (wrong != null) {
             return new Unusable(name + "[" + count + "]: " + wrong);
         }
-        return Arrays.copyOf(numbers, count);
+        final long[] all = Arrays.copyOf(numbers, count);
+        return unsigned == null
+                ? all
+                : isNegative ? new Unusable(unsigned) : new Unsigned(all, unsigned);
     }
 
     /** A list that begins with a text. */
@@ -125,6 +146,13 @@ public final class JsonBody {
 
     /** A list of texts alone. */
     private record Texts(List<String> all) {}
+
+    private static boolean isUnsigned(BigInteger value) {
+        return value.signum() >= 0 && value.compareTo(MOST_UNSIGNED) <= 0;
+    }
+
+    /** Numbers of 64 bits without a sign, and why they cannot have one. */
+    private record Unsigned(long[] all, String why) {}
 
     /** An array with something else in it than numbers of 64 bits. */
     private record Unusable(String why) {}
@@ -170,7 +198,7 @@ public final class JsonBody {
     public long unsigned(String name) throws ServiceException {
         if (member(name) instanceof JsonNode node && node.isIntegralNumber()) {
             final BigInteger value = node.bigIntegerValue();
-            if (value.signum() >= 0 && value.compareTo(MOST_UNSIGNED) <= 0) {
+            if (isUnsigned(value)) {
                 return value.longValue();
             }
         }
@@ -289,10 +317,26 @@ public final class JsonBody {
     public long[] signedArray(String name) throws ServiceException {
         return switch (member(name)) {
             case long[] numbers -> numbers;
+            case Unsigned(_, String why) -> throw ServiceException.unusable(why);
             case Texts _ -> throw ServiceException.unusable(name + "[0]: not a whole number");
             case Unusable(String why) -> throw ServiceException.unusable(why);
             default -> throw ServiceException.unusable(name + ": a list of numbers is needed");
         };
+    }
+
+    /** Unsigned numbers of 64 bits. */
+    public long[] unsignedArray(String name) throws ServiceException {
+        if (member(name) instanceof Unsigned(long[] all, _)) {
+            return all;
+        }
+        final long[] numbers = signedArray(name);
+        for (int i = 0; i < numbers.length; i++) {
+            if (numbers[i] < 0) {
+                throw ServiceException.unusable(
+                        name + "[" + i + "]: a number from 0 to 2^64 - 1 is needed");
+            }
+        }
+        return numbers;
     }
 
     /** Unsigned numbers of 32 bits, each in an int. */

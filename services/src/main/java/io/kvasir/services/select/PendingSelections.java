@@ -1,6 +1,7 @@
 package io.kvasir.services.select;
 
 import io.kvasir.services.http.GroupKey;
+import io.kvasir.services.http.ServiceException;
 
 import java.util.Iterator;
 import java.util.LinkedHashMap;
@@ -32,13 +33,25 @@ final class PendingSelections {
         waiting.put(id, new Waiting(selection, nowNs + ttlNs));
     }
 
-    /** Takes one of a group; null if it is not there any more, or never was. */
-    synchronized Selection takeOrNull(String id, GroupKey key, long nowNs) {
+    /** Reserves what was selected. */
+    @FunctionalInterface
+    interface Reservation {
+        void of(Selection selection) throws ServiceException;
+    }
+
+    /**
+     * Has one of a group reserved; where that fails it waits on.
+     *
+     * @return null if it is not there any more, or never was
+     */
+    synchronized Selection claimOrNull(String id, GroupKey key, long nowNs, Reservation reservation)
+            throws ServiceException {
         expire(nowNs);
         final Waiting found = waiting.get(id);
         if (found == null || !found.selection.key().equals(key)) {
             return null;
         }
+        reservation.of(found.selection);
         waiting.remove(id);
         return found.selection;
     }

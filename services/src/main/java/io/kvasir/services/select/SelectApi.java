@@ -217,7 +217,7 @@ final class SelectApi {
             return _ -> true;
         }
         final Set<Long> ids =
-                LongStream.of(body.signedArray("allowed_worker_ids"))
+                LongStream.of(body.unsignedArray("allowed_worker_ids"))
                         .boxed()
                         .collect(Collectors.toSet());
         return ids::contains;
@@ -278,7 +278,12 @@ final class SelectApi {
 
     /** Reserves what was selected under that id before. */
     private Reply claim(String id, GroupKey key) throws ServiceException {
-        final Selection chosen = pending.takeOrNull(id, key, nanoClock.getAsLong());
+        final Selection chosen =
+                pending.claimOrNull(
+                        id,
+                        key,
+                        nanoClock.getAsLong(),
+                        selection -> chooser.reserve(id, selection));
         if (chosen == null) {
             throw new ServiceException(
                     404,
@@ -288,7 +293,6 @@ final class SelectApi {
                             + key.words()
                             + " (expired, already used, or never selected)");
         }
-        chooser.reserve(id, chosen);
         return reserved(id, key, chosen.worker(), chosen.dpRank());
     }
 

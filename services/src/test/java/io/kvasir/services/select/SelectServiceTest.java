@@ -11,6 +11,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.router.settings.SessionMode;
 import io.kvasir.services.http.GroupKey;
+import io.kvasir.services.http.ServiceException;
 import io.kvasir.services.slots.SlotsConfig;
 import io.kvasir.services.testing.EnginePublisher;
 import io.kvasir.services.testing.Http;
@@ -37,6 +38,8 @@ import java.util.concurrent.CountDownLatch;
 class SelectServiceTest {
     private static final String PROMPT = "[1,2,3,4,5,6,7,8,9]";
     private static final String UNUSED_ENDPOINT = "tcp://127.0.0.1:9";
+
+    private static final PendingSelections.Reservation UNRESERVED = _ -> {};
 
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private Http http = start(SelectConfig.of("127.0.0.1", 0));
@@ -338,7 +341,41 @@ class SelectServiceTest {
     }
 
     @Test
-    void theOldestSelectionsGiveWayAndNoneWaitsForLong() {
+    void aSelectionWaitsOnWhereItsReservationFails() {
+        http =
+                start(
+                        SelectConfig.of("127.0.0.1", 0)
+                                .withSlots(SlotsConfig.of("127.0.0.1", 0).withSizes(8, 1, 64)));
+        name(1, UNUSED_ENDPOINT, "");
+        final String claim = "{\"selection_id\":\"s\",\"model_name\":\"m\"}";
+        posted(200, "/select", ask(",\"selection_id\":\"s\""));
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"other\""));
+        posted(503, "/reservations", claim);
+        assertEquals(200, http.delete("/reservations/other").status());
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"s\""));
+        posted(409, "/reservations", claim);
+        assertEquals(200, http.delete("/reservations/s").status());
+        posted(201, "/reservations", claim);
+        assertEquals(200, http.delete("/reservations/s").status());
+        posted(404, "/reservations", claim);
+    }
+
+    @Test
+    void aWorkerOfAnyNumberCanBeAllowed() {
+        name(-1, UNUSED_ENDPOINT, "");
+        name(1, UNUSED_ENDPOINT, "");
+        final JsonNode chosen =
+                posted(
+                        200,
+                        "/select",
+                        ask(",\"allowed_worker_ids\":[18446744073709551615,9223372036854775808]"));
+        assertEquals("18446744073709551615", chosen.path("worker_id").asText());
+        posted(422, "/select", ask(",\"allowed_worker_ids\":[-1]"));
+        posted(422, "/select", ask(",\"allowed_worker_ids\":[18446744073709551616]"));
+    }
+
+    @Test
+    void theOldestSelectionsGiveWayAndNoneWaitsForLong() throws ServiceException {
         final PendingSelections pending = new PendingSelections(2, 100);
         final GroupKey key = new GroupKey("m", "default");
         final Selection any = new Selection(key, null, 0, null, null, 0, null);
@@ -346,11 +383,11 @@ class SelectServiceTest {
         pending.add("b", any, 10);
         pending.add("a", any, 20);
         pending.add("c", any, 30);
-        assertNull(pending.takeOrNull("b", key, 30));
-        assertNull(pending.takeOrNull("a", new GroupKey("n", "default"), 119));
-        assertEquals(any, pending.takeOrNull("a", key, 119));
-        assertNull(pending.takeOrNull("a", key, 119));
-        assertNull(pending.takeOrNull("c", key, 130));
+        assertNull(pending.claimOrNull("b", key, 30, UNRESERVED));
+        assertNull(pending.claimOrNull("a", new GroupKey("n", "default"), 119, UNRESERVED));
+        assertEquals(any, pending.claimOrNull("a", key, 119, UNRESERVED));
+        assertNull(pending.claimOrNull("a", key, 119, UNRESERVED));
+        assertNull(pending.claimOrNull("c", key, 130, UNRESERVED));
     }
 
     @Test
