@@ -66,7 +66,7 @@ public final class IndexRegistry implements AutoCloseable {
                     instances.computeIfAbsent(wanted.instance(), id -> new Instance(id, group));
             instance.recovered.remove(wanted.dpRank());
             instance.listeners.put(wanted.dpRank(), listener);
-        } catch (ServiceException | RuntimeException e) {
+        } catch (ServiceException | RuntimeException | Error e) {
             if (existing == null) {
                 end(group);
             }
@@ -124,11 +124,14 @@ public final class IndexRegistry implements AutoCloseable {
         final EventSource source;
         try {
             source = group.open(tenant, wanted.endpoint(), wanted.replayEndpoint());
-        } catch (IllegalArgumentException e) {
+        } catch (RuntimeException | Error e) {
             if (!isRecovered) {
                 group.dismiss(tenant);
             }
-            throw new ServiceException(400, e.getMessage());
+            if (e instanceof IllegalArgumentException) {
+                throw new ServiceException(400, e.getMessage());
+            }
+            throw e;
         }
         if (isRecovered && wanted.replayEndpoint() != null) {
             source.clear(); // the engine itself tells what it holds, from its first message on

@@ -104,6 +104,11 @@ final class WorkerCatalogue {
         } catch (ServiceException e) {
             return keep(
                     new Entry(sheet, false, List.of("reconciliation failed: " + e.getMessage())));
+        } catch (RuntimeException | Error e) { // such as out of memory, or of descriptors
+            if (before != null) {
+                keep(new Entry(before.sheet, false, List.of("reconciliation failed: " + e)));
+            }
+            throw e;
         }
     }
 
@@ -119,6 +124,7 @@ final class WorkerCatalogue {
     private void enter(WorkerSheet sheet) throws ServiceException {
         tracker.register(sheet.key(), sheet.id(), sheet.blockSize(), sheet.start(), sheet.count());
         boolean isListened = false;
+        boolean isDone = false;
         try {
             for (int rank = (int) sheet.start(); rank < sheet.start() + sheet.count(); rank++) {
                 registry.register(
@@ -131,13 +137,19 @@ final class WorkerCatalogue {
                                 sheet.replayOf(rank)));
                 isListened = true;
             }
-        } catch (ServiceException e) {
-            if (isListened) {
-                forget(sheet);
+            isDone = true;
+        } finally {
+            if (!isDone) {
+                undo(sheet, isListened);
             }
-            tracker.unregister(sheet.key(), sheet.id());
-            throw e;
         }
+    }
+
+    private void undo(WorkerSheet sheet, boolean isListened) throws ServiceException {
+        if (isListened) {
+            forget(sheet);
+        }
+        tracker.unregister(sheet.key(), sheet.id());
     }
 
     private void forget(WorkerSheet sheet) throws ServiceException {
