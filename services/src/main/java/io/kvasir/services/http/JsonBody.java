@@ -152,6 +152,7 @@ public final class JsonBody {
     }
 
     /** Numbers of 64 bits without a sign, and why they cannot have one. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Unsigned(long[] all, String why) {}
 
     /** An array with something else in it than numbers of 64 bits. */
