@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /** Runs of kvasir doctor, and what is said of their outcomes. */
 final class DoctorRuns {
@@ -55,11 +56,24 @@ final class DoctorRuns {
         final List<String> all = new ArrayList<>(List.of(words));
         all.add(SHORT);
         final CommandRun run = doctor(all.toArray(String[]::new));
-        if (!checks(run).get("probe prompt").path("result").asText().equals("FAIL")) {
+        if (isAnswered(run)) {
             return run;
         }
         all.set(all.size() - 1, LONG);
         return doctor(all.toArray(String[]::new));
+    }
+
+    private static boolean isAnswered(CommandRun run) {
+        final Map<String, JsonNode> checks = checks(run);
+        return Stream.of("reachable", "probe prompt")
+                .map(check -> checks.getOrDefault(check, Json.object()).path("result").asText())
+                .noneMatch("FAIL"::equals);
+    }
+
+    /** As {@link #doctorOfSilence}, of what a configuration names. */
+    static CommandRun ofSilentConfiguration(Path folder, String text) throws IOException {
+        final CommandRun run = ofConfiguration(folder, text, SHORT);
+        return isAnswered(run) ? run : ofConfiguration(folder, text, LONG);
     }
 
     /** Outcomes of the first engine, by check. */

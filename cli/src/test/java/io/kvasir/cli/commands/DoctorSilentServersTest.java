@@ -1,12 +1,11 @@
 package io.kvasir.cli.commands;
 
-import static io.kvasir.cli.commands.DoctorRuns.SHORT;
 import static io.kvasir.cli.commands.DoctorRuns.assertFailed;
 import static io.kvasir.cli.commands.DoctorRuns.assertResult;
 import static io.kvasir.cli.commands.DoctorRuns.checks;
-import static io.kvasir.cli.commands.DoctorRuns.doctor;
+import static io.kvasir.cli.commands.DoctorRuns.doctorOfSilence;
 import static io.kvasir.cli.commands.DoctorRuns.engine;
-import static io.kvasir.cli.commands.DoctorRuns.ofConfiguration;
+import static io.kvasir.cli.commands.DoctorRuns.ofSilentConfiguration;
 import static io.kvasir.cli.commands.DoctorRuns.store;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -35,14 +34,13 @@ class DoctorSilentServersTest {
         try (SimEngine engine = engine(SimConfig.builder());
                 ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
             final CommandRun run =
-                    doctor(
+                    doctorOfSilence(
                             engine.url()
                                     + ",events="
                                     + engine.eventsEndpoint(0)
                                     + ",replay=tcp://127.0.0.1:"
                                     + silent.getLocalPort(),
-                            "--json",
-                            SHORT);
+                            "--json");
             assertEquals(1, run.exitCode(), run.err());
             assertFailed("replay", "", "replay_endpoint", checks(run));
         }
@@ -54,7 +52,7 @@ class DoctorSilentServersTest {
         try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
                 ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
             final CommandRun run =
-                    ofConfiguration(
+                    ofSilentConfiguration(
                             folder,
                             "model: kvasir-sim\nblock-size: 16\nworkers:\n  - url: "
                                     + engine.url()
@@ -62,8 +60,7 @@ class DoctorSilentServersTest {
                                     + " nats://user:secret@127.0.0.1:1\n"
                                     + "discovery-etcd-endpoints: [http://127.0.0.1:"
                                     + silent.getLocalPort()
-                                    + "]\n",
-                            SHORT);
+                                    + "]\n");
             assertEquals(1, run.exitCode(), run.err());
             assertFailed("reachable", "127.0.0.1:1", "check its address", store(0, run));
             assertFailed("reachable", "no answer", "check its address", store(1, run));
