@@ -31,6 +31,10 @@ class KvBytesTest {
         return Pair.of(protocol, h -> h.withBytes(BYTES).withPatience(Duration.ofMinutes(1)));
     }
 
+    private static SimConfig.Builder config(SimRole role, SimHandoff protocol) {
+        return Pair.config(role, protocol, h -> h.withBytes(BYTES));
+    }
+
     private static JsonNode params(Pair pair, int[] prompt) {
         return pair.vllmPrefill(prompt).get("kv_transfer_params");
     }
@@ -77,17 +81,11 @@ class KvBytesTest {
         try (Pair pair =
                 new Pair(
                         SimEngine.start(
-                                Pair.config(
-                                                SimRole.PREFILL,
-                                                SimHandoff.SGLANG,
-                                                h -> h.withBytes(BYTES))
+                                config(SimRole.PREFILL, SimHandoff.SGLANG)
                                         .dataParallelSize(3)
                                         .build()),
                         SimEngine.start(
-                                Pair.config(
-                                                SimRole.DECODE,
-                                                SimHandoff.SGLANG,
-                                                h -> h.withBytes(BYTES))
+                                config(SimRole.DECODE, SimHandoff.SGLANG)
                                         .dataParallelSize(2)
                                         .build()))) {
             final String whole = Pair.aggregated(PROMPT, 12);
@@ -126,10 +124,7 @@ class KvBytesTest {
                                 SimHandoff.VLLM,
                                 h -> h.withBytes(BYTES).withPatience(Duration.ofDays(2)))
                         .build();
-        final SimConfig prefills =
-                Pair.config(SimRole.PREFILL, SimHandoff.VLLM, h -> h.withBytes(BYTES))
-                        .blocks(8)
-                        .build();
+        final SimConfig prefills = config(SimRole.PREFILL, SimHandoff.VLLM).blocks(8).build();
         try (Pair pair = new Pair(SimEngine.start(prefills), SimEngine.start(decodes, clock))) {
             final JsonNode params = params(pair, PROMPT);
             pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
@@ -169,19 +164,8 @@ class KvBytesTest {
         final VirtualClock clock = new VirtualClock();
         try (Pair pair =
                 new Pair(
-                        SimEngine.start(
-                                Pair.config(
-                                                SimRole.PREFILL,
-                                                SimHandoff.VLLM,
-                                                h -> h.withBytes(BYTES))
-                                        .build(),
-                                clock),
-                        SimEngine.start(
-                                Pair.config(
-                                                SimRole.DECODE,
-                                                SimHandoff.VLLM,
-                                                h -> h.withBytes(BYTES))
-                                        .build()))) {
+                        SimEngine.start(config(SimRole.PREFILL, SimHandoff.VLLM).build(), clock),
+                        SimEngine.start(config(SimRole.DECODE, SimHandoff.VLLM).build()))) {
             final var left =
                     new Http(pair.prefill()).sendAsync("/v1/completions", Http.body(PROMPT, 1, ""));
             Waiting.until(() -> pair.prefill().state(0).running() == 1);

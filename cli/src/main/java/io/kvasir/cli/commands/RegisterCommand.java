@@ -63,7 +63,7 @@ public final class RegisterCommand implements Callable<Integer> {
     private static final Duration PERIOD = Duration.ofSeconds(1);
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
 
-    /** Nobody reads what an engine says of its health. */
+    /** Of an answer about health, whose text is not used. */
     private static final long MOST_BYTES = 1L << 20;
 
     private static final int FIRST_FAULT = 500;

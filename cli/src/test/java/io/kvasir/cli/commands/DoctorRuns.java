@@ -72,8 +72,7 @@ final class DoctorRuns {
 
     /** As {@link #doctorOfSilence}, of what a configuration names. */
     static CommandRun ofSilentConfiguration(Path folder, String text) throws IOException {
-        final CommandRun run = ofConfiguration(folder, text, SHORT);
-        return isAnswered(run) ? run : ofConfiguration(folder, text, LONG);
+        return doctorOfSilence(configuration(folder, text), "--json");
     }
 
     /** Outcomes of the first engine, by check. */
@@ -110,7 +109,10 @@ final class DoctorRuns {
 
     /** Tests what a configuration names. */
     static CommandRun ofConfiguration(Path folder, String text, String limit) throws IOException {
-        final Path file = Files.writeString(folder.resolve("gateway.yaml"), text);
-        return doctor(file.toString(), "--json", limit);
+        return doctor(configuration(folder, text), "--json", limit);
+    }
+
+    private static String configuration(Path folder, String text) throws IOException {
+        return Files.writeString(folder.resolve("gateway.yaml"), text).toString();
     }
 }

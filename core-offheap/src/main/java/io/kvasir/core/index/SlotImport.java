@@ -26,12 +26,10 @@ public final class SlotImport {
     private final long firstName = new SecureRandom().nextLong();
     private final long[] names = new long[SlotPath.MAX_BLOCKS];
     private final long[] hole = new long[1];
+    private final long givenUpBefore;
     private long holes;
     private long removedHoles;
     private long evictedHoles;
-
-    /** Blocks of the slot that had found no room before the import. */
-    private final long givenUpBefore;
 
     SlotImport(IndexTables tables, StoreOperation store, RemoveOperation remove, int slot) {
         this.store = store;
@@ -44,7 +42,7 @@ public final class SlotImport {
         this.givenUpBefore = givenUp();
     }
 
-    /** As {@link MissingBlocks#missing}, but whatever was removed since. */
+    /** Blocks of the slot that have ever found no room; removals do not change it. */
     private long givenUp() {
         return missing.refused(slot) + missing.evicted(slot);
     }

@@ -92,7 +92,7 @@ final class ReplayRequest {
         outdated = false;
     }
 
-    /** The answer has ended, or nobody listens to the rest of it. */
+    /** The answer has ended, or the rest of it is not read. */
     void answerOver() {
         answering = false;
         outdated = false;

@@ -194,10 +194,16 @@ final class Text {
 
     /** {@code strip}: which sides, and which characters (null for white space). */
     static String strip(String text, String characters, boolean left, boolean right) {
+        final int length = text.length();
+        Budget.current().search(length, characters == null ? 1 : characters.length());
+        Budget.current().text(length);
+        return stripped(text, characters, left, right);
+    }
+
+    /** As {@link #strip}, outside of a template, too. */
+    static String stripped(String text, String characters, boolean left, boolean right) {
         int start = 0;
         int end = text.length();
-        Budget.current().search(end, characters == null ? 1 : characters.length());
-        Budget.current().text(end);
         while (left && start < end && strips(text.codePointAt(start), characters)) {
             start += Character.charCount(text.codePointAt(start));
         }

@@ -6,19 +6,11 @@ public final class WhiteSpace {
 
     /** {@code text.strip()}. */
     public static String strip(String text) {
-        int start = 0;
-        while (start < text.length() && Text.isSpace(text.charAt(start))) {
-            start++;
-        }
-        return stripTrailing(text.substring(start));
+        return Text.stripped(text, null, true, true);
     }
 
     /** {@code text.rstrip()}. */
     public static String stripTrailing(String text) {
-        int end = text.length();
-        while (end > 0 && Text.isSpace(text.charAt(end - 1))) {
-            end--;
-        }
-        return text.substring(0, end);
+        return Text.stripped(text, null, false, true);
     }
 }

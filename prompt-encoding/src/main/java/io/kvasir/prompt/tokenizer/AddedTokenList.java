@@ -57,7 +57,8 @@ final class AddedTokenList {
                         before.id(),
                         content,
                         before.special() || now.special(),
-                        // a special token stays where it was looked for, another is in both places
+                        // a special one counts in the same text as before, others in the raw one
+                        // first
                         before.normalized() && (before.special() || now.normalized()),
                         now.leftStrip(),
                         now.rightStrip(),

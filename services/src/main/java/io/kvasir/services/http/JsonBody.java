@@ -80,7 +80,7 @@ public final class JsonBody {
         long[] numbers = new long[FIRST_NUMBERS];
         int count = 0;
         String wrong = null;
-        String unsigned = null;
+        int unsigned = -1; // the first above all signed ones
         boolean isNegative = false;
         if (parser.nextToken() == JsonToken.VALUE_STRING) {
             return texts(name, parser);
@@ -105,15 +105,7 @@ public final class JsonBody {
                     isNegative |= numbers[count] < 0;
                 } else {
                     numbers[count] = parser.getBigIntegerValue().longValue();
-                    unsigned =
-                            unsigned == null
-                                    ? name
-                                            + "["
-                                            + count
-                                            + "]: "
-                                            + parser.getText()
-                                            + " is too large"
-                                    : unsigned;
+                    unsigned = unsigned < 0 ? count : unsigned;
                 }
                 count++;
             }
@@ -122,9 +114,17 @@ public final class JsonBody {
             return new Unusable(name + "[" + count + "]: " + wrong);
         }
         final long[] all = Arrays.copyOf(numbers, count);
-        return unsigned == null
-                ? all
-                : isNegative ? new Unusable(unsigned) : new Unsigned(all, unsigned);
+        if (unsigned < 0) {
+            return all;
+        }
+        final String why =
+                name
+                        + "["
+                        + unsigned
+                        + "]: "
+                        + Long.toUnsignedString(all[unsigned])
+                        + " is too large";
+        return isNegative ? new Unusable(why) : new Unsigned(all, why);
     }
 
     /** A list that begins with a text. */
