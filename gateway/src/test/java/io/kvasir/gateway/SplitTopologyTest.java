@@ -13,6 +13,8 @@ import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.disagg.SplitMode;
 import io.kvasir.router.disagg.TransferCosts;
+import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -109,6 +111,14 @@ class SplitTopologyTest {
             assertTrue(round < 50, "one of two equal workers was never drawn");
             ask();
         }
+    }
+
+    @Test
+    void workersThatTakeTurnsDoSoAlsoWhereTheFlowAsksAboutThem() throws Exception {
+        start(Gateways.config().set(RouterSettings.MODE, RoutingMode.ROUND_ROBIN), "*:1");
+        ask();
+        assertEquals(REQUESTS / 2, near.calls.size());
+        assertEquals(REQUESTS / 2, far.calls.size());
     }
 
     @Test

@@ -461,7 +461,9 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Decides which worker serves a prompt. Pure: books nothing, changes nothing.
+     * Decides which worker serves a prompt. Books nothing, and changes nothing but whose turn is
+     * next by {@link io.kvasir.router.policy.RoutingMode#ROUND_ROBIN}: for requests that are sent
+     * to the worker, without a booking.
      *
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons; on an exception with what was looked at
@@ -470,6 +472,22 @@ public final class KvRouter implements AutoCloseable {
      */
     public void select(RouteRequest request, Decision out) throws RouteException {
         select(request, out, null);
+    }
+
+    /**
+     * Answers which worker a prompt would be sent to. Pure: as {@link #select(RouteRequest,
+     * Decision)}, and takes no turn, so that one who asks before the booking skips no worker.
+     *
+     * @param request the prompt and its overrides
+     * @param out filled with the choice and its reasons; on an exception with what was looked at
+     * @throws RouteException if no worker can be chosen
+     * @throws ClosedException if the router is closed
+     */
+    public void peek(RouteRequest request, Decision out) throws RouteException {
+        begin(request, out);
+        out.selection().onlyAsked();
+        matcher.match(request, out.selection());
+        selector.choose(out.selection());
     }
 
     private void select(RouteRequest request, Decision out, JournalWriter refusalsOrNull)
@@ -487,9 +505,9 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Decides with overlaps that the caller has looked up, in an index of its own or elsewhere.
-     * Pure, as {@link #select(RouteRequest, Decision)}; the decision knows no event numbers, and
-     * nothing is predicted.
+     * Decides with overlaps that the caller has looked up, in an index of its own or elsewhere. As
+     * {@link #select(RouteRequest, Decision)}; the decision knows no event numbers, and nothing is
+     * predicted.
      *
      * @param request the prompt and its overrides
      * @param cached leading blocks that each worker slot holds
@@ -612,8 +630,8 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * The best worker for a prompt. Pure, as {@link #select(RouteRequest, Decision)}, which says
-     * more and allocates nothing.
+     * The best worker for a prompt: {@link #select(RouteRequest, Decision)}, which says more and
+     * allocates nothing.
      *
      * @param request the prompt and its overrides
      * @return the worker and what it holds

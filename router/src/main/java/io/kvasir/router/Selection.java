@@ -64,6 +64,7 @@ final class Selection {
     private boolean bySession;
     private boolean hotCounts; // blocks that most hold count less in the cost
     private boolean onlyWithRoom;
+    private boolean asked; // nothing is sent by it
     private Worker computing; // null for none
     private int computingBlocks;
     private int drawnSlot = -1; // of that worker, where it is a candidate
@@ -99,6 +100,7 @@ final class Selection {
         bySession = false;
         hotCounts = true;
         onlyWithRoom = request.isOnlyWithRoom();
+        asked = false;
         computing = request.computingOrNull();
         computingBlocks = request.assumedBlocks();
         drawnSlot = -1;
@@ -107,6 +109,15 @@ final class Selection {
     /** Whether it is refused while no candidate has room. */
     boolean isOnlyWithRoom() {
         return onlyWithRoom;
+    }
+
+    /** Nothing is sent by it, so it takes no turn. */
+    void onlyAsked() {
+        asked = true;
+    }
+
+    boolean isOnlyAsked() {
+        return asked;
     }
 
     /** What the decision goes by. */

@@ -73,8 +73,7 @@ final class WorkerSelector {
                 switch (selection.mode()) {
                     case KV -> selection.isPriced() ? selection.pick(policy) : cheapest(selection);
                     case ROUND_ROBIN ->
-                            candidates.nth(
-                                    (int) Long.remainderUnsigned(turn.getAndIncrement(), count));
+                            candidates.nth((int) Long.remainderUnsigned(turn(selection), count));
                     case RANDOM -> candidates.nth(LoadSelector.anyOf(random, count));
                     case POWER_OF_TWO -> byLoad.fewerOfTwo(selection);
                     case LEAST_LOADED -> byLoad.leastLoaded(selection);
@@ -82,6 +81,10 @@ final class WorkerSelector {
                     case CONSISTENT_HASH -> rules.byHash().slot(selection, selection.affinityKey());
                     case DIRECT -> candidates.pinnedSlot();
                 });
+    }
+
+    private long turn(Selection selection) {
+        return selection.isOnlyAsked() ? turn.get() : turn.getAndIncrement();
     }
 
     private static boolean staysWith(Selection selection, int slot, SessionMode mode) {

@@ -211,6 +211,23 @@ class KvRouterTest {
     }
 
     @Test
+    void oneThatOnlyAsksLearnsWhoseTurnIsNextAndTakesNone() throws RouteException {
+        for (int i = 0; i < 2; i++) {
+            worker(i);
+        }
+        final RouteRequest one = request(prompt(1)).mode(RoutingMode.ROUND_ROBIN);
+        for (int i = 0; i < 4; i++) {
+            for (int asked = 0; asked <= i; asked++) {
+                router.peek(one, decision);
+                assertEquals(i % 2, decision.worker().id());
+            }
+            try (Lease lease = router.reserve(one, decision)) {
+                assertEquals(i % 2, lease.worker().id());
+            }
+        }
+    }
+
+    @Test
     void directGoesWhereItIsToldOrRefuses() throws RouteException {
         worker(1);
         final Worker second = worker(2);

@@ -325,7 +325,7 @@ public final class WorkerReservations {
         final Scratch scratch = scratch(part, router);
         try {
             fill(scratch.request.reset(), part, prompt, excluded);
-            router.select(scratch.request, scratch.decision);
+            router.peek(scratch.request, scratch.decision);
             return new Outlook(
                     scratch.decision.tokensToCompute(),
                     scratch.decision.requestTokens() - scratch.decision.predictedCachedTokens(),

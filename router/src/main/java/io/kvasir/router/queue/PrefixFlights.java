@@ -99,7 +99,7 @@ final class PrefixFlights {
 
     private int cached(RouteRequest request, Decision scratch) {
         try {
-            router.select(request, scratch);
+            router.peek(request, scratch);
         } catch (RouteException e) {
             // it was matched before it was refused; what follows finds out why
         }
