@@ -39,6 +39,7 @@ final class Candidates {
     private long[] barred = NO_GROUPS; // by group of 64 slots: excluded, or not the pinned one
     private long[] slots = NO_GROUPS; // by group: slots that may be chosen
     private int count;
+    private int leftOut; // by what this prompt costs there, which may be less for another
 
     /** Takes a set of workers, of which none may be chosen yet. */
     void begin(WorkerSet registered) {
@@ -79,6 +80,7 @@ final class Candidates {
             slots[group] = usable(group) & ~suitability.out(group);
             count += Long.bitCount(slots[group]);
         }
+        leftOut = 0;
         fastest = null;
         limits = busyLimits;
         if (!limits.isNone()) {
@@ -151,13 +153,14 @@ final class Candidates {
                 }
             }
         }
-        throw new RouteException(
-                RouteException.Kind.NO_ROOM,
-                "none of "
-                        + count
-                        + " workers has room for a further prompt: "
-                        + room.explain()
-                        + "; add workers, or raise the threshold");
+        throw refused(
+                new RouteException(
+                        RouteException.Kind.NO_ROOM,
+                        "none of "
+                                + count
+                                + " workers has room for a further prompt: "
+                                + room.explain()
+                                + "; add workers, or raise the threshold"));
     }
 
     private void takeOut(int slot, SlotMarks why) {
@@ -182,7 +185,7 @@ final class Candidates {
 
     /** Takes out a candidate of which the first token is expected too late. */
     void takeOutSlow(int slot, long latestFirstTokenNs, double expectedNs) {
-        takeOut(slot, busy);
+        leaveOut(slot, busy);
         latestNs = latestFirstTokenNs;
         if (fastest == null || expectedNs < fastestNs) {
             fastest = workers.at(slot);
@@ -192,12 +195,21 @@ final class Candidates {
 
     /** Takes out a candidate whose cost the request says is infinite. */
     void drop(int slot) {
-        takeOut(slot, unreached);
+        leaveOut(slot, unreached);
     }
 
     /** Takes out a candidate that the selection policy does not allow. */
     void reject(int slot, Verdict verdict) {
-        takeOut(slot, verdict == Verdict.BUSY ? busy : ineligible);
+        leaveOut(slot, verdict == Verdict.BUSY ? busy : ineligible);
+    }
+
+    private void leaveOut(int slot, SlotMarks why) {
+        takeOut(slot, why);
+        leftOut++;
+    }
+
+    private RouteException refused(RouteException why) {
+        return leftOut > 0 ? why.asOwn() : why;
     }
 
     private void bar(RouteRequest request) {
@@ -340,6 +352,10 @@ final class Candidates {
      * @param policy name of the selection policy
      */
     RouteException none(String policy) {
+        return refused(why(policy));
+    }
+
+    private RouteException why(String policy) {
         if (fastest != null) {
             return tooLate();
         }

@@ -2,7 +2,9 @@ package io.kvasir.router;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /** What a request asks of the labels and taints of its worker. Owned by a {@link RouteRequest}. */
 final class Constraints {
@@ -66,6 +68,21 @@ final class Constraints {
     /** Whether a worker's taint does not keep the request away: to ask for it is to bear it. */
     boolean isTolerated(String taint) {
         return tolerated.contains(taint) || required.contains(taint) || preferred.contains(taint);
+    }
+
+    /** The required labels, whatever their order. */
+    Set<String> requiredSet() {
+        return required.isEmpty() ? Set.of() : Set.copyOf(required);
+    }
+
+    /** The taints that the request tolerates, beside the required labels. */
+    Set<String> toleratedSet() {
+        if (tolerated.isEmpty() && preferred.isEmpty()) {
+            return Set.of();
+        }
+        final Set<String> all = new HashSet<>(tolerated);
+        all.addAll(preferred);
+        return Set.copyOf(all);
     }
 
     /** Whether there is a taint that the request may tolerate. */

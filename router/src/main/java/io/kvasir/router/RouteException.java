@@ -70,6 +70,7 @@ public final class RouteException extends Exception {
     private final Kind kind;
     private final long retryNs;
     private final transient Limit limitOrNull;
+    private boolean own;
 
     RouteException(Kind kind, String message) {
         this(kind, message, 0);
@@ -93,6 +94,23 @@ public final class RouteException extends Exception {
      */
     public Limit limitOrNull() {
         return limitOrNull;
+    }
+
+    /** Marks it as one that another request might not have met. */
+    RouteException asOwn() {
+        own = true;
+        return this;
+    }
+
+    /**
+     * Whether another request of the same {@link Reach} might have been routed in that moment: some
+     * workers were left out for what this prompt costs there. By its own cost, by the selection
+     * policy, or as its first token is expected too late.
+     *
+     * @return false where the workers' state alone was the reason
+     */
+    public boolean isOwn() {
+        return own;
     }
 
     /**

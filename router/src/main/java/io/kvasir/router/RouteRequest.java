@@ -622,7 +622,13 @@ public final class RouteRequest {
      * @return equal for requests that may go to the same ones
      */
     public Reach reach() {
-        return new Reach(pinned, excludedTaints, Set.copyOf(excluded));
+        return new Reach(
+                pinned,
+                excludedTaints,
+                excluded.isEmpty() ? Set.of() : Set.copyOf(excluded),
+                constraints.requiredSet(),
+                constraints.toleratedSet(),
+                adapter());
     }
 
     /**

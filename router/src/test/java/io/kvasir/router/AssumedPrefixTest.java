@@ -118,11 +118,42 @@ class AssumedPrefixTest {
     }
 
     @Test
-    void theReachIsThatOfPinTaintsAndExclusions() {
+    void theReachIsWhatARequestAsksOfItsWorker() {
         assertEquals(request(1).reach(), request(640).reach());
+        final Reach all =
+                new Reach(one, 3, Set.of(two), Set.of("a=1", "b=2"), Set.of("t", "c=3"), "x");
         assertEquals(
-                new Reach(one, 3, Set.of(two)),
-                request(1).pin(one).excludeTainted(3).exclude(two).reach());
+                all,
+                request(1)
+                        .pin(one)
+                        .excludeTainted(3)
+                        .exclude(two)
+                        .require("a=1")
+                        .require("b=2")
+                        .prefer("c=3", -1)
+                        .tolerate("t")
+                        .lora("x")
+                        .reach());
+        assertEquals(
+                all.withoutAdapter(),
+                request(1)
+                        .require("b=2")
+                        .require("a=1")
+                        .require("b=2")
+                        .tolerate("c=3")
+                        .tolerate("t")
+                        .exclude(two)
+                        .exclude(two)
+                        .excludeTainted(3)
+                        .pin(one)
+                        .reach());
+    }
+
+    @Test
+    void aReachOfAnyWorkerIsOneObject() {
+        final RouteRequest request = request(640);
+        final long bytes = Allocations.bytesPerRound(1_000, request::reach);
+        assertTrue(bytes <= 48 * 1_000, "bytes of a thousand: " + bytes);
     }
 
     @Test

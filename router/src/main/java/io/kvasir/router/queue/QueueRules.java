@@ -1,5 +1,7 @@
 package io.kvasir.router.queue;
 
+import io.kvasir.router.Reach;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
@@ -8,11 +10,13 @@ import io.kvasir.router.settings.Settings;
  * What of a queue is set, and what of it orders requests.
  *
  * @param limited whether requests wait while no worker has room
+ * @param adapters whether requests may go to other workers by their adapters
  * @param flights what is set of prompts that others follow
  * @param startNs time from which arrivals are counted, so that they are small numbers
  */
 record QueueRules(
         boolean limited,
+        boolean adapters,
         QueuePolicy policy,
         int maxRequests,
         long maxTokens,
@@ -25,6 +29,7 @@ record QueueRules(
     static QueueRules of(Settings settings, long startNs) {
         return new QueueRules(
                 isLimited(settings),
+                settings.get(RouterSettings.LORA_MODE) != LoraMode.OFF,
                 settings.get(RouterSettings.QUEUE_POLICY),
                 settings.get(RouterSettings.QUEUE_MAX_REQUESTS),
                 settings.get(RouterSettings.QUEUE_MAX_TOKENS),
@@ -44,9 +49,14 @@ record QueueRules(
         return policy == QueuePolicy.WSPT;
     }
 
-    /** Whether two requests may stand in another order by others. */
+    /** Whether requests stand in the same lanes and order by others. */
     boolean ordersAs(QueueRules other) {
-        return policy == other.policy && agingNs == other.agingNs;
+        return adapters == other.adapters && policy == other.policy && agingNs == other.agingNs;
+    }
+
+    /** What of a request's reach matters. */
+    Reach lane(Reach reach) {
+        return adapters ? reach : reach.withoutAdapter();
     }
 
     /**

@@ -59,6 +59,7 @@ public final class RouterQueue implements AutoCloseable {
         private final PrefixFlights.Look look = new PrefixFlights.Look();
         private Lease lease; // of the last one that was booked
         private Exception failure; // of the last one that was not
+        private RouteException noRoom; // the same where it may wait
 
         Scratch(RouteRequest request) {
             this.request = request;
@@ -283,7 +284,11 @@ public final class RouterQueue implements AutoCloseable {
         try {
             final Outcome outcome = tryToBook(entry, scratch, rules);
             if (outcome == Outcome.NO_ROOM) {
-                entry.measured(uncached(scratch.request));
+                if (scratch.noRoom.kind() == RouteException.Kind.OVERLOADED) {
+                    measure(entry, scratch, rules); // it was not matched
+                } else {
+                    entry.measured(uncached(scratch.request));
+                }
             }
             return outcome;
         } finally {
@@ -297,7 +302,7 @@ public final class RouterQueue implements AutoCloseable {
     private void measure(Entry entry, Scratch scratch, QueueRules rules) {
         if (rules.sizes()) {
             try {
-                router.select(scratch.request, scratch.decision);
+                router.peek(scratch.request, scratch.decision);
             } catch (RouteException | ClosedException e) {
                 // it was matched, or will be refused
             }
@@ -333,6 +338,7 @@ public final class RouterQueue implements AutoCloseable {
             return Outcome.BOOKED;
         } catch (RouteException e) {
             scratch.failure = e;
+            scratch.noRoom = e;
             return limited && mayPass(e.kind()) ? Outcome.NO_ROOM : Outcome.FAILED;
         } catch (RuntimeException e) {
             scratch.failure = e;
@@ -390,7 +396,7 @@ public final class RouterQueue implements AutoCloseable {
                 if (!entry.entered) {
                     enter(entry);
                 } else {
-                    room.noRoom(entry);
+                    room.noRoom(entry, scratch.noRoom.isOwn());
                 }
             }
         }

@@ -61,19 +61,17 @@ final class WaitingRoom {
      * order; where prompts are not waited for any more, those that do wait for a worker.
      */
     synchronized void change(QueueRules wanted) {
-        if (!wanted.ordersAs(rules)) {
-            final List<Entry> lined = List.copyOf(byOrder);
-            byOrder.clear();
-            ready.clear();
-            lanes.values().forEach(lane -> lane.entries.clear()); // none is sorted by two rules
-            byExpiry.forEach(entry -> entry.orderBy(wanted));
-            for (Entry entry : lined) {
-                entry.lane.entries.add(entry);
-                byOrder.add(entry);
-            }
-            lanes.values().forEach(lane -> lane.ready = false);
-        }
+        final boolean orders = wanted.ordersAs(rules);
         rules = wanted;
+        if (!orders) {
+            final List<Entry> lined = List.copyOf(byOrder);
+            byOrder.clear(); // none is sorted by two rules
+            ready.clear();
+            lanes.clear();
+            bySlot.clear();
+            byExpiry.forEach(entry -> entry.orderBy(wanted));
+            lined.forEach(this::line);
+        }
         if (!wanted.flights().isWaiting()) {
             List.copyOf(following).forEach(this::land);
         }
@@ -96,7 +94,7 @@ final class WaitingRoom {
     }
 
     private synchronized boolean isTaken(Reach reach) {
-        return lanes.containsKey(reach);
+        return lanes.containsKey(rules.lane(reach));
     }
 
     /**
@@ -197,15 +195,25 @@ final class WaitingRoom {
     }
 
     private void line(Entry entry) {
-        final Lane lane = lanes.computeIfAbsent(entry.reach, this::open);
+        final Lane lane = lanes.computeIfAbsent(rules.lane(entry.reach), this::open);
         entry.lane = lane;
-        if (lane.ready) {
-            ready.remove(lane); // its first one may be another now
-        }
+        leave(lane); // its first one may be another now
         lane.entries.add(entry);
-        lane.ready = true; // room that came before it was in line is found now
-        ready.add(lane);
+        lookAt(lane); // room that came before it was in line is found now
         byOrder.add(entry);
+    }
+
+    /** Lets a lane be until something has changed. */
+    private void leave(Lane lane) {
+        if (lane.ready) {
+            ready.remove(lane);
+            lane.ready = false;
+        }
+    }
+
+    private void lookAt(Lane lane) {
+        lane.ready = true;
+        ready.add(lane);
     }
 
     private Lane open(Reach reach) {
@@ -229,18 +237,17 @@ final class WaitingRoom {
 
     private void unline(Entry entry) {
         final Lane lane = entry.lane;
-        if (lane == null || !lane.entries.contains(entry)) {
+        if (lane == null || !lane.contains(entry)) {
             return;
         }
-        if (lane.ready) {
-            ready.remove(lane);
-        }
-        lane.entries.remove(entry);
+        final boolean ready = lane.ready;
+        leave(lane);
+        lane.remove(entry);
         byOrder.remove(entry);
-        if (lane.entries.isEmpty()) {
+        if (lane.isEmpty()) {
             close(lane);
-        } else if (lane.ready) {
-            ready.add(lane);
+        } else if (ready && !lane.entries.isEmpty()) {
+            lookAt(lane);
         }
     }
 
@@ -270,12 +277,19 @@ final class WaitingRoom {
         return ready.isEmpty() ? null : ready.first().first();
     }
 
-    /** An entry has found no room, and so would the others of its lane. */
-    synchronized void noRoom(Entry entry) {
+    /**
+     * An entry has found no room.
+     *
+     * @param own whether others of its lane may find some
+     */
+    synchronized void noRoom(Entry entry, boolean own) {
         final Lane lane = entry.lane;
-        if (lane != null && lane.ready && !lane.entries.isEmpty()) {
-            ready.remove(lane);
-            lane.ready = false;
+        if (lane == null || !lane.ready || (own && !lane.entries.contains(entry))) {
+            return; // it has left meanwhile, and what it met is not the others'
+        }
+        leave(lane);
+        if (own && lane.setAside(entry) && !lane.entries.isEmpty()) {
+            lookAt(lane);
         }
     }
 
@@ -310,10 +324,9 @@ final class WaitingRoom {
     }
 
     private void wake(Lane lane) {
-        if (!lane.ready) {
-            lane.ready = true;
-            ready.add(lane);
-        }
+        leave(lane); // its first one may be another now
+        lane.takeBack();
+        lookAt(lane);
     }
 
     /** Lets those wait for a worker that have followed as long as they may. */

@@ -16,6 +16,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 
 /** A router of blocks of 16 tokens and its queue, on a clock that stands still. */
 final class QueueWorld implements AutoCloseable {
@@ -35,15 +36,21 @@ final class QueueWorld implements AutoCloseable {
         volatile Thread by;
         volatile QueueTicket ticket;
         QueueRank rank = QueueRank.USUAL;
+        private final Consumer<RouteRequest> asks;
 
         Waiter(int[] tokens, Worker pin) {
+            this(tokens, pin, _ -> {});
+        }
+
+        private Waiter(int[] tokens, Worker pin, Consumer<RouteRequest> asks) {
             this.tokens = tokens;
             this.pin = pin;
+            this.asks = asks;
         }
 
         @Override
         public void fill(RouteRequest request) {
-            request.tokens(tokens, tokens.length).pin(pin);
+            asks.accept(request.tokens(tokens, tokens.length).pin(pin));
         }
 
         @Override
@@ -127,6 +134,11 @@ final class QueueWorld implements AutoCloseable {
 
     Waiter admit(int count, QueueRank rank) {
         return admit(new Waiter(prompt(count), null), rank);
+    }
+
+    /** Of a request that asks something more of its worker. */
+    Waiter admit(int count, Consumer<RouteRequest> asks) {
+        return admit(new Waiter(prompt(count), null, asks), QueueRank.USUAL);
     }
 
     Waiter admit(Waiter waiter, QueueRank rank) {

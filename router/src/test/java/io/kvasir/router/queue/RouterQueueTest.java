@@ -15,8 +15,10 @@ import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
+import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.queue.QueueException.Kind;
 import io.kvasir.router.queue.QueueWorld.Waiter;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 
@@ -28,11 +30,15 @@ import org.junit.jupiter.params.provider.CsvSource;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.Consumer;
 
 /** What waits for a worker, and what ends its wait; on a clock that stands still. */
 class RouterQueueTest {
@@ -203,6 +209,44 @@ class RouterQueueTest {
         world.computed(known);
         assertNotNull(large.lease, "16 tokens at most are left of it");
         assertTrue(small.isWaiting());
+    }
+
+    /** No overlap of another one's is taken for that of a prompt for which there is no booking. */
+    @Test
+    void aPromptThatFindsAllBookingsTakenIsMeasuredToo() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .maxActiveRequests(1)
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 10_000L)
+                                .set(RouterSettings.QUEUE_POLICY, QueuePolicy.WSPT)
+                                .set(RouterSettings.APPROXIMATE, true)));
+        world.worker(1);
+        final Waiter known = world.admit(1_600);
+        QueueWorld.await(
+                () -> world.router.routedPrefixes().blocks() >= 100, "what was routed is known");
+        known.lease.close();
+        final Waiter cached = world.new Waiter(known.tokens, null);
+        QueueWorld.await(
+                () -> {
+                    world.pass(SECOND / 10);
+                    return world.router.activeLeases() == 0;
+                },
+                "its entry is free again");
+        assertSame(cached, world.admit(cached, QueueRank.USUAL));
+        assertEquals(100, cached.overlapBlocks);
+        final Waiter large = world.admit(1_600);
+        final Waiter small = world.admit(800);
+        assertTrue(large.isWaiting() && small.isWaiting());
+        cached.lease.close();
+        QueueWorld.await(
+                () -> {
+                    world.pass(SECOND / 10);
+                    return world.admitted.size() == 3;
+                },
+                "its entry is free again, too");
+        assertNotNull(small.lease);
+        assertTrue(large.isWaiting());
     }
 
     @Test
@@ -407,6 +451,147 @@ class RouterQueueTest {
         world.computed(atTwo);
         assertSame(two, forAny.worker);
         assertTrue(forOne.isWaiting());
+    }
+
+    /** What a request asks of its worker; of two, one has it. */
+    private enum Ask {
+        LABEL,
+        TAINT,
+        PREFERENCE,
+        ADAPTER,
+        COST;
+
+        WorkerSpec having(WorkerSpec spec) {
+            return switch (this) {
+                case LABEL -> spec.labelled(Map.of("pool", "b"));
+                case TAINT, PREFERENCE -> spec.tainted(Set.of("a"));
+                case ADAPTER, COST -> spec;
+            };
+        }
+
+        boolean isTaint() {
+            return this == TAINT || this == PREFERENCE;
+        }
+
+        void of(RouteRequest request, Worker may) {
+            switch (this) {
+                case LABEL -> request.require("pool=b");
+                case TAINT -> request.tolerate("a");
+                case PREFERENCE -> request.prefer("a", 1);
+                case ADAPTER -> request.lora("x");
+                case COST ->
+                        request.addCost(
+                                candidate ->
+                                        candidate.worker() == may ? 0 : Double.POSITIVE_INFINITY);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"LABEL", "TAINT", "PREFERENCE", "ADAPTER", "COST"})
+    void whatIsAskedOfTheWorkerSaysWhomARequestWaitsBehind(Ask ask) {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.LORA_MODE, LoraMode.REQUIRED)));
+        final Worker one = world.router.addWorker(ask.having(WorkerSpec.of(1, "w1", "http://w1")));
+        if (ask == Ask.ADAPTER) {
+            one.adapters(Set.of("x"));
+        }
+        final WorkerSpec spec = WorkerSpec.of(2, "w2", "http://w2");
+        final Worker two = world.router.addWorker(ask.isTaint() ? spec.tainted(Set.of("b")) : spec);
+        final Waiter atOne = world.admit(10, request -> ask.of(request, one));
+        final Waiter forOne = world.admit(10, request -> ask.of(request, one));
+        assertSame(one, atOne.worker);
+        assertTrue(forOne.isWaiting());
+        final Consumer<RouteRequest> other =
+                ask.isTaint() ? request -> request.tolerate("b") : _ -> {};
+        final Waiter atTwo = world.admit(10, other);
+        world.queue.step();
+        assertSame(two, atTwo.worker, "which has room");
+        final Waiter nextForTwo = world.admit(10, other);
+        assertTrue(nextForTwo.isWaiting());
+        world.computed(atTwo);
+        assertSame(two, nextForTwo.worker);
+        assertTrue(forOne.isWaiting());
+        world.computed(atOne);
+        assertSame(one, forOne.worker);
+    }
+
+    @Test
+    void anAdapterLetsOthersPassOnlyWhereItCounts() {
+        world(QueueWorld.of(QueueWorld.config().set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)));
+        final Worker one = world.worker(1);
+        one.adapters(Set.of("x"));
+        final Waiter first = world.admit(10);
+        final Waiter adapted = world.admit(10, request -> request.lora("x"));
+        final Waiter plain = world.admit(10);
+        assertTrue(adapted.isWaiting() && plain.isWaiting());
+        world.change(RouterSettings.LORA_MODE, LoraMode.REQUIRED);
+        final Worker two = world.worker(2);
+        world.queue.step();
+        assertSame(two, plain.worker, "the only one that has room is not for the one before it");
+        assertTrue(adapted.isWaiting());
+        world.change(RouterSettings.LORA_MODE, LoraMode.OFF);
+        world.computed(plain);
+        assertSame(two, adapted.worker);
+        world.ended(first);
+    }
+
+    /** With one worker, of which a thousandth of a second a token is known. */
+    private void startTimed() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 1_000_000L)
+                                .set(RouterSettings.BUSY_TTFT, Duration.ofSeconds(2))));
+        world.worker(1);
+        final Waiter computed = world.admit(1_600);
+        world.nowNs.addAndGet(1_600 * SECOND / 1_000); // a thousandth of a second a token
+        world.computed(computed);
+        computed.lease.close();
+    }
+
+    /** By busy-ttft-ms a worker is busy for a prompt by what that one has to compute. */
+    @Test
+    void aPromptThatIsTooLongForTheMomentHoldsUpNoShorterOne() {
+        startTimed();
+        final Waiter running = world.admit(100);
+        final Waiter large = world.admit(50_000);
+        final Waiter larger = world.admit(60_000);
+        assertTrue(large.isWaiting() && larger.isWaiting());
+        final Waiter small = world.admit(10);
+        world.queue.step();
+        assertNotNull(small.lease, "its first token comes in time");
+        world.ended(small);
+        assertTrue(large.isWaiting() && larger.isWaiting());
+        world.ended(running);
+        assertNotNull(large.lease, "no wait would make it faster");
+        assertTrue(larger.isWaiting());
+        assertTrue(larger.ticket.cancel());
+        assertEquals(0, world.queue.status().requests());
+    }
+
+    @Test
+    void howeverManyAreTooLongAWorkerThatHasRoomCostsSoManyTries() {
+        startTimed();
+        final Waiter running = world.admit(100);
+        final AtomicInteger tries = new AtomicInteger();
+        final List<Waiter> large = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            large.add(world.admit(50_000, _ -> tries.incrementAndGet()));
+        }
+        world.queue.step();
+        tries.set(0);
+        world.pass(SECOND / 2); // has all tried again
+        assertEquals(65, tries.get());
+        for (Waiter one : large.subList(0, 100)) {
+            assertTrue(one.ticket.cancel());
+        }
+        world.ended(running);
+        assertNotNull(large.get(100).lease);
+        assertEquals(99, world.queue.status().requests());
     }
 
     @Test
