@@ -157,6 +157,7 @@ public final class KvRouter implements AutoCloseable {
                 router.replicaOrNull =
                         maker.replicaSync(
                                 config,
+                                () -> router.rulesNow().bookingTimeoutNs(),
                                 router.parts.bookingPipeline.replicaPortOrNull(),
                                 router.registry);
             }

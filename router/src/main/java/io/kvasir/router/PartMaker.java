@@ -37,6 +37,7 @@ import java.nio.file.Path;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /** Makes each part of a router: one method for each step that can fail. Stateless. */
@@ -200,11 +201,16 @@ class PartMaker {
     }
 
     /** Begins to share bookings with the router's replicas. */
-    ReplicaSync replicaSync(RouterConfig config, ReplicaPort port, ReplicaFleet fleet) {
-        return new ReplicaSync(replicas(config), config.replicaLinkOrNull(), port, fleet);
+    ReplicaSync replicaSync(
+            RouterConfig config,
+            LongSupplier bookingTimeoutNs,
+            ReplicaPort port,
+            ReplicaFleet fleet) {
+        return new ReplicaSync(
+                replicas(config, bookingTimeoutNs), config.replicaLinkOrNull(), port, fleet);
     }
 
-    private static ReplicaConfig replicas(RouterConfig config) {
+    private static ReplicaConfig replicas(RouterConfig config, LongSupplier bookingTimeoutNs) {
         final int blockSize = config.get(RouterSettings.BLOCK_SIZE);
         final long[] check = new long[1];
         new TokenHasher()
@@ -215,7 +221,7 @@ class PartMaker {
                 check[0],
                 config.get(RouterSettings.REPLICA_DIGEST).toNanos(),
                 config.get(RouterSettings.REPLICA_LEASE).toNanos(),
-                config.get(RouterSettings.BOOKING_TIMEOUT).toNanos());
+                bookingTimeoutNs);
     }
 
     /** Begins to keep the router's counters in their file. */

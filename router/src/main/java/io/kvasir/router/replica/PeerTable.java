@@ -330,8 +330,9 @@ final class PeerTable {
     }
 
     private void expireForeign(Peer peer, long nowNs) {
+        final long mostNs = config.foreignNs().getAsLong();
         for (PeerBooking booking : peer.bookings.values().toArray(new PeerBooking[0])) {
-            if (config.foreignNs() > 0 && nowNs - booking.bookedNs > config.foreignNs()) {
+            if (mostNs > 0 && nowNs - booking.bookedNs > mostNs) {
                 end(peer, booking);
             }
         }

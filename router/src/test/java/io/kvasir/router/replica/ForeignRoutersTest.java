@@ -107,6 +107,22 @@ class ForeignRoutersTest {
     }
 
     @Test
+    void aChangeOfTheBookingTimeoutIsForForeignBookingsToo() {
+        say(new ReplicaMessage.Added(DYNAMO, 0, 1, BY_ID, 3, new long[0], 0, 0, 40, -1));
+        router.change(
+                router.settings().with(RouterSettings.BOOKING_TIMEOUT, Duration.ofSeconds(120)));
+        pass(90);
+        assertLoad(1, 40, 3);
+        router.change(router.settings().with(RouterSettings.BOOKING_TIMEOUT, Duration.ZERO));
+        pass(90);
+        assertLoad(1, 40, 3);
+        router.change(
+                router.settings().with(RouterSettings.BOOKING_TIMEOUT, Duration.ofSeconds(60)));
+        pass(1);
+        assertLoad(0, 0, 0);
+    }
+
+    @Test
     void hashesOfAnotherSeedShareNothing() {
         say(added(PEER, 1, BY_NAME, HASHES, 12345), added(PEER, 2, BY_NAME, HASHES, 12345));
         assertLoad(2, 80, 10);

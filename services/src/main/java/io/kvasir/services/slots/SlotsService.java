@@ -98,7 +98,7 @@ public final class SlotsService implements AutoCloseable {
                         CALLERS_HASHES,
                         how.digest().toNanos(),
                         how.lease().toNanos(),
-                        0); // other makes name no model, so that none of theirs is counted
+                        () -> 0); // other makes name no model, so that none of theirs is counted
         final ReplicaSync sync =
                 new ReplicaSync(config, how.link(), tracker.replicaPortOrNull(), tracker.fleet());
         replica.set(sync);

@@ -57,7 +57,7 @@ class SharedSlotsTest {
             sync =
                     new ReplicaSync(
                             new ReplicaConfig(
-                                    new ReplicaOrigin(id, nowNs), 5, DIGEST_NS, LEASE_NS, 0),
+                                    new ReplicaOrigin(id, nowNs), 5, DIGEST_NS, LEASE_NS, () -> 0),
                             link,
                             tracker.replicaPortOrNull(),
                             tracker.fleet());
