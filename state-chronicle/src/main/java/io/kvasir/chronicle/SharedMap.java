@@ -13,6 +13,8 @@ import org.slf4j.LoggerFactory;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -27,17 +29,18 @@ import java.util.function.UnaryOperator;
  * counted.
  *
  * <p>A process that is killed inside a call leaves a segment's lock behind, for which Chronicle Map
- * itself would wait a minute. Here a segment whose lock was refused for a second, to all calls of
- * that second, is taken for dead: the file is given up for a new, empty one, by a thread of this
- * map's own. Other processes see that their file is deleted, and follow. The same ends a map whose
- * memory cannot be read.
+ * itself would wait a minute. Here a segment whose lock was refused to all calls of a second or
+ * more is examined by a thread of this map's own: a lock that it cannot have for two seconds is
+ * taken for dead, and the file is given up for a new, empty one. Other processes see that their
+ * file is deleted, and follow. The same ends a map whose memory cannot be read.
  */
 final class SharedMap implements AutoCloseable {
     /** Patience for one lock. */
     static final long PATIENCE_NS = 100_000;
 
     private static final Logger LOG = LoggerFactory.getLogger(SharedMap.class);
-    private static final long DEAD_NS = TimeUnit.SECONDS.toNanos(1);
+    private static final long SUSPECT_NS = TimeUnit.SECONDS.toNanos(1);
+    private static final long EXAMINE_S = 2;
     private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(1);
     private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(10);
     private static final int MOST_FAILURES = 100;
@@ -51,20 +54,38 @@ final class SharedMap implements AutoCloseable {
     private volatile long retryNs;
     private volatile boolean closed;
 
+    /** A lock of a segment. */
+    private enum Kind {
+        READ,
+        UPDATE,
+        WRITE; // a killed reader stops it alone
+
+        InterProcessLock of(SegmentLock locks) {
+            return switch (this) {
+                case READ -> locks.readLock();
+                case UPDATE -> locks.updateLock();
+                case WRITE -> locks.writeLock();
+            };
+        }
+    }
+
     /** A map in use, and since when which locks of it have been refused. */
     private static final class Use {
         private final ChronicleMap<byte[], byte[]> map;
         private final Path file;
-        private final AtomicLongArray readsRefused;
-        private final AtomicLongArray updatesRefused;
-        private final AtomicLongArray writesRefused; // apart: a killed reader stops them alone
+        private final Map<Kind, AtomicLongArray> refused = new EnumMap<>(Kind.class);
 
         Use(MapFiles.Opened opened) {
             map = opened.map();
             file = opened.file();
-            readsRefused = new AtomicLongArray(map.segments());
-            updatesRefused = new AtomicLongArray(map.segments());
-            writesRefused = new AtomicLongArray(map.segments());
+            for (Kind kind : Kind.values()) {
+                refused.put(kind, new AtomicLongArray(map.segments()));
+            }
+        }
+
+        /** By segment; 0 where it was not. */
+        AtomicLongArray refused(Kind kind) {
+            return refused.get(kind);
         }
     }
 
@@ -108,7 +129,7 @@ final class SharedMap implements AutoCloseable {
             return null;
         }
         try (ExternalMapQueryContext<byte[], byte[], ?> context = now.map.queryContext(key)) {
-            if (!lock(context.readLock(), now, now.readsRefused, context.segmentIndex())) {
+            if (!lock(context.readLock(), now, Kind.READ, context.segmentIndex())) {
                 return null;
             }
             final MapEntry<byte[], byte[]> entry = context.entry();
@@ -135,14 +156,14 @@ final class SharedMap implements AutoCloseable {
         }
         try (ExternalMapQueryContext<byte[], byte[], ?> context = now.map.queryContext(key)) {
             final int segment = context.segmentIndex();
-            if (!lock(context.updateLock(), now, now.updatesRefused, segment)) {
+            if (!lock(context.updateLock(), now, Kind.UPDATE, segment)) {
                 return false;
             }
             final MapEntry<byte[], byte[]> entry = context.entry();
             final byte[] old = entry == null ? null : entry.value().get();
             final byte[] next = change.apply(old);
             // readers that were killed would keep it for ever
-            if (!lock(context.writeLock(), now, now.writesRefused, segment)) {
+            if (!lock(context.writeLock(), now, Kind.WRITE, segment)) {
                 return false;
             }
             if (entry != null && next != null) {
@@ -175,8 +196,8 @@ final class SharedMap implements AutoCloseable {
         for (int segment = 0; segment < now.map.segments(); segment++) {
             try (MapSegmentContext<byte[], byte[], ?> context = now.map.segmentContext(segment)) {
                 // the context of a segment is its lock, which its interface does not say
-                final InterProcessLock lock = ((SegmentLock) context).updateLock();
-                if (lock(lock, now, now.updatesRefused, segment)) {
+                final InterProcessLock lock = Kind.UPDATE.of((SegmentLock) context);
+                if (lock(lock, now, Kind.UPDATE, segment)) {
                     context.forEachSegmentEntry(
                             entry -> seen.accept(entry.key().get(), entry.value().get()));
                 } else {
@@ -190,7 +211,8 @@ final class SharedMap implements AutoCloseable {
         return all;
     }
 
-    private boolean lock(InterProcessLock lock, Use now, AtomicLongArray refused, int segment) {
+    private boolean lock(InterProcessLock lock, Use now, Kind kind, int segment) {
+        final AtomicLongArray refused = now.refused(kind);
         try {
             if (lock.tryLock(PATIENCE_NS, TimeUnit.NANOSECONDS)) {
                 if (refused.get(segment) != 0) {
@@ -207,15 +229,37 @@ final class SharedMap implements AutoCloseable {
         final long first = refused.get(segment);
         if (first == 0) {
             refused.compareAndSet(segment, 0, ns | 1);
-        } else if (ns - first > DEAD_NS) {
+        } else if (ns - first > SUSPECT_NS && !closed && opening.compareAndSet(false, true)) {
+            start(() -> examine(now, kind, segment)); // two calls may have met two short holds
+        }
+        return false;
+    }
+
+    /** Gives a map up of which a lock is dead. */
+    private void examine(Use now, Kind kind, int segment) {
+        boolean free = true;
+        try (MapSegmentContext<byte[], byte[], ?> context = now.map.segmentContext(segment)) {
+            free = kind.of((SegmentLock) context).tryLock(EXAMINE_S, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // a later call has it examined again
+        } catch (RuntimeException | AssertionError | InternalError e) {
+            failed(now, e);
+        } finally {
+            opening.set(false);
+        }
+        if (free) {
+            now.refused(kind).set(segment, 0);
+        } else {
             giveUp(
                     now,
                     "the lock of segment "
                             + segment
-                            + " was held for more than a second; a process that was killed leaves"
-                            + " it behind");
+                            + " is held for seconds; a process that was killed leaves it behind");
         }
-        return false;
+    }
+
+    private static void start(Runnable work) {
+        Thread.ofPlatform().daemon().name("kvasir-shared-memory").start(work);
     }
 
     private void worked() {
@@ -269,7 +313,7 @@ final class SharedMap implements AutoCloseable {
                 why);
         use = null;
         retryNs = System.nanoTime() + RETRY_NS;
-        Thread.ofPlatform().daemon().name("kvasir-shared-memory").start(() -> replace(now));
+        start(() -> replace(now));
     }
 
     private void replace(Use old) {
