@@ -663,16 +663,18 @@ class SplitRequestTest {
         assertEquals("{\"error\":\"d\"}", answer.body());
     }
 
-    /** Both find fault with it, the prefill worker while the other one's answer is passed on. */
-    @Test
-    void anAnswerThatTheClientHasAPartOfIsNotReplacedByThePrefillWorkersRefusal() throws Exception {
+    /** The prefill worker refuses or fails while the other one's error is passed on. */
+    @ParameterizedTest
+    @ValueSource(ints = {400, 500, 503})
+    void anAnswerThatTheClientHasAPartOfIsTheAnswerHoweverThePrefillGoes(int status)
+            throws Exception {
         final int mib = 1 << 20;
         final CountDownLatch begun = new CountDownLatch(1);
         final CountDownLatch refused = new CountDownLatch(1);
         prefill.script =
                 call -> {
                     begun.await();
-                    call.json(400, "{\"error\":\"p\"}");
+                    call.json(status, "{\"error\":\"p\"}");
                 };
         decode.script =
                 call -> {
@@ -682,7 +684,7 @@ class SplitRequestTest {
                     call.raw("d".repeat(mib));
                 };
         start(
-                config(),
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.OTHER_PREFILL),
                 worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
                 worker(decode, "d", "decode").with("handoff=sglang"));
         try (RawClient client = new RawClient(gateway.port())) {
@@ -695,9 +697,17 @@ class SplitRequestTest {
                             MetricsPage.of(gateway)
                                             .sum("kvasir_leg_failures_total", "leg", "prefill")
                                     == 1);
+            assertEquals(2, decisions(), "no further worker is booked");
             refused.countDown();
             assertEquals(6L * mib, client.readAll().chars().filter(c -> c == 'd').count());
         }
+    }
+
+    private int decisions() throws Exception {
+        return Json.MAPPER
+                .readTree(Gateways.admin(gateway, "/debug/decisions").body())
+                .get("decisions")
+                .size();
     }
 
     /** One generates already: its blocks count less than elsewhere, its delay counts instead. */

@@ -766,6 +766,9 @@ public final class ProxyExchange {
 
         @Override
         public boolean claim() {
+            if (split != null && status != 200) {
+                split.flow().errorStarted(number); // before the client has a part of it
+            }
             synchronized (ProxyExchange.this) {
                 if (!isCurrent(this)) {
                     return false;

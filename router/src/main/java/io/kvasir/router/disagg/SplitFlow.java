@@ -74,6 +74,7 @@ public final class SplitFlow {
     private boolean prefillDone;
     private int decode; // 0 before the first
     private boolean started; // the decode worker answers
+    private boolean refused; // the client gets the decode worker's error
     private LegFailure failure;
     private Runnable deadline; // cancels it; null while none runs
     private int deadlineNumber; // of the one that runs: another one that fires is late
@@ -232,6 +233,23 @@ public final class SplitFlow {
     }
 
     /**
+     * The client is about to get the first bytes of an error that the decode worker answers with:
+     * however the prefill goes, nothing else is tried.
+     *
+     * @param of which decode
+     */
+    public void errorStarted(int of) {
+        postOfDecode(
+                of,
+                () -> {
+                    if (state == SplitState.DECODING) {
+                        refused = true;
+                        endDeadline();
+                    }
+                });
+    }
+
+    /**
      * The decode worker's answer is complete.
      *
      * @param of which decode
@@ -322,7 +340,7 @@ public final class SplitFlow {
 
     private void recover(LegFailure how) {
         failure = how;
-        followed(how, next(how));
+        followed(how, refused ? SplitEvent.ABANDONED : next(how));
     }
 
     private void followed(LegFailure how, SplitEvent next) {

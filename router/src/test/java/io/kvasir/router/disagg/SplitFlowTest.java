@@ -536,6 +536,20 @@ class SplitFlowTest {
         assertEnded(SplitState.FAILED);
     }
 
+    @ParameterizedTest
+    @EnumSource(FallbackPolicy.class)
+    void onceTheClientGetsTheDecodeWorkersErrorNothingElseIsTried(FallbackPolicy fallback) {
+        begin(fallback);
+        to(SplitState.DECODING, Path.RENDEZVOUS);
+        flow.errorStarted(2); // of another one
+        flow.errorStarted(1);
+        assertTrue(deadlines.noneOpen());
+        legs.calls.clear();
+        flow.prefillFailed(1, "closed");
+        assertEquals(List.of("abortDecode 1", "freePrefill 1"), legs.calls);
+        assertEnded(SplitState.FAILED);
+    }
+
     @Test
     void anUnsentReportBeforeItWasSentMeansNothing() {
         begin(FallbackPolicy.DECODE_ONLY);
