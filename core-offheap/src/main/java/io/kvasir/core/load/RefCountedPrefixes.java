@@ -85,7 +85,11 @@ final class RefCountedPrefixes implements AutoCloseable {
                 split = run;
             }
             if (!use(run, slot)) {
-                return takeBack(slot, split);
+                if (split != RadixTree.NO_RUN) {
+                    // first: leaving the run above may join it with this one
+                    tree.join(split);
+                }
+                return takeBack(slot, RadixTree.NO_RUN);
             }
             done += same;
         }
@@ -158,7 +162,11 @@ final class RefCountedPrefixes implements AutoCloseable {
         return true;
     }
 
-    /** Undoes an {@link #enter} that found no memory. */
+    /**
+     * Undoes an {@link #enter} that found no memory.
+     *
+     * @param split the run that was split for it and is used, so that it stays; or none
+     */
     private int takeBack(int slot, int split) {
         leaveUpward(slot, end);
         if (split != RadixTree.NO_RUN && isNeedlesslySplit(split)) {
