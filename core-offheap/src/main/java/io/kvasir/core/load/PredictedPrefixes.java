@@ -17,8 +17,9 @@ import java.util.Objects;
  * whole prefix that it shares with an earlier one. Visits stand in a ring in the order of their
  * times; the oldest are dropped when they are too old, when there are more than {@code maxVisits},
  * or when more than {@code maxBlocks} blocks are held, then down to {@code pruneTargetRatio} of
- * them. Dropping a visit takes its prompt back from the end up to where another visit still holds
- * it: oldest first, deepest first, in time proportional to the runs that go.
+ * them, but for the newest, which stays. Dropping a visit takes its prompt back from the end up to
+ * where another visit still holds it: oldest first, deepest first, in time proportional to the runs
+ * that go.
  *
  * <p>Owner: the one thread that calls the methods marked as writer's. {@link #match} and the
  * counters are for any thread, never wait and allocate nothing.
@@ -110,7 +111,7 @@ public final class PredictedPrefixes implements AutoCloseable {
             visits.putInt(at + VisitDescriptor.END_OFFSET, paths.endOffset());
             remembered.add(1);
             if (paths.used() > most.maxBlocks()) {
-                prune((long) (most.pruneTargetRatio() * most.maxBlocks()));
+                prune((long) (most.pruneTargetRatio() * most.maxBlocks()), 1);
             }
             return true;
         } finally {
@@ -123,12 +124,13 @@ public final class PredictedPrefixes implements AutoCloseable {
         if (paths.enter(slot, localHashes, count) >= 0) {
             return true;
         }
-        prune(paths.used() / 2);
+        prune(paths.used() / 2, 0);
         return paths.enter(slot, localHashes, count) >= 0;
     }
 
-    private void prune(long target) {
-        while (paths.used() > target && remembered.get() > 0) {
+    /** Drops the oldest visits until no more blocks are held, or so many visits are left. */
+    private void prune(long target, int newest) {
+        while (paths.used() > target && remembered.get() > newest) {
             dropOldest();
             pruned.add(1);
         }

@@ -80,6 +80,18 @@ class PredictedPrefixesTest {
     }
 
     @Test
+    void aboveTheLimitTheNewestStaysThoughItAloneIsMoreThanTheTarget() {
+        try (PredictedPrefixes prefixes = prefixes(10, 0.5, 100)) {
+            prefixes.visit(0, new long[] {1, 2, 3}, 3, 0);
+            assertTrue(prefixes.visit(1, new long[] {11, 12, 13, 14, 15, 16, 17, 18}, 8, 1));
+            assertEquals(8, prefixes.blocks());
+            assertEquals(1, prefixes.visits());
+            assertEquals(1, prefixes.pruned());
+            assertEquals(8, depth(prefixes, 1, 11, 12, 13, 14, 15, 16, 17, 18));
+        }
+    }
+
+    @Test
     void oneVisitTooManyDropsTheOldest() {
         try (PredictedPrefixes prefixes = prefixes(100, 0.5, 2)) {
             prefixes.visit(0, PROMPT, 1, 0);
