@@ -2,6 +2,10 @@ package io.kvasir.pipeline.publish;
 
 /** The last messages of a publisher, under consecutive numbers from 0. Any thread. */
 final class ReplayBuffer {
+    /** A message under its number. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
+    record Message(long number, byte[] payload) {}
+
     private final byte[][] payloads;
     private final long maxBytes;
     private long bytes;
@@ -44,6 +48,12 @@ final class ReplayBuffer {
     /** The first number from one on that is still there; {@link #next} if none is. */
     synchronized long available(long number) {
         return Math.max(number, first);
+    }
+
+    /** The first message from a number on that is still there; null if none is. */
+    synchronized Message from(long number) {
+        final long found = Math.max(number, first);
+        return found >= next ? null : new Message(found, payloads[index(found)]);
     }
 
     /** A message; null if it is not there any more, or not yet. */

@@ -324,13 +324,13 @@ final class ZmqPublisher implements AutoCloseable {
         private void answer(ZmtpConnection connection, long from, long end) {
             long number = from;
             while (connection.isOpen() && connection.unsent() < REPLAY_AHEAD) {
-                number = buffer.available(number);
-                if (number >= end) {
+                final ReplayBuffer.Message message = buffer.from(number);
+                if (message == null || message.number() >= end) {
                     connection.send(EMPTY, EMPTY, END, EMPTY);
                     return;
                 }
-                connection.send(EMPTY, topic, number(number), buffer.get(number));
-                number++;
+                connection.send(EMPTY, topic, number(message.number()), message.payload());
+                number = message.number() + 1;
             }
             final long next = number;
             if (connection.isOpen()) {
