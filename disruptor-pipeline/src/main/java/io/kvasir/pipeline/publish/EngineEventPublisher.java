@@ -16,7 +16,10 @@ import java.util.Objects;
  * </pre>
  *
  * <p>Publishing never waits: a subscriber that is too slow misses messages, and asks for them again
- * if it notices. Any thread may call any method; a lock orders them. One publisher for each rank.
+ * if it notices. What one connection asks for is answered request by request, and the connection
+ * closed if none of an answer is read for five minutes.
+ *
+ * <p>Any thread may call any method; a lock orders them. One publisher for each rank.
  */
 public final class EngineEventPublisher implements AutoCloseable {
     /** Messages that are kept for replays, as many as vLLM keeps. */

@@ -43,8 +43,9 @@ import java.util.function.Supplier;
  *
  * <pre>
  * request:  "" | first number wanted, 8 bytes
- * answer:   "" | topic | number | payload, for each; then "" | "" | -1 | ""
  * </pre>
+ *
+ * @see ReplayAnswers for what is answered
  */
 final class ZmqPublisher implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(ZmqPublisher.class);
@@ -52,7 +53,6 @@ final class ZmqPublisher implements AutoCloseable {
     /** Messages that wait for one subscriber at most. */
     static final int MOST_UNSENT = 100_000;
 
-    private static final int REPLAY_AHEAD = 64;
     private static final long REPLAY_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long MAX_REQUEST_BYTES = 1 << 16;
     private static final long BUDGET_BYTES = 1 << 24;
@@ -61,7 +61,6 @@ final class ZmqPublisher implements AutoCloseable {
     private static final long RECONNECT_MAX_NS = TimeUnit.SECONDS.toNanos(5);
     private static final long END_MS = 10_000;
     private static final byte[] EMPTY = {};
-    private static final byte[] END = number(-1);
 
     private final SocketPoller poller;
     private final ByteBudget budget = new ByteBudget(BUDGET_BYTES);
@@ -304,43 +303,69 @@ final class ZmqPublisher implements AutoCloseable {
         }
     }
 
-    /** A peer that asks for old messages. */
-    private final class Requester implements ZmtpConnection.Listener {
+    /** A peer that asks for old messages: while it is answered, nothing more is read from it. */
+    private final class Requester implements ZmtpConnection.Listener, Subscriber.Peer {
+        private final ReplayAnswers answers = new ReplayAnswers(buffer, topic, this);
+        private ZmtpConnection connection;
+
         @Override
-        public void opened(ZmtpConnection connection) {
-            // it asks when it wants something
+        public void opened(ZmtpConnection opened) {
+            connection = opened;
         }
 
         @Override
-        public boolean received(ZmtpConnection connection, ZmtpMessage message) {
+        public boolean received(ZmtpConnection from, ZmtpMessage message) {
+            if (answers.isUnderWay()) {
+                return false; // it comes again when the answer has ended
+            }
             final int last = message.frames() - 1;
             if (last == 1 && message.length(0) == 0 && message.length(1) == Long.BYTES) {
-                answer(connection, Math.max(0, message.readLong(1)), buffer.next());
+                after(answers.begin(message.readLong(1), System.nanoTime()));
             }
             return true;
         }
 
-        /** Sends as much as the connection takes, then continues a little later. */
-        private void answer(ZmtpConnection connection, long from, long end) {
-            long number = from;
-            while (connection.isOpen() && connection.unsent() < REPLAY_AHEAD) {
-                final ReplayBuffer.Message message = buffer.from(number);
-                if (message == null || message.number() >= end) {
-                    connection.send(EMPTY, EMPTY, END, EMPTY);
-                    return;
+        private void after(ReplayAnswers.State state) {
+            switch (state) {
+                case ENDED -> {}
+                case WAITING -> poller.schedule(REPLAY_PAUSE_NS, this::goOn);
+                case STALLED -> {
+                    LOG.info(
+                            "a peer that asked for old messages reads none: its connection is"
+                                    + " closed");
+                    connection.close();
                 }
-                connection.send(EMPTY, topic, number(message.number()), message.payload());
-                number = message.number() + 1;
             }
-            final long next = number;
-            if (connection.isOpen()) {
-                poller.schedule(REPLAY_PAUSE_NS, () -> answer(connection, next, end));
+        }
+
+        private void goOn() {
+            if (!connection.isOpen()) {
+                return;
+            }
+            after(answers.goOn(System.nanoTime()));
+            if (!answers.isUnderWay()) {
+                connection.resume();
             }
         }
 
         @Override
-        public void closed(ZmtpConnection connection, String why) {
+        public void closed(ZmtpConnection closed, String why) {
             // its answer ends by itself
+        }
+
+        @Override
+        public void send(byte[]... frames) {
+            connection.send(frames);
+        }
+
+        @Override
+        public int unsent() {
+            return connection.unsent();
+        }
+
+        @Override
+        public boolean isOpen() {
+            return connection.isOpen();
         }
     }
 }

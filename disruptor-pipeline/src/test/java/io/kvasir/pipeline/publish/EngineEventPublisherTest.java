@@ -19,6 +19,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -137,12 +138,26 @@ class EngineEventPublisherTest {
         // a requester reads one answer; a dealer all of them
         assertEquals(10, number(receive(socket).get(1)));
 
-        final ZMQ.Socket dealer = context.socket(SocketType.DEALER);
-        dealer.setReceiveTimeOut(PATIENCE_MS);
-        dealer.connect(publisher.replayEndpoint());
+        final ZMQ.Socket dealer = dealer(1_000);
+        ask(dealer, 10);
+        expectAnswer(dealer, 10, messages);
+    }
+
+    private ZMQ.Socket dealer(int mostWaiting) {
+        final ZMQ.Socket socket = context.socket(SocketType.DEALER);
+        socket.setReceiveTimeOut(PATIENCE_MS);
+        socket.setRcvHWM(mostWaiting);
+        socket.connect(publisher.replayEndpoint());
+        return socket;
+    }
+
+    private static void ask(ZMQ.Socket dealer, long from) {
         dealer.sendMore(new byte[0]);
-        dealer.send(ZmqPublisher.number(10));
-        for (int i = 10; i < messages; i++) {
+        dealer.send(ZmqPublisher.number(from));
+    }
+
+    private static void expectAnswer(ZMQ.Socket dealer, long from, long to) {
+        for (long i = from; i < to; i++) {
             final List<byte[]> message = receive(dealer);
             assertEquals(4, message.size());
             assertEquals(i, number(message.get(2)));
@@ -150,6 +165,26 @@ class EngineEventPublisherTest {
         final List<byte[]> end = receive(dealer);
         assertEquals(-1, number(end.get(2)));
         assertEquals(0, end.get(3).length);
+    }
+
+    @Test
+    void requestsOfOnePeerAreAnsweredOneAfterTheOther() {
+        final int messages = 3_000; // of 9 KB: many times what its socket takes
+        final long[] hashes = new long[1_000];
+        Arrays.fill(hashes, Long.MAX_VALUE);
+        for (int i = 0; i < messages; i++) {
+            publisher.publishRemoved(hashes);
+        }
+        final int further = 200;
+        final ZMQ.Socket dealer = dealer(1);
+        ask(dealer, 0);
+        for (int i = 0; i < further; i++) {
+            ask(dealer, messages - 2);
+        }
+        expectAnswer(dealer, 0, messages);
+        for (int i = 0; i < further; i++) {
+            expectAnswer(dealer, messages - 2, messages);
+        }
     }
 
     @Test
