@@ -12,6 +12,7 @@ import java.util.AbstractList;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Function;
 
 /**
  * Remembers what one worker and rank has published, beside its {@link KvEventPublisher}, for
@@ -183,7 +184,7 @@ public final class LocalIndexer {
      * @param mostBytes most bytes of each message of the answer, at least {@value
      *     RecoveryAnswer#HEAD_BYTES} and what one block takes
      * @return the messages, in order; at least one. Each is made when it is asked for, so that an
-     *     answer takes no more memory than the dump that all have in common
+     *     answer takes no more memory than the events or the dump that all have in common
      */
     public synchronized List<byte[]> answer(byte[] query, int mostBytes) {
         final RecoveryQuery wanted = RecoveryQuery.read(query);
@@ -218,12 +219,17 @@ public final class LocalIndexer {
             return dump(mostPayload, start - 1);
         }
         final long end = Math.min(wanted.endEventId(), lastEventId);
-        final List<byte[]> payloads = events(start, end, mostPayload);
-        if (payloads == null) {
+        final List<List<byte[]>> lists = events(start, end, mostPayload);
+        if (lists == null) {
             return dump(mostPayload, lastEventId);
         }
         eventAnswers++;
-        return messages(RecoveryAnswer.Kind.EVENTS, payloads, lastEventId, lastWithout(start, end));
+        return messages(
+                RecoveryAnswer.Kind.EVENTS,
+                lists,
+                RouterEventWriter::payload,
+                lastEventId,
+                lastWithout(start, end));
     }
 
     /** Highest number of a range under which there was no event; 0 for none. */
@@ -264,24 +270,29 @@ public final class LocalIndexer {
                 .toBytes();
     }
 
-    private List<byte[]> messages(
-            RecoveryAnswer.Kind kind, List<byte[]> payloads, long last, long lost) {
+    private <T> List<byte[]> messages(
+            RecoveryAnswer.Kind kind,
+            List<T> parts,
+            Function<T, byte[]> payload,
+            long last,
+            long lost) {
         return new AbstractList<>() {
             @Override
             public byte[] get(int part) {
-                return message(kind, part, payloads.size(), payloads.get(part), last, lost);
+                return message(
+                        kind, part, parts.size(), payload.apply(parts.get(part)), last, lost);
             }
 
             @Override
             public int size() {
-                return payloads.size();
+                return parts.size();
             }
         };
     }
 
     /** Lists of events up to a size; null if one does not fit. */
-    private List<byte[]> events(long first, long last, int mostBytes) {
-        final List<byte[]> payloads = new ArrayList<>();
+    private List<List<byte[]>> events(long first, long last, int mostBytes) {
+        final List<List<byte[]>> lists = new ArrayList<>();
         List<byte[]> list = new ArrayList<>();
         int bytes = BYTES_PER_EVENT;
         for (long id = first; id <= last; id++) {
@@ -290,7 +301,7 @@ public final class LocalIndexer {
                 return null;
             }
             if (bytes + event.length > mostBytes) {
-                payloads.add(RouterEventWriter.payload(list));
+                lists.add(list);
                 list = new ArrayList<>();
                 bytes = BYTES_PER_EVENT;
             }
@@ -299,8 +310,8 @@ public final class LocalIndexer {
                 bytes += event.length;
             }
         }
-        payloads.add(RouterEventWriter.payload(list));
-        return payloads;
+        lists.add(list);
+        return lists;
     }
 
     /** A dump, exact after this event or a later one. */
@@ -323,6 +334,7 @@ public final class LocalIndexer {
         return messages(
                 RecoveryAnswer.Kind.DUMP,
                 dumpOrNull.payloads,
+                Function.identity(),
                 dumpOrNull.lastEventId,
                 dumpOrNull.lostEventId);
     }

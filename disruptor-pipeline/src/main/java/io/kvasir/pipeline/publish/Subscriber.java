@@ -36,6 +36,9 @@ final class Subscriber {
     /** Queries of a peer that are answered at the same time; further ones are not heard. */
     static final int MOST_ANSWERS = 64;
 
+    /** Messages that wait for a peer whose queries are not heard, until it has read some. */
+    static final int MOST_UNREAD = 1_024;
+
     private static final int ANSWER_AHEAD = 8; // messages that wait for the peer
     private static final int MOST_ANSWER_BYTES = 512 << 10;
     private static final long PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
@@ -60,10 +63,13 @@ final class Subscriber {
 
     /** Takes what the peer says: a subscription, or its end. */
     void received(ZmtpMessage message) {
-        if (message.frames() != 1 || message.length(0) == 0) {
-            return;
+        if (message.frames() == 1 && message.length(0) > 0) {
+            received(message.copy(0));
         }
-        final byte[] frame = message.copy(0);
+    }
+
+    /** Takes 1 and the topic of a subscription, or something else and that of its end. */
+    void received(byte[] frame) {
         final byte[] topic = Arrays.copyOfRange(frame, 1, frame.length);
         final QueryTopic query = QueryTopic.readOrNull(topic);
         final boolean begins = frame[0] == 1;
@@ -126,7 +132,10 @@ final class Subscriber {
 
     private void asked(QueryTopic query, byte[] topic) {
         final LocalIndexer indexer = indexers.apply(query.query());
-        if (indexer == null || answers.size() >= MOST_ANSWERS || answers.containsKey(query)) {
+        if (indexer == null
+                || answers.size() >= MOST_ANSWERS
+                || answers.containsKey(query)
+                || peer.unsent() >= MOST_UNREAD) {
             return;
         }
         peer.send(topic, HEARD);

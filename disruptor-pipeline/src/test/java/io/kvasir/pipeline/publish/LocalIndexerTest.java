@@ -19,6 +19,7 @@ import io.kvasir.pipeline.wire.RecoveryAnswer.Kind;
 import io.kvasir.pipeline.wire.RecoveryQuery;
 import io.kvasir.pipeline.wire.RouterEventDecoder;
 import io.kvasir.pipeline.wire.RouterMessage;
+import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.NaivePrefixIndex;
 import io.kvasir.testsupport.Seeds;
 
@@ -31,6 +32,7 @@ import java.util.List;
 import java.util.Random;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.stream.LongStream;
 
 class LocalIndexerTest {
     private static final long WORKER = -7; // as 64 unsigned bits
@@ -323,6 +325,20 @@ class LocalIndexerTest {
         }
         assertEquals(2 * EVENTS + 1, ask(1).getFirst().lastEventId());
         assertEquals(2, indexer.counts().dumpsMade());
+    }
+
+    @Test
+    void anAnswerThatIsNotSentYetHasNoCopyOfItsEvents() throws IOException {
+        final int blocks = 1_000; // of more than 50 bytes
+        final int mostBytes = 1 << 20;
+        final long[] names = LongStream.range(0, blocks).toArray();
+        for (int event = 0; event < EVENTS; event++) {
+            publisher.publishStored(new int[blocks], names, null);
+        }
+        final byte[] query = new RecoveryQuery(WORKER, 2, 1, RecoveryQuery.NO_END).toBytes();
+        indexer.answer(query, mostBytes);
+        assertTrue(Allocations.bytesOf(() -> indexer.answer(query, mostBytes)) < 50 * blocks);
+        assertEquals(List.of(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L), ids(ask(indexer, 1, mostBytes)));
     }
 
     @Test
