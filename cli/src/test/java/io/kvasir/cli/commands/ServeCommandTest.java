@@ -11,6 +11,8 @@ import io.kvasir.sim.config.SimConfig;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -186,6 +188,20 @@ class ServeCommandTest {
         assertWrong("--worker=127.0.0.1:1", "127.0.0.1:1");
         assertWrong("--mode=fastest", "fastest");
         assertWrong("--port=0", "no workers; give --worker");
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--workers-file=workers.yaml",
+                "--discovery-nats-bucket=b",
+                "--discovery-etcd-endpoints=http://h:1",
+                "--discovery-kubernetes-selector=a=b",
+                "--discovery-kubernetes-resources"
+            })
+    void anySourceOfWorkersMakesUpForNone(String source) {
+        final CommandRun run = CommandRun.of("serve", "--model=m", "--check-config", source);
+        assertEquals(0, run.exitCode(), run.err());
     }
 
     private static void awaitCompletion(String listening) throws IOException, InterruptedException {

@@ -237,7 +237,6 @@ final class Contradictions {
 
     private static boolean maySplit(GatewayConfig config) {
         return config.discovers()
-                || config.get(GatewaySettings.DISCOVERY_KUBERNETES_RESOURCES)
                 || config.get(GatewaySettings.WORKERS).stream()
                         .anyMatch(w -> w.disaggregation().role() == WorkerRole.PREFILL);
     }

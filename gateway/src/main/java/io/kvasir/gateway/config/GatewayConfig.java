@@ -378,7 +378,8 @@ public final class GatewayConfig {
         return get(GatewaySettings.WORKERS_FILE) != null
                 || get(GatewaySettings.DISCOVERY_NATS_BUCKET) != null
                 || !get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS).isEmpty()
-                || get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR) != null;
+                || get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR) != null
+                || get(GatewaySettings.DISCOVERY_KUBERNETES_RESOURCES);
     }
 
     /** All values with their sources. */
