@@ -208,6 +208,11 @@ public final class Upstream {
                         || (evenEjected && health.state() == UpstreamHealth.State.EJECTED));
     }
 
+    /** Whether it may be used as far as it must have answered before. */
+    synchronized boolean admitted() {
+        return admitted;
+    }
+
     /** Has no new request sent to it, or has again. */
     void drain(boolean begin) {
         synchronized (this) {

@@ -70,7 +70,7 @@ final class UsableServers {
 
     private static Counted now(Upstream upstream) {
         final boolean usable = upstream.inUse();
-        if (upstream.draining()) {
+        if (upstream.draining() || !upstream.admitted()) {
             return new Counted(false, false, usable); // it is none of those that are left
         }
         return switch (upstream.health().state()) {

@@ -1,6 +1,7 @@
 package io.kvasir.gateway.upstream;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.WorkerConfig;
 
@@ -17,17 +18,22 @@ class EjectionLimitTest {
 
     private void register(int count) {
         for (int i = 0; i < count; i++) {
-            all.add(
-                    new Upstream(
-                            WorkerConfig.parse("http://127.0.0.1:1,name=w" + i),
-                            "test",
-                            i,
-                            null,
-                            true,
-                            () -> new BreakerRules(1, 1, 1_000_000_000, 0, 1, 1, 1),
-                            usable::changed));
-            usable.added(all.getLast());
+            register(true);
         }
+    }
+
+    private void register(boolean admitted) {
+        final int number = all.size();
+        all.add(
+                new Upstream(
+                        WorkerConfig.parse("http://127.0.0.1:1,name=w" + number),
+                        "test",
+                        number,
+                        null,
+                        admitted,
+                        () -> new BreakerRules(1, 1, 1_000_000_000, 0, 1, 1, 1),
+                        usable::changed));
+        usable.added(all.getLast());
     }
 
     private long inUse() {
@@ -53,5 +59,16 @@ class EjectionLimitTest {
         assertEquals(1, inUse(), "the ejected one, as there is no other");
         all.get(1).drain(false);
         assertEquals(1, inUse());
+    }
+
+    @Test
+    void aWorkerThatHasNeverAnsweredIsNoneOfThoseThatAreLeft() {
+        register(1);
+        all.get(0).faulted(1, "status 500");
+        register(false);
+        assertEquals(1, inUse(), "the ejected one, as there is no other");
+        all.get(1).probed();
+        assertEquals(1, inUse(), "the one that answers");
+        assertTrue(all.get(1).inUse());
     }
 }
