@@ -9,6 +9,7 @@ import io.opentelemetry.context.Context;
 import io.opentelemetry.context.propagation.TextMapGetter;
 import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporter;
 import io.opentelemetry.sdk.resources.Resource;
+import io.opentelemetry.sdk.trace.IdGenerator;
 import io.opentelemetry.sdk.trace.SdkTracerProvider;
 import io.opentelemetry.sdk.trace.export.BatchSpanProcessor;
 
@@ -38,7 +39,10 @@ public final class Tracing implements AutoCloseable {
     /** Makes what is configured; nothing is traced before {@link #start}. */
     public Tracing(GatewayConfig config) {
         this.config = config;
-        sampler = new TrustedParentSampler(config.get(GatewaySettings.TRACE_SAMPLE_RATIO));
+        sampler =
+                new TrustedParentSampler(
+                        config.get(GatewaySettings.TRACE_SAMPLE_RATIO),
+                        IdGenerator.random()::generateTraceId);
     }
 
     /** The configuration has other values. */

@@ -11,6 +11,7 @@ import io.opentelemetry.sdk.trace.samplers.Sampler;
 import io.opentelemetry.sdk.trace.samplers.SamplingResult;
 
 import java.util.List;
+import java.util.function.Supplier;
 
 /**
  * Samples what the span above is sampled by, and a share of what has none. A client that is not
@@ -19,12 +20,15 @@ import java.util.List;
 final class TrustedParentSampler implements Sampler {
     private static final ContextKey<Boolean> TRUSTED = ContextKey.named("kvasir-trusted");
 
+    private final Supplier<String> randomIds;
     private volatile Sampler share;
 
     /**
      * @param ratio of traces, 0 to 1
+     * @param randomIds drawn from where the trace is a client's that is not trusted; thread-safe
      */
-    TrustedParentSampler(double ratio) {
+    TrustedParentSampler(double ratio, Supplier<String> randomIds) {
+        this.randomIds = randomIds;
         ratio(ratio);
     }
 
@@ -52,7 +56,8 @@ final class TrustedParentSampler implements Sampler {
         if (decided) {
             return above.isSampled() ? SamplingResult.recordAndSample() : SamplingResult.drop();
         }
-        return share.shouldSample(parent, traceId, name, kind, attributes, links);
+        final String drawn = above.isValid() ? randomIds.get() : traceId; // not the client's choice
+        return share.shouldSample(parent, drawn, name, kind, attributes, links);
     }
 
     @Override
