@@ -58,7 +58,7 @@ final class GatewayHandler extends Handler.Abstract {
     private final AdmissionGate gate;
     private final PromptExecutor executor;
     private final BodyReader bodies;
-    private final boolean trustsTemplates;
+    private final boolean trustsTemplates; // of a model: a body says only later of which it is
     private final StatusEndpoints endpoints;
     private final Tracing tracing;
     private final RequestFailures failures;
@@ -74,7 +74,9 @@ final class GatewayHandler extends Handler.Abstract {
         this.gate = gate;
         this.executor = executor;
         this.bodies = new BodyReader(context.config());
-        this.trustsTemplates = context.config().get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE);
+        this.trustsTemplates =
+                models.all().stream()
+                        .anyMatch(m -> m.config().get(GatewaySettings.TRUST_REQUEST_CHAT_TEMPLATE));
         this.endpoints = endpoints;
         this.tracing = tracing;
         this.failures = new RequestFailures(context.metrics());

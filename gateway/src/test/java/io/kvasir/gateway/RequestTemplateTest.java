@@ -7,20 +7,33 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.ModelConfig;
 import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
+import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.prompt.chat.SimModel;
 
 import org.junit.jupiter.api.Test;
 
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
 
 /** Requests that bring a chat template along. */
 class RequestTemplateTest {
+    private static final String ENDLESS =
+            "{% for a in range(99999) %}".repeat(4) + "{% endfor %}".repeat(4);
+
     private static String chat(String template) {
-        final ObjectNode request = Json.MAPPER.createObjectNode().put("model", "m");
+        return chat("m", template);
+    }
+
+    private static String chat(String model, String template) {
+        final ObjectNode request = Json.MAPPER.createObjectNode().put("model", model);
         request.putArray("messages").addObject().put("role", "user").put("content", "x");
         return request.put("chat_template", template).toString();
     }
@@ -81,6 +94,42 @@ class RequestTemplateTest {
                     Gateways.post(gateway, "/tokenize", chat("{{ range(99999)|list }}")),
                     "template-max-output-chars");
         }
+    }
+
+    @Test
+    void aClientThatLeavesEndsTheRenderingForAModelThatAloneTrustsTemplates() throws Exception {
+        final ModelConfig further =
+                ModelConfig.parse(
+                        "name=n,tokenizer="
+                                + SimModel.KEYWORD
+                                + ",trust-request-chat-template=true,template-max-steps="
+                                + Long.MAX_VALUE);
+        try (FakeEngine engine = engine();
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                config(engine)
+                                        .set(GatewaySettings.MODELS, List.of(further))
+                                        .set(GatewaySettings.PROMPT_THREADS, 1)
+                                        .build())) {
+            try (RawClient client = new RawClient(gateway.port())) {
+                client.post("/v1/chat/completions", chat("n", ENDLESS));
+                Eventually.holds("it is rendered", RequestTemplateTest::renders);
+            }
+            Eventually.holds(
+                    "the client that left is counted",
+                    () ->
+                            MetricsPage.of(gateway).sum("kvasir_requests_total", "status", "499")
+                                    == 1);
+            final HttpResponse<String> next = post(gateway, "hi");
+            assertTrue(next.body().contains("engine"), "the only thread is free: " + next.body());
+        }
+    }
+
+    private static boolean renders() {
+        return Thread.getAllStackTraces().entrySet().stream()
+                .filter(thread -> thread.getKey().getName().startsWith("kvasir-prompt-"))
+                .flatMap(thread -> Arrays.stream(thread.getValue()))
+                .anyMatch(frame -> frame.getMethodName().equals("render"));
     }
 
     private static int promptTokens(GatewayServer gateway) throws Exception {
