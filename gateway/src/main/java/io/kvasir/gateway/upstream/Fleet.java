@@ -95,24 +95,47 @@ public final class Fleet {
     /** One thread a source. */
     private void view(String source, List<DiscoveredWorker> wanted) {
         final Set<String> names = new HashSet<>();
+        wanted.forEach(worker -> names.add(worker.name()));
+        final Map<DiscoveredWorker, String> refused = new LinkedHashMap<>();
+        if (addAll(source, wanted, refused)) {
+            awaitSuccessors(obsolete(source, names), names);
+        }
+        if (removeObsolete(source, names)) { // they may have had what others lacked
+            final List<DiscoveredWorker> again = List.copyOf(refused.keySet());
+            refused.clear();
+            var _ = addAll(source, again, refused);
+        }
+        refused.forEach(
+                (worker, why) ->
+                        failed(source, "worker " + worker.name() + " is left out: " + why));
+    }
+
+    /**
+     * @param refused gets those that cannot be added, and why
+     * @return whether any was added
+     */
+    private boolean addAll(
+            String source, List<DiscoveredWorker> wanted, Map<DiscoveredWorker, String> refused) {
         boolean changed = false;
         for (DiscoveredWorker worker : wanted) {
-            names.add(worker.name());
             try {
                 changed |= add(source, worker);
             } catch (IllegalArgumentException e) {
-                failed(source, "worker " + worker.name() + " is left out: " + e.getMessage());
+                refused.put(worker, e.getMessage());
             }
         }
-        if (changed) {
-            awaitSuccessors(obsolete(source, names), names);
-        }
-        removeObsolete(source, names);
+        return changed;
     }
 
-    /** Those that are the source's own still: another one may have registered them meanwhile. */
-    private synchronized void removeObsolete(String source, Set<String> wanted) {
-        obsolete(source, wanted).forEach(entry -> remove(entry.upstream.name()));
+    /**
+     * Those that are the source's own still: another one may have registered them meanwhile.
+     *
+     * @return false if there were none
+     */
+    private synchronized boolean removeObsolete(String source, Set<String> wanted) {
+        final List<Entry> obsolete = obsolete(source, wanted);
+        obsolete.forEach(entry -> remove(entry.upstream.name()));
+        return !obsolete.isEmpty();
     }
 
     private synchronized List<Entry> obsolete(String source, Set<String> wanted) {

@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import ch.qos.logback.classic.Level;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.EventPlaneKind;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
@@ -285,6 +286,36 @@ class FleetTest {
         source.added(worker("n", "a"));
         assertEquals(List.of("b"), names(0));
         assertConsistent();
+    }
+
+    @Test
+    void whatHasNoRoomBesideTheFormerWorkersOfItsSourceHasItAfterThem() {
+        start(config().set(RouterSettings.MAX_WORKERS, 2));
+        source.view(List.of(worker("m", "a"), worker("m", "b")));
+        source.view(List.of(worker("m", "c"), worker("m", "d")));
+        assertEquals(List.of("c", "d"), names(0));
+        source.view(List.of(worker("m", "d"), worker("m", "e", ",dp=2")));
+        assertEquals(List.of("d"), names(0), "there is room for one more");
+        assertEquals(1, fleet.failures().get("test").get(), "what is left out is said once");
+        source.view(List.of(worker("m", "e", ",dp=2")));
+        assertEquals(List.of("e"), names(0));
+        assertConsistent();
+    }
+
+    @Test
+    void aWorkerWithAnotherNameHasThePlaceOfTheFormerOneOnTheEventPlane() {
+        start(onEventPlane());
+        source.view(List.of(worker("m", "a", ",event-worker=7")));
+        source.view(List.of(worker("m", "b", ",event-worker=7")));
+        assertEquals(List.of("b"), names(0));
+        assertEquals(0, fleet.failures().get("test").get());
+        assertConsistent();
+    }
+
+    private static GatewayConfig.Builder onEventPlane() {
+        return config("name=n")
+                .set(GatewaySettings.EVENT_PLANE, EventPlaneKind.ZMQ)
+                .set(GatewaySettings.EVENT_PLANE_ADDRESSES, List.of("tcp://127.0.0.1:1"));
     }
 
     @Test
