@@ -33,6 +33,7 @@ import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -332,6 +333,21 @@ public final class KvRouter implements AutoCloseable {
             paces.of(worker); // so that no decision makes it
         }
         return worker;
+    }
+
+    /**
+     * Checks what can be known of a worker before it is registered: its adapters, the addresses of
+     * its events, and that no worker of another name has its place on the event plane. One of its
+     * own name may be there, which it is to replace. An address to bind is bound for a moment,
+     * unless a worker has it.
+     *
+     * @param spec what is known of it
+     * @param adapters as of {@link Worker#adapters(Set)}
+     * @throws IllegalArgumentException if it cannot be registered
+     * @throws ClosedException if the router is closed
+     */
+    public void checkWorker(WorkerSpec spec, Set<String> adapters) {
+        registry.check(spec, adapters);
     }
 
     /**

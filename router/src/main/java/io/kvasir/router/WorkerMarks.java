@@ -75,6 +75,29 @@ final class WorkerMarks {
     }
 
     private void check(Worker worker, Set<String> before, Set<String> now) {
+        checkNames(worker, now);
+        int unknown = 0;
+        for (String name : now) {
+            unknown += before.contains(name) || adapters.find(name) != null ? 0 : 1;
+        }
+        if (adapters.size() + unknown > MOST_ADAPTER_NAMES) {
+            throw new IllegalArgumentException(
+                    "the adapters of worker "
+                            + worker
+                            + " make "
+                            + (adapters.size() + unknown)
+                            + " names in the fleet; at most "
+                            + MOST_ADAPTER_NAMES);
+        }
+    }
+
+    /**
+     * Checks adapters that a worker is to have, but for what others have.
+     *
+     * @param worker by which messages name it
+     * @throws IllegalArgumentException if they are too many, or a name is none
+     */
+    static void checkNames(Object worker, Set<String> now) {
         if (now.size() > MOST_ADAPTERS) {
             throw new IllegalArgumentException(
                     now.size()
@@ -83,7 +106,6 @@ final class WorkerMarks {
                             + " are too many; at most "
                             + MOST_ADAPTERS);
         }
-        int unknown = 0;
         for (String name : now) {
             if (name.isBlank() || name.length() > MOST_NAME_LENGTH) {
                 throw new IllegalArgumentException(
@@ -95,16 +117,6 @@ final class WorkerMarks {
                                 + MOST_NAME_LENGTH
                                 + " are needed, not all of them blank");
             }
-            unknown += before.contains(name) || adapters.find(name) != null ? 0 : 1;
-        }
-        if (adapters.size() + unknown > MOST_ADAPTER_NAMES) {
-            throw new IllegalArgumentException(
-                    "the adapters of worker "
-                            + worker
-                            + " make "
-                            + (adapters.size() + unknown)
-                            + " names in the fleet; at most "
-                            + MOST_ADAPTER_NAMES);
         }
     }
 

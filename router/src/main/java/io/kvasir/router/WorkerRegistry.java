@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -262,7 +263,22 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                 : savedOrNull.restore(NamedRank.of(spec), slot, parts.indexPipeline, parts.index);
     }
 
-    private synchronized void checkNew(WorkerSpec spec) {
+    /** See {@link KvRouter#checkWorker}. */
+    void check(WorkerSpec given, Set<String> adapters) {
+        final WorkerSpec spec = indexed ? given : given.withoutEvents();
+        checkUsable(spec);
+        WorkerMarks.checkNames(NamedRank.of(spec), adapters);
+        final Worker other = spec.planeOrNull() == null ? null : onPlane.get(spec.planeOrNull());
+        if (other != null && !other.name().equals(spec.name())) {
+            throw new IllegalArgumentException(
+                    "worker " + other + " is " + spec.planeOrNull() + " on the event plane");
+        }
+        if (spec.events() != null) {
+            parts.indexPipeline.checkZmq(spec.events());
+        }
+    }
+
+    private void checkUsable(WorkerSpec spec) {
         checkOpen();
         if (spec.events() != null) {
             checkBlockSize(spec.events());
@@ -275,6 +291,10 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                             + spec.planeOrNull()
                             + " on an event plane, and the router is on none; set event-plane");
         }
+    }
+
+    private synchronized void checkNew(WorkerSpec spec) {
+        checkUsable(spec);
         final Worker other = named.get(NamedRank.of(spec));
         if (other != null) {
             throw new IllegalArgumentException("worker " + other + " is registered already");

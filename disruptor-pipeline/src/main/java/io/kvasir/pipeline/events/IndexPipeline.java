@@ -167,6 +167,18 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     /**
+     * Checks the addresses of a source, which is not opened; one to bind is bound for a moment.
+     *
+     * @param source what is to be opened later
+     * @throws IllegalArgumentException if an address is none, or cannot be bound
+     * @throws ClosedException if the pipeline is closed
+     */
+    public synchronized void checkZmq(SourceConfig source) {
+        checkOpen();
+        sources.checkZmq(source);
+    }
+
+    /**
      * Opens a stream that the caller feeds. With a replay endpoint in its configuration the caller
      * also answers {@link EngineStream#replayFrom()}.
      *

@@ -40,16 +40,29 @@ public final class EventSources implements AutoCloseable {
     public synchronized EventSource openZmq(
             SourceConfig source, KvEventSink sink, StreamStart startOrNull) {
         forgetClosedSources();
-        if (zmq == null) {
-            zmq = new ZmqTransport(config);
-        }
         final EngineStream stream = new EngineStream(source, sink, staleLines);
         if (startOrNull != null) {
             stream.startAfter(startOrNull);
         }
-        final ZmqSource opened = zmq.open(stream);
+        final ZmqSource opened = zmq().open(stream);
         sources.add(opened);
         return opened;
+    }
+
+    /**
+     * Checks the addresses of a source, which is not opened.
+     *
+     * @throws IllegalArgumentException as of {@link #openZmq}
+     */
+    public synchronized void checkZmq(SourceConfig source) {
+        zmq().check(source);
+    }
+
+    private ZmqTransport zmq() {
+        if (zmq == null) {
+            zmq = new ZmqTransport(config);
+        }
+        return zmq;
     }
 
     /** Opens a stream that the caller feeds. */

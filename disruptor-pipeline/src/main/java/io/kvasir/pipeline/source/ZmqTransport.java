@@ -51,26 +51,50 @@ final class ZmqTransport implements AutoCloseable {
     ZmqSource open(EngineStream stream) {
         final SourceConfig source = stream.config();
         try {
-            if (source.replayEndpoint() != null) {
-                Endpoint.parse(source.replayEndpoint()).connectable();
-            }
-            final Endpoint endpoint = Endpoint.parse(source.endpoint());
+            final Endpoint endpoint = endpoint(source);
             return source.bind() ? bind(stream, endpoint) : connect(stream, endpoint);
         } catch (IOException | IllegalArgumentException e) {
-            throw new IllegalArgumentException(
-                    "cannot "
-                            + (source.bind() ? "bind " : "connect to ")
-                            + source.endpoint()
-                            + " for events of "
-                            + source.name()
-                            + ": "
-                            + e.getMessage(),
-                    e);
+            throw refusal(source, e);
         }
     }
 
+    /**
+     * Checks the addresses of a source that is not opened; one to bind is bound for a moment.
+     *
+     * @throws IllegalArgumentException as of {@link #open}
+     */
+    void check(SourceConfig source) {
+        try {
+            final Endpoint endpoint = endpoint(source);
+            if (source.bind()) {
+                tryBind(endpoint);
+            }
+        } catch (IOException | IllegalArgumentException e) {
+            throw refusal(source, e);
+        }
+    }
+
+    private static Endpoint endpoint(SourceConfig source) {
+        if (source.replayEndpoint() != null) {
+            Endpoint.parse(source.replayEndpoint()).connectable();
+        }
+        final Endpoint endpoint = Endpoint.parse(source.endpoint());
+        return source.bind() ? endpoint : endpoint.connectable();
+    }
+
+    private static IllegalArgumentException refusal(SourceConfig source, Exception cause) {
+        return new IllegalArgumentException(
+                "cannot "
+                        + (source.bind() ? "bind " : "connect to ")
+                        + source.endpoint()
+                        + " for events of "
+                        + source.name()
+                        + ": "
+                        + cause.getMessage(),
+                cause);
+    }
+
     private synchronized ZmqSource connect(EngineStream stream, Endpoint endpoint) {
-        endpoint.connectable();
         final EventFeed known = feeds.get(endpoint.text());
         if (known != null) {
             return attach(stream, known);
@@ -85,22 +109,31 @@ final class ZmqTransport implements AutoCloseable {
 
     private ZmqSource bind(EngineStream stream, Endpoint endpoint) throws IOException {
         final SocketAddress address = ZmtpListener.addressOf(endpoint);
-        final String wanted =
-                address instanceof InetSocketAddress tcp ? ZmtpListener.text(tcp) : endpoint.text();
         synchronized (this) {
-            EventFeed feed = endpoint.isAnyPort() ? null : feeds.get(wanted);
-            if (feed == null) {
-                // an address keeps its lane: there an earlier listener is closed before this one
-                feed =
-                        newBoundFeed(
-                                lanes[Math.floorMod(wanted.hashCode(), lanes.length)],
-                                endpoint,
-                                address);
-            }
+            final EventFeed feed = boundFeed(endpoint, address);
             final ZmqSource source = attach(stream, feed);
             stream.endpoint(feed.address());
             return source;
         }
+    }
+
+    private void tryBind(Endpoint endpoint) throws IOException {
+        final SocketAddress address = ZmtpListener.addressOf(endpoint);
+        synchronized (this) {
+            closeUnused(boundFeed(endpoint, address));
+        }
+    }
+
+    private EventFeed boundFeed(Endpoint endpoint, SocketAddress address) throws IOException {
+        final String wanted =
+                address instanceof InetSocketAddress tcp ? ZmtpListener.text(tcp) : endpoint.text();
+        final EventFeed known = endpoint.isAnyPort() ? null : feeds.get(wanted);
+        if (known != null) {
+            return known;
+        }
+        // an address keeps its lane: there an earlier listener is closed before this one
+        final SourceLane lane = lanes[Math.floorMod(wanted.hashCode(), lanes.length)];
+        return newBoundFeed(lane, endpoint, address);
     }
 
     private BoundFeed newBoundFeed(SourceLane lane, Endpoint endpoint, SocketAddress address)
@@ -142,6 +175,10 @@ final class ZmqTransport implements AutoCloseable {
         final EventFeed feed = source.feed();
         feed.lane.poller().execute(() -> feed.remove(source));
         feed.references--;
+        closeUnused(feed);
+    }
+
+    private void closeUnused(EventFeed feed) {
         if (feed.references == 0) {
             feeds.remove(feed.address());
             feed.lane.poller().execute(feed::close);

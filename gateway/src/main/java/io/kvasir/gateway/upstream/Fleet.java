@@ -195,17 +195,60 @@ public final class Fleet {
         registry.checkRoom(described, before == null ? null : before.upstream);
         final KvRouter router = // before the former one of its name is removed
                 registry.readyRouter(WorkerPool.of(described.role()));
-        if (before != null) {
-            remove(described.name());
+        if (before == null) {
+            register(source, described, registry, router, watcher == null);
+        } else {
+            replace(before, source, described, registry, router);
         }
-        register(source, described, registry, router);
         return true;
     }
 
+    /** Where the new server is refused the former one stays, or is registered again. */
+    private void replace(
+            Entry former,
+            String source,
+            DiscoveredWorker described,
+            UpstreamRegistry registry,
+            KvRouter router) {
+        if (!former.described.worker().eventsBind()) { // else it may have what is to be bound
+            registry.check(described, router);
+        }
+        final boolean wasInUse = former.upstream.inUse();
+        remove(described.name());
+        try {
+            register(source, described, registry, router, watcher == null);
+        } catch (Throwable t) {
+            registerAgain(former, wasInUse);
+            throw t;
+        }
+    }
+
+    private void registerAgain(Entry former, boolean wasInUse) {
+        final Upstream before = former.upstream;
+        try {
+            register(
+                    before.source(),
+                    former.described,
+                    former.registry,
+                    former.registry.readyRouter(before.pool()),
+                    watcher == null || wasInUse);
+            if (before.draining()) {
+                drain(before.name(), true);
+            }
+        } catch (IllegalArgumentException e) {
+            failed(
+                    before.source(),
+                    "worker " + before.name() + " cannot be registered again: " + e.getMessage());
+        }
+    }
+
     private void register(
-            String source, DiscoveredWorker described, UpstreamRegistry registry, KvRouter router) {
-        final Upstream upstream =
-                registry.register(described, source, lastId++, router, watcher == null);
+            String source,
+            DiscoveredWorker described,
+            UpstreamRegistry registry,
+            KvRouter router,
+            boolean admitted) {
+        final Upstream upstream = registry.register(described, source, lastId++, router, admitted);
         final Runnable endWatch = watcher == null ? () -> {} : watcher.apply(upstream);
         entries.put(described.name(), new Entry(described, registry, upstream, endWatch));
         upstreams = upstreams.with(upstream);

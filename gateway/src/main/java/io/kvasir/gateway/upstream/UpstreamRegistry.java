@@ -182,6 +182,19 @@ public final class UpstreamRegistry {
     }
 
     /**
+     * Checks what can be known of a server before it is registered.
+     *
+     * @param router of its pool
+     * @throws IllegalArgumentException if the router would not take it
+     */
+    void check(DiscoveredWorker described, KvRouter router) {
+        final WorkerConfig worker = described.worker();
+        for (int rank = 0; rank < worker.dataParallelSize(); rank++) {
+            router.checkWorker(spec(worker, 0, rank), worker.adapters().names());
+        }
+    }
+
+    /**
      * Registers a server.
      *
      * @param id greater than all before

@@ -26,6 +26,7 @@ import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
 
 import org.agrona.CloseHelper;
@@ -36,6 +37,8 @@ import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -316,6 +319,80 @@ class FleetTest {
         return config("name=n")
                 .set(GatewaySettings.EVENT_PLANE, EventPlaneKind.ZMQ)
                 .set(GatewaySettings.EVENT_PLANE_ADDRESSES, List.of("tcp://127.0.0.1:1"));
+    }
+
+    private static String bound(String port) {
+        return ",events=tcp://127.0.0.1:" + port + ",bind=true";
+    }
+
+    private List<DiscoveredWorker> refused(int takenPort) {
+        return List.of(
+                worker("m", "w", ",events=tcp://h:99999"),
+                worker("m", "w", ",events=tcp://h:1,replay=tcp://*:1"),
+                worker("n", "w", ",events=tcp://h:99999"),
+                worker("m", "w", ",role=prefill,events=tcp://h:99999"),
+                worker("m", "w", bound("" + takenPort)),
+                worker("m", "w", ",lora=" + "x".repeat(1_000)),
+                worker("m", "w", ",event-worker=7"));
+    }
+
+    private void assertRefused(DiscoveredWorker successor) {
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> source.added(successor),
+                () -> "" + successor.worker());
+        final long failures = fleet.failures().get("test").get();
+        source.view(List.of(successor, worker("m", "x", ",event-worker=7")));
+        assertEquals(failures + 1, fleet.failures().get("test").get());
+    }
+
+    @Test
+    void aWorkerStaysAsItWasWhereItsSuccessorIsRefused() throws Exception {
+        start(onEventPlane());
+        source.view(List.of(worker("m", "w"), worker("m", "x", ",event-worker=7")));
+        final Upstream before = named("w");
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            for (DiscoveredWorker successor : refused(taken.getLocalPort())) {
+                assertRefused(successor);
+                assertSame(before, named("w"), "" + successor.worker());
+            }
+        }
+        assertConsistent();
+    }
+
+    @Test
+    void aWorkerWhoseAddressIsBoundIsRegisteredAgainWhereItsSuccessorIsRefused() throws Exception {
+        start(onEventPlane());
+        final DiscoveredWorker former = worker("m", "w", bound("*"), ",labels=zone:a");
+        source.view(List.of(former, worker("m", "x", ",event-worker=7")));
+        fleet.watch(upstream -> () -> {});
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            for (DiscoveredWorker successor : refused(taken.getLocalPort())) {
+                assertRefused(successor);
+                assertEquals(Map.of("zone", "a"), named("w").labels());
+                assertTrue(named("w").inUse(), "it need not answer first");
+                assertConsistent();
+            }
+            fleet.drain("w", true);
+            assertRefused(worker("m", "w", bound("" + taken.getLocalPort())));
+            assertTrue(named("w").draining());
+        }
+        assertFalse(source.added(former), "it is the one that is there");
+    }
+
+    @Test
+    void aWorkerMayBindTheAddressOfTheOneThatItReplaces() throws Exception {
+        start();
+        final int port = FreePorts.run(1);
+        source.added(worker("m", "w", bound("" + port)));
+        source.added(worker("m", "w", ",labels=zone:a", bound("" + port)));
+        source.added(worker("m", "w", ",role=prefill", bound("" + port)));
+        source.added(worker("n", "w", ",events=tcp://*:" + port + ",bind=true"));
+        source.added(worker("n", "w", ",labels=zone:a", bound("" + port)));
+        source.added(worker("n", "w"));
+        source.added(worker("n", "w", bound("" + port)));
+        assertEquals(List.of("w"), names(1));
+        assertConsistent();
     }
 
     @Test
