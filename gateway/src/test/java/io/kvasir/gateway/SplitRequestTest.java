@@ -207,6 +207,9 @@ class SplitRequestTest {
             strings = {
                 "{\"model\":\"m\",\"prompt\":[[1,2],[3]]}",
                 "{\"model\":\"m\",\"prompt\":[1,2],\"n\":2}",
+                "{\"model\":\"m\",\"prompt\":[1,2],\"n\":2.0}",
+                "{\"model\":\"m\",\"prompt\":[1,2],\"n\":\"2\"}",
+                "{\"model\":\"m\",\"prompt\":[1,2],\"best_of\":\" 2\"}",
                 "{\"model\":\"m\",\"prompt\":[1,2],\"prompt_logprobs\":1}",
                 "{\"model\":\"m\",\"prompt\":[1,2],\"echo\":true}",
                 "{\"model\":\"m\",\"prompt\":[1,2],\"use_beam_search\":true}"

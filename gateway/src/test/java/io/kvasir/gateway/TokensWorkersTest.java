@@ -195,6 +195,21 @@ class TokensWorkersTest {
         }
     }
 
+    /** Engines take such for two. */
+    @ParameterizedTest
+    @ValueSource(strings = {"\"n\":2.0", "\"n\":\"2\""})
+    void everyChoiceThatAChatAsksForIsAnswered(String two) throws Exception {
+        final String choices = "[{\"index\":0,\"text\":\"a\"},{\"index\":1,\"text\":\"b\"}]";
+        try (FakeEngine engine =
+                        new FakeEngine(call -> call.json(200, "{\"choices\":" + choices + "}"));
+                GatewayServer gateway = gateway(tokens(engine.url(), "t"))) {
+            final String body = "{" + HI + "," + two + "}";
+            final JsonNode answer = GatewayHttpTest.json(Gateways.post(gateway, CHAT, body));
+            assertEquals("b", answer.at("/choices/1/message/content").textValue());
+            assertTrue(engine.calls.getFirst().text().contains(two));
+        }
+    }
+
     @Test
     void whatNeedsTextGoesToAWorkerThatTakesItAndAllElseToBoth() throws Exception {
         try (FakeEngine ofText = new FakeEngine(call -> call.json(200, ANSWER));

@@ -241,20 +241,14 @@ public final class RequestParser {
 
     /** Answers for each prompt; what is no number is the engine's to refuse. */
     private void samples() throws IOException {
-        if (json.currentToken() == JsonToken.VALUE_NUMBER_INT) {
-            final int given = (int) Math.clamp(json.getDoubleValue(), 1, MAX_SAMPLES);
-            request.samples = Math.max(request.samples, given);
-        } else {
-            json.skipChildren();
-        }
+        final int given = Math.clamp(LaxInteger.read(json, 1), 1, MAX_SAMPLES);
+        request.samples = Math.max(request.samples, given);
+        json.skipChildren();
     }
 
     /** What is no number is the engine's to refuse. */
     private void topLogprobs() throws IOException {
-        request.topLogprobs =
-                json.currentToken() == JsonToken.VALUE_NUMBER_INT
-                        ? (int) Math.clamp(json.getDoubleValue(), 0, Integer.MAX_VALUE)
-                        : 0;
+        request.topLogprobs = Math.max(0, LaxInteger.read(json, 0));
         json.skipChildren();
     }
 

@@ -69,6 +69,51 @@ class RequestParserTest {
     }
 
     @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "2 | 2",
+                "2.0 | 2",
+                "20e-1 | 2",
+                "2.5 | 0",
+                "-2.0 | 0",
+                "1e30 | 2147483647",
+                "NaN | 0",
+                "true | 1",
+                "false | 0",
+                "null | 0",
+                "[2] | 0",
+                "\"2\" | 2",
+                "\" +02\\n\" | 2",
+                "\"\\u00a02\\u2028\" | 2",
+                "\"1_0.00\" | 10",
+                "\"-2\" | 0",
+                "\"2.5\" | 0",
+                "\"2.\" | 0",
+                "\"_2\" | 0",
+                "\"2e0\" | 0",
+                "\"true\" | 0",
+                "\"\" | 0",
+                "\"9999999999\" | 2147483647",
+            })
+    void takesForAnIntegerWhatEnginesTake(String given, int expected) throws Exception {
+        final int samples = Math.clamp(expected, 1, 1 << 14);
+        assertEquals(samples, completion("{\"prompt\":[1],\"n\":" + given + "}").sequences());
+        assertEquals(samples, completion("{\"prompt\":[1],\"best_of\":" + given + "}").sequences());
+        assertEquals(
+                expected,
+                chat("{\"messages\":[{\"role\":\"user\"}],\"top_logprobs\":" + given + "}")
+                        .topLogprobs);
+    }
+
+    @Test
+    void aLongTextThatIsNoNumberIsReadInOnePass() throws Exception {
+        final String zeros = "0_".repeat(1 << 20);
+        assertEquals(1, completion("{\"prompt\":[1],\"n\":\"" + zeros + "x\"}").sequences());
+        assertEquals(2, completion("{\"prompt\":[1],\"n\":\"" + zeros + "2\"}").sequences());
+    }
+
+    @ParameterizedTest
     @CsvSource({
         "true, true",
         "1, true",
