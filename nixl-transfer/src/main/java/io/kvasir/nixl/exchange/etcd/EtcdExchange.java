@@ -13,6 +13,9 @@ import io.kvasir.registry.etcd.EtcdClient.Entry;
 import io.kvasir.registry.etcd.EtcdOptions;
 
 import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -36,6 +39,8 @@ public final class EtcdExchange extends ViewedExchange {
     private final EtcdConfig config;
     private final EtcdClient client;
     private final PublishedRecords own = new PublishedRecords();
+    private final Map<String, PeerRecord> withdrawn = // but not deleted yet; under the lock
+            new LinkedHashMap<>();
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread renewer;
     private final Thread watcher;
@@ -62,6 +67,7 @@ public final class EtcdExchange extends ViewedExchange {
             if (!isLeased()) { // it may have ended without anybody having noticed
                 leaseAnew();
             }
+            deleteWithdrawn(); // so that no more are kept than can be published
             store(record);
         } catch (RegistryException e) {
             throw unavailable(e);
@@ -105,18 +111,30 @@ public final class EtcdExchange extends ViewedExchange {
     @Override
     public synchronized void withdraw(String name) {
         final PeerRecord record = own.remove(name);
-        if (record == null) {
+        if (record != null) {
+            withdrawn.put(name, record);
+        }
+        if (!withdrawn.containsKey(name)) {
             return;
         }
-        final String key = config.prefix() + name;
         try {
-            final Entry entry = client.get(key);
-            if (entry != null && record.equals(decoded(entry))) {
-                client.deleteIf(key, entry.revision()); // if not, it is another's by now
-            }
+            delete(name);
         } catch (RegistryException e) {
-            throw unavailable(e);
+            throw unavailable(e); // the renewing thread tries again
         }
+    }
+
+    private void deleteWithdrawn() {
+        List.copyOf(withdrawn.keySet()).forEach(this::delete);
+    }
+
+    private void delete(String name) {
+        final String key = config.prefix() + name;
+        final Entry entry = client.get(key);
+        if (entry != null && withdrawn.get(name).equals(decoded(entry))) {
+            client.deleteIf(key, entry.revision()); // if not, it is another's by now
+        }
+        withdrawn.remove(name);
     }
 
     private void requireOpen() {
@@ -159,6 +177,7 @@ public final class EtcdExchange extends ViewedExchange {
         } else if (!isLeased()) {
             leaseAnew();
         }
+        deleteWithdrawn();
     }
 
     private boolean isLeased() {

@@ -1,10 +1,12 @@
 package io.kvasir.nixl.exchange.etcd;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 
@@ -15,6 +17,8 @@ import io.kvasir.nixl.exchange.Records;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.InetAddress;
@@ -24,25 +28,32 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Base64;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 
-/** An etcd that loses a lease and then refuses a write, which no real one does when asked to. */
+/** An etcd that loses a lease or refuses a call, which no real one does when asked to. */
 class LostLeaseTest {
     private static final int OK = 200;
     private static final int UNAVAILABLE = 503;
     private static final String PREFIX = "/k/";
+    private static final String TXN = "/v3/kv/txn";
+    private static final String RANGE = "/v3/kv/range";
 
     private final ObjectMapper json = new ObjectMapper();
     private final BlockingQueue<String> puts = new LinkedBlockingQueue<>(); // "name lease"
     private final AtomicInteger leases = new AtomicInteger();
     private final AtomicBoolean leaseLost = new AtomicBoolean();
-    private final AtomicBoolean writeFails = new AtomicBoolean();
+    private final AtomicReference<String> refused = new AtomicReference<>(); // path, once
+    private final Map<String, JsonNode> stored = new ConcurrentHashMap<>(); // by key, base64
+    private final BlockingQueue<String> deletions = new LinkedBlockingQueue<>();
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     private HttpServer server;
 
@@ -62,12 +73,13 @@ class LostLeaseTest {
 
     private void answer(HttpExchange exchange) throws IOException {
         final JsonNode body = json.readTree(exchange.getRequestBody().readAllBytes());
-        final boolean refused =
-                exchange.getRequestURI().getPath().endsWith("/txn") && writeFails.getAndSet(false);
-        final byte[] said =
-                (refused ? "{}" : said(exchange.getRequestURI().getPath(), body))
-                        .getBytes(StandardCharsets.UTF_8);
-        exchange.sendResponseHeaders(refused ? UNAVAILABLE : OK, said.length);
+        final String path = exchange.getRequestURI().getPath();
+        final boolean isRefused =
+                !body.has("range_end") // the watching thread's
+                        && path.equals(
+                                refused.getAndUpdate(each -> path.equals(each) ? null : each));
+        final byte[] said = (isRefused ? "{}" : said(path, body)).getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(isRefused ? UNAVAILABLE : OK, said.length);
         exchange.getResponseBody().write(said);
         exchange.close();
     }
@@ -77,16 +89,33 @@ class LostLeaseTest {
             case "/v3/lease/grant" -> "{\"ID\":\"" + leases.incrementAndGet() + "\"}";
             case "/v3/lease/keepalive" ->
                     leaseLost.getAndSet(false) ? "{\"result\":{}}" : "{\"result\":{\"TTL\":\"5\"}}";
-            case "/v3/kv/txn" -> {
+            case RANGE -> {
+                final ObjectNode answer = json.createObjectNode();
+                final JsonNode kv = stored.get(body.path("key").asText());
+                if (kv != null) {
+                    answer.putArray("kvs").add(kv);
+                }
+                yield answer.toString();
+            }
+            case TXN -> {
                 final JsonNode put = body.at("/success/0/request_put");
-                final byte[] key = Base64.getDecoder().decode(put.path("key").asText());
-                final String name =
-                        new String(key, StandardCharsets.UTF_8).substring(PREFIX.length());
-                puts.add(name + " " + put.path("lease").asText());
+                final JsonNode deletion = body.at("/success/0/request_delete_range");
+                if (put.isObject()) {
+                    stored.put(put.get("key").asText(), put);
+                    puts.add(name(put) + " " + put.path("lease").asText());
+                } else {
+                    stored.remove(deletion.path("key").asText());
+                    deletions.add(name(deletion));
+                }
                 yield "{\"succeeded\":true,\"header\":{\"revision\":\"5\"}}";
             }
-            default -> "{}"; // no key is there, and a watch ends at once
+            default -> "{}"; // a watch ends at once
         };
+    }
+
+    private static String name(JsonNode request) {
+        final byte[] key = Base64.getDecoder().decode(request.path("key").asText());
+        return new String(key, StandardCharsets.UTF_8).substring(PREFIX.length());
     }
 
     private EtcdExchange open(Duration ttl) {
@@ -103,7 +132,7 @@ class LostLeaseTest {
         try (EtcdExchange exchange = open(Duration.ofSeconds(1))) {
             exchange.publish(Records.record("a", 1, 1));
             assertEquals("a 1", nextPut());
-            writeFails.set(true);
+            refused.set(TXN);
             leaseLost.set(true);
             assertEquals("a 3", nextPut());
         }
@@ -114,7 +143,7 @@ class LostLeaseTest {
         try (EtcdExchange exchange = open(Duration.ofHours(1))) { // renews in twenty minutes
             exchange.publish(Records.record("a", 1, 1));
             assertEquals("a 1", nextPut());
-            writeFails.set(true);
+            refused.set(TXN);
             leaseLost.set(true);
             final ExchangeException refusal =
                     assertThrows(
@@ -124,6 +153,58 @@ class LostLeaseTest {
             exchange.publish(Records.record("b", 1, 1));
             assertEquals("a 3", nextPut());
             assertEquals("b 3", nextPut());
+        }
+    }
+
+    private String nextDeletion() throws InterruptedException {
+        return deletions.poll(30, TimeUnit.SECONDS);
+    }
+
+    private void failWithdrawal(EtcdExchange exchange, String path) {
+        refused.set(path);
+        final ExchangeException refusal =
+                assertThrows(ExchangeException.class, () -> exchange.withdraw("a"));
+        assertEquals(Kind.UNAVAILABLE, refusal.kind());
+        assertNull(deletions.peek());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {RANGE, TXN})
+    void aWithdrawalThatFailedIsMadeUpForByARenewal(String path) throws InterruptedException {
+        try (EtcdExchange exchange = open(Duration.ofSeconds(1))) {
+            exchange.publish(Records.record("a", 1, 1));
+            failWithdrawal(exchange, path);
+            assertEquals("a", nextDeletion());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {RANGE, TXN})
+    void aWithdrawalThatFailedCanBeRepeated(String path) throws InterruptedException {
+        try (EtcdExchange exchange = open(Duration.ofHours(1))) { // renews in twenty minutes
+            exchange.publish(Records.record("a", 1, 1));
+            failWithdrawal(exchange, path);
+            exchange.withdraw("b"); // unknown: nothing to do with the other
+            assertNull(deletions.peek());
+            exchange.withdraw("a");
+            assertEquals("a", nextDeletion());
+            exchange.withdraw("a");
+            assertNull(deletions.peek());
+        }
+    }
+
+    @Test
+    void aPublicationMakesUpForWithdrawalsThatFailed() throws InterruptedException {
+        try (EtcdExchange exchange = open(Duration.ofHours(1))) { // renews in twenty minutes
+            exchange.publish(Records.record("a", 1, 1));
+            failWithdrawal(exchange, TXN);
+            exchange.publish(Records.record("a", 1, 1));
+            assertEquals("a", nextDeletion());
+            exchange.publish(Records.record("b", 1, 1));
+            assertEquals("a 1", nextPut());
+            assertEquals("a 1", nextPut());
+            assertEquals("b 1", nextPut());
+            assertNull(deletions.peek(), "a is published again");
         }
     }
 }
