@@ -19,6 +19,12 @@ import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
+import io.kvasir.router.policy.Candidate;
+import io.kvasir.router.policy.CostModel;
+import io.kvasir.router.policy.Eligibility;
+import io.kvasir.router.policy.Picker;
+import io.kvasir.router.policy.SelectionPolicy;
+import io.kvasir.router.policy.SelectionPolicyProvider;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
@@ -35,6 +41,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
 /** Requests that a prefill worker and a decode worker share, over real HTTP. */
@@ -318,6 +325,75 @@ class SplitRequestTest {
             assertEquals(200, next.statusCode(), next.body());
         }
         assertTrue(decode.calls.getLast().text().contains("\"kv_transfer_params\""));
+    }
+
+    /** What a test's class path has, see META-INF/services. */
+    public static final class Provided implements SelectionPolicyProvider {
+        private static final AtomicInteger refusals = new AtomicInteger();
+
+        /** For the loader. */
+        public Provided() {}
+
+        private static Eligibility.Verdict judge(Candidate candidate) {
+            return candidate.worker().name().equals("p")
+                            && refusals.getAndUpdate(left -> Math.max(0, left - 1)) > 0
+                    ? Eligibility.Verdict.INELIGIBLE
+                    : Eligibility.Verdict.ELIGIBLE;
+        }
+
+        @Override
+        public Iterable<SelectionPolicy> policies() {
+            return List.of(
+                    new SelectionPolicy(
+                            "refusing-at-first", Provided::judge, CostModel.LINEAR, Picker.LOWEST));
+        }
+    }
+
+    /** The first attempt finds no worker, the second one does. */
+    private void startWithOneRefusal() throws Exception {
+        start(
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.OTHER_PREFILL)
+                        .set(GatewaySettings.PREFILL_ATTEMPTS, 2)
+                        .set(RouterSettings.SELECTION_POLICY, "refusing-at-first"),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        Provided.refusals.set(1);
+    }
+
+    private int prefillLeases() {
+        try {
+            return Json.MAPPER
+                    .readTree(Gateways.admin(gateway, "/debug/workers").body())
+                    .get("prefill_active_leases")
+                    .intValue();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    @Test
+    void anAttemptThatFindsNoPrefillWorkerIsFollowedByOneThatDoes() throws Exception {
+        startWithOneRefusal();
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals("p", answer.headers().firstValue("x-kvasir-prefill-worker").orElseThrow());
+        assertEquals(1, prefill.calls.size());
+        assertTrue(decode.calls.getFirst().text().contains("\"kv_transfer_params\":" + PARAMS));
+        assertEquals(
+                1, MetricsPage.of(gateway).sum("kvasir_leg_failures_total", "kind", "no_worker"));
+        Eventually.holds("its booking has ended", () -> prefillLeases() == 0);
+    }
+
+    @Test
+    void anAttemptAfterOneThatFoundNoPrefillWorkerIsGivenUpWithItsClient() throws Exception {
+        prefill.script = call -> call.awaitClientGone(60);
+        startWithOneRefusal();
+        final CompletableFuture<?> asked = Gateways.postAsync(gateway, "/v1/completions", ASK);
+        Eventually.holds("the prefill runs", () -> prefill.inFlight.get() == 1);
+        assertEquals(1, prefillLeases());
+        asked.cancel(true);
+        assertTrue(prefill.calls.getFirst().awaitClientGone(60));
+        Eventually.holds("its booking has ended", () -> prefillLeases() == 0);
     }
 
     @ParameterizedTest

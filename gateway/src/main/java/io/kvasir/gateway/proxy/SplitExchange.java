@@ -88,7 +88,8 @@ final class SplitExchange implements SplitLegs {
     private final SplitFlow.Rules rules;
     private final SplitFlow flow;
     private final FaultAttribution faults;
-    private final List<Prefill> prefills = new ArrayList<>(1); // by attempt, from 1
+    private final Prefill[] prefills; // by attempt, from 1; null where no worker was found
+    private volatile Prefill last; // null before the first prefill worker is chosen
     private final List<Worker> failed = new ArrayList<>(1);
     private LegBodies bodies; // null before the first prefill worker is chosen
     private volatile HandoffProtocol protocol;
@@ -106,6 +107,7 @@ final class SplitExchange implements SplitLegs {
         this.decode = decode;
         this.faults = new FaultAttribution(proxied.body());
         this.rules = context.split().rules();
+        this.prefills = new Prefill[rules.prefills() + 1];
         this.flow = new SplitFlow(rules, this, context.split().deadlines());
     }
 
@@ -145,7 +147,7 @@ final class SplitExchange implements SplitLegs {
         if (answeredNs != 0 && flow.isSplit()) {
             final long ns = System.nanoTime() - answeredNs;
             final Upstream worker = booking.upstream();
-            final WorkerReservations.Booking prefill = prefills.getLast().leg.booking();
+            final WorkerReservations.Booking prefill = last.leg.booking();
             context.metrics()
                     .handedOver(
                             worker,
@@ -191,18 +193,18 @@ final class SplitExchange implements SplitLegs {
 
     /** Name of the prefill worker that was chosen last. */
     String prefillWorker() {
-        return prefills.getLast().leg.booking().decision().worker();
+        return last.leg.booking().decision().worker();
     }
 
     /** Tokens that the last prefill worker took from its cache; unknown if it does not say. */
     int prefillCachedTokens() {
-        return prefills.getLast().leg.booking().decision().engineCachedTokens();
+        return last.leg.booking().decision().engineCachedTokens();
     }
 
     /** What the decode side books a worker for. */
     RequestPart decodePart() {
         return flow.isSplit()
-                ? decodeAfter(prefill(flow.attempt()).leg.booking().upstream())
+                ? decodeAfter(prefills[flow.attempt()].leg.booking().upstream())
                 : whole();
     }
 
@@ -340,10 +342,11 @@ final class SplitExchange implements SplitLegs {
         }
         protocol = how;
         context.metrics().split(how);
-        prefills.add(
+        last =
                 new Prefill(
                         new PrefillLeg(context, proxied, booking, faults, new Outcome(attempt)),
-                        meets ? meeting(booking) : null));
+                        meets ? meeting(booking) : null);
+        prefills[attempt] = last;
         flow.prefillChosen(attempt, meets ? SplitFlow.Path.RENDEZVOUS : SplitFlow.Path.COMPLETED);
     }
 
@@ -377,7 +380,7 @@ final class SplitExchange implements SplitLegs {
     /** Why the policy has one worker do all of it, where it asks; null if it is split. */
     private String wholeFor(WorkerReservations.Booking booking, int distance) {
         final SplitPolicy policy = context.split().policy();
-        if (!policy.isConditional() || !prefills.isEmpty()) {
+        if (!policy.isConditional() || last != null) {
             return null;
         }
         final WorkerReservations.Outlook local;
@@ -419,14 +422,10 @@ final class SplitExchange implements SplitLegs {
         return bytes;
     }
 
-    private Prefill prefill(int attempt) {
-        return prefills.get(attempt - 1);
-    }
-
     @Override
     public void sendPrefill(int attempt) {
         try {
-            send(prefill(attempt), ByteBuffer.wrap(bodies.prefill().bytes()));
+            send(prefills[attempt], ByteBuffer.wrap(bodies.prefill().bytes()));
         } catch (MalformedJsonException e) {
             flow.prefillFailed(attempt, "malformed");
         }
@@ -443,7 +442,7 @@ final class SplitExchange implements SplitLegs {
 
     @Override
     public void handOver(int attempt) {
-        final Prefill prefill = prefill(attempt);
+        final Prefill prefill = prefills[attempt];
         try {
             if (prefill.rendezvous != null) {
                 decodeBody = ByteBuffer.wrap(bodies.meeting(prefill.rendezvous).bytes());
@@ -471,7 +470,7 @@ final class SplitExchange implements SplitLegs {
 
     @Override
     public void sendDecode() {
-        final Prefill prefill = flow.isSplit() ? prefill(flow.attempt()) : null;
+        final Prefill prefill = flow.isSplit() ? prefills[flow.attempt()] : null;
         if (prefill != null && prefill.rendezvous != null && !prefill.sent) {
             prefill.blocks.answered(new Stranded());
             send(prefill, decodeBody);
@@ -484,7 +483,7 @@ final class SplitExchange implements SplitLegs {
         if (!flow.isSplit()) {
             return;
         }
-        final Prefill prefill = prefill(flow.attempt());
+        final Prefill prefill = prefills[flow.attempt()];
         prefill.blocks.fetched();
         if (!prefill.leg.isOver()) { // its answer is thrown away, but must come
             prefill.leg.abortAfter(rules.prefillTimeoutNs(), "timeout");
@@ -503,7 +502,7 @@ final class SplitExchange implements SplitLegs {
 
     /** Whether the decode worker gets parameters that a prefill worker has answered with. */
     boolean isHandedOver() {
-        return prefills.getLast().rendezvous == null;
+        return last.rendezvous == null;
     }
 
     @Override
@@ -513,10 +512,10 @@ final class SplitExchange implements SplitLegs {
 
     @Override
     public void freePrefill(int attempt) {
-        if (attempt > prefills.size()) {
+        final Prefill prefill = prefills[attempt];
+        if (prefill == null) {
             return; // none was chosen
         }
-        final Prefill prefill = prefill(attempt);
         failed.add(prefill.leg.booking().lease().worker());
         prefill.blocks.free();
         if (prefill.leg.isOver()) {
@@ -553,7 +552,7 @@ final class SplitExchange implements SplitLegs {
 
         @Override
         public void answered(VerbatimJson answer) {
-            final Prefill prefill = prefill(attempt);
+            final Prefill prefill = prefills[attempt];
             answeredNs = System.nanoTime();
             final long ns = answeredNs - prefill.sentNs;
             context.metrics().prefilled(prefill.leg.booking().upstream(), ns);
