@@ -211,6 +211,27 @@ class TokensWorkersTest {
     }
 
     @Test
+    void aBodyThatNestsTooDeepToBeWrittenAnewIsRefused() throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
+                GatewayServer gateway = gateway(tokens(engine.url(), "t"))) {
+            final HttpResponse<String> refused =
+                    Gateways.post(
+                            gateway,
+                            CHAT,
+                            "{" + HI + ",\"x\":" + "[".repeat(300) + "]".repeat(300) + "}");
+            assertEquals(400, refused.statusCode(), refused.body());
+            final JsonNode error = GatewayHttpTest.json(refused).get("error");
+            assertEquals("invalid_request_error", error.get("type").textValue());
+            assertTrue(
+                    error.get("message").textValue().contains("nests deeper than 256"),
+                    refused.body());
+            assertEquals(0, engine.calls.size());
+            assertEquals(0, gateway.router().activeLeases());
+            assertEquals(200, Gateways.post(gateway, CHAT, "{" + HI + "}").statusCode());
+        }
+    }
+
+    @Test
     void whatNeedsTextGoesToAWorkerThatTakesItAndAllElseToBoth() throws Exception {
         try (FakeEngine ofText = new FakeEngine(call -> call.json(200, ANSWER));
                 FakeEngine ofTokens = new FakeEngine(call -> call.json(200, ANSWER));

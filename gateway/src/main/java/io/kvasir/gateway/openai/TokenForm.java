@@ -143,8 +143,9 @@ public final class TokenForm {
      *
      * @param text the body for one that takes text
      * @throws IOException if that is no JSON object
+     * @throws ApiException 400 if it nests too deep to be edited
      */
-    public byte[] body(byte[] text) throws IOException {
+    public byte[] body(byte[] text) throws IOException, ApiException {
         if (prompts == null) {
             return text;
         }
@@ -152,9 +153,19 @@ public final class TokenForm {
         try {
             return edited(VerbatimJson.parse(text), ids);
         } catch (MalformedJsonException e) { // a member twice, or a number that only Python reads
-            return edited(
-                    VerbatimJson.parse(Json.MAPPER.writeValueAsBytes(Json.MAPPER.readTree(text))),
-                    ids);
+            return edited(rewritten(text), ids);
+        }
+    }
+
+    private static VerbatimJson rewritten(byte[] text) throws IOException, ApiException {
+        final byte[] plain = Json.MAPPER.writeValueAsBytes(Json.MAPPER.readTree(text));
+        try {
+            return VerbatimJson.parse(plain);
+        } catch (MalformedJsonException e) {
+            throw ApiException.invalid(
+                    null,
+                    "the body cannot be sent to a worker that takes token ids (input=tokens): "
+                            + e.getMessage());
         }
     }
 

@@ -520,7 +520,14 @@ public final class ProxyExchange {
             if (!isCurrent(this)) {
                 return; // the client left while this waited
             }
-            final ByteBuffer body = body();
+            final ByteBuffer body;
+            try {
+                body = body();
+            } catch (ApiException e) { // the client's fault
+                abandon("malformed", e.status(), null);
+                respond(e);
+                return;
+            }
             sentNs = System.nanoTime();
             attempt.send(
                     route().target(request.getHttpURI().getQuery()),
@@ -539,7 +546,7 @@ public final class ProxyExchange {
                     : proxied.inference().route;
         }
 
-        private ByteBuffer body() {
+        private ByteBuffer body() throws ApiException {
             if (upstream.takesTokens()) { // which has no part in split requests
                 return proxied.tokenBody();
             }

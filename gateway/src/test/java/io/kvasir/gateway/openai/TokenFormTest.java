@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -75,6 +76,20 @@ class TokenFormTest {
         assertEquals(
                 "{\"prompt\":[7],\"n\":2}",
                 completion("{\"prompt\":\"a\",\"n\":1,\"prompt\":\"b\",\"n\":2}", new int[] {7}));
+    }
+
+    @Test
+    void aBodyThatNestsTooDeepIsRefused() throws Exception {
+        final String most = "[".repeat(256) + "]".repeat(256);
+        assertEquals(
+                "{\"prompt\":[7],\"x\":" + most + "}",
+                completion("{\"prompt\":\"a\",\"x\":" + most + "}", new int[] {7}));
+        final ApiException refusal =
+                assertThrows(
+                        ApiException.class,
+                        () -> completion("{\"prompt\":\"a\",\"x\":[" + most + "]}", new int[] {7}));
+        assertEquals(400, refusal.status());
+        assertTrue(refusal.getMessage().contains("nests deeper than 256"), refusal.getMessage());
     }
 
     @Test
