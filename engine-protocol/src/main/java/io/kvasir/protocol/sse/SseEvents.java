@@ -80,10 +80,15 @@ public final class SseEvents {
         }
         if (inOversized || length - eventStart > MAX_EVENT_BYTES) {
             inOversized = true;
-            eventStart = length;
+            eventStart = endsInBareCr() ? length - 1 : length;
         }
         scanned = length;
         ready = eventStart;
+    }
+
+    /** Whether the open line is a CR so far: it may be a blank one's, which is seen whole only. */
+    private boolean endsInBareCr() {
+        return lineStart >= 0 && lineStart == length - 1 && buffer[lineStart] == '\r';
     }
 
     /** Bytes of whole events that wait to be handed out. */

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -70,6 +72,32 @@ class SseEventsTest {
         pass(utf8(large + "data: after\n\n"), new Random(1), 300_000);
         assertEquals(List.of("after"), seen);
         assertEquals(large + "data: after\n\n", handedOut.toString());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"\n", "\r\n"})
+    void aCutAnywhereInTheEndOfAnEventBeyondTheLimitHidesNothing(String end) {
+        final String large = "data: " + "y".repeat(SseEvents.MAX_EVENT_BYTES);
+        // a line that only begins as a blank one does not end it
+        final String rest = "y\r" + end + "\rz" + end + end + "data: after" + end + end;
+        for (int cut = 0; cut < rest.length(); cut++) {
+            seen.clear();
+            handedOut.setLength(0);
+            final SseEvents events = new SseEvents(this::see);
+            accept(events, large);
+            accept(events, rest.substring(0, cut));
+            accept(events, rest.substring(cut, cut + 1));
+            accept(events, rest.substring(cut + 1));
+            take(events.takeAll());
+            assertEquals(List.of("after"), seen, "cut at " + cut);
+            assertEquals(large.length() + rest.length(), handedOut.length());
+            assertTrue(handedOut.toString().endsWith(rest), "cut at " + cut);
+        }
+    }
+
+    private void accept(SseEvents events, String chunk) {
+        events.accept(ByteBuffer.wrap(utf8(chunk)));
+        take(events.takeReady());
     }
 
     @Test
