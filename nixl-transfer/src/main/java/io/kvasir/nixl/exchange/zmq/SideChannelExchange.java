@@ -111,15 +111,16 @@ public final class SideChannelExchange extends ViewedExchange {
      * @param host of its side channel
      * @param peerPort of its side channel
      * @throws IllegalArgumentException if that is no port
-     * @throws ExchangeException of kind {@code CAPACITY} if {@code maxPeers} are known
+     * @throws ExchangeException of kind {@code CAPACITY} if {@code maxPeers} others are known
      */
     public void know(String host, int peerPort) {
         if (peerPort < 1 || peerPort > MAX_PORT) {
             throw new IllegalArgumentException(
                     host + ":" + peerPort + ": ports are 1 to " + MAX_PORT);
         }
+        final String endpoint = endpoint(host, Integer.toString(peerPort));
         synchronized (endpoints) {
-            if (endpoints.size() >= config.maxPeers()) {
+            if (!endpoints.contains(endpoint) && endpoints.size() >= config.maxPeers()) {
                 throw new ExchangeException(
                         Kind.CAPACITY,
                         endpoints.size()
@@ -129,7 +130,7 @@ public final class SideChannelExchange extends ViewedExchange {
                                 + peerPort
                                 + "; raise SideChannelConfig.maxPeers");
             }
-            endpoints.add(endpoint(host, Integer.toString(peerPort)));
+            endpoints.add(endpoint);
         }
     }
 
