@@ -104,6 +104,20 @@ class FullWorkersTest {
         assertEquals(BusyState.OPEN, first.busyState());
     }
 
+    @Test
+    void aProbeWhoseAnswerTakesLongerThanTheLeaseEndsTheMark() throws RouteException {
+        first.full("status 429");
+        nowNs.addAndGet(LEASE_NS);
+        final Lease slow = reserve(request().pin(first));
+        nowNs.addAndGet(LEASE_NS);
+        final Lease next = reserve(request().pin(first));
+        slow.prefillComplete();
+        assertEquals(BusyState.OPEN, first.busyState());
+        first.full("status 429");
+        next.prefillComplete();
+        assertEquals(BusyState.FULL, first.busyState(), "it was let in before the second mark");
+    }
+
     @ParameterizedTest
     @CsvSource({
         "PT3S, 3000",

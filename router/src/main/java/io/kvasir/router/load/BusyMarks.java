@@ -2,6 +2,7 @@ package io.kvasir.router.load;
 
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 
@@ -17,8 +18,13 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
  *                           +---------- {@link #mark} again, or time and another probe +
  * </pre>
  *
+ * <p>Any probe's answer ends the mark that it was let in by, also after other probes have been let
+ * in; no answer ends a mark that was made after its probe was let in.
+ *
  * <p>Any thread; a method takes no lock and allocates nothing but the words of a mark. The state of
- * a slot is one word: when its lease is over, which also tells a mark from the one before it.
+ * a slot is two words: the number of its mark, and when the lease is over. A mark writes the end
+ * before the number, and a claim changes the end by a compare-and-set after it has read the number:
+ * a probe never has the number of a mark that was made after it was let in.
  */
 public final class BusyMarks {
     /** In place of a mark. */
@@ -30,9 +36,11 @@ public final class BusyMarks {
     /** For how long a worker may ask to be left out: a minute. */
     public static final long MOST_ASKED_NS = TimeUnit.MINUTES.toNanos(1);
 
-    private final AtomicLongArray untilNs;
+    private final AtomicLongArray numbers;
+    private final AtomicLongArray untilNs; // of the last mark
     private final AtomicReferenceArray<String> why;
     private final AtomicInteger marked = new AtomicInteger();
+    private final AtomicLong last = new AtomicLong(NONE);
     private final long leaseNs;
 
     /**
@@ -42,6 +50,7 @@ public final class BusyMarks {
      * @param leaseNs how long a mark lasts; 0 for none at all
      */
     public BusyMarks(int slots, long leaseNs) {
+        numbers = new AtomicLongArray(slots);
         untilNs = new AtomicLongArray(slots);
         why = new AtomicReferenceArray<>(slots);
         this.leaseNs = leaseNs;
@@ -78,32 +87,26 @@ public final class BusyMarks {
         if (leaseNs > 0) {
             why.set(slot, cause);
             final long forNs = Math.max(leaseNs, Math.min(askedNs, MOST_ASKED_NS));
-            if (untilNs.getAndSet(slot, until(nowNs, forNs)) == NONE) {
+            untilNs.set(slot, nowNs + forNs);
+            if (numbers.getAndSet(slot, last.incrementAndGet()) == NONE) {
                 marked.incrementAndGet();
             }
         }
     }
 
-    private static long until(long nowNs, long forNs) {
-        final long until = nowNs + forNs;
-        return until == NONE || until == LOST ? 1 : until;
-    }
-
     /** Whether a slot is marked, full or to be probed. */
     public boolean isMarked(int slot) {
-        return untilNs.get(slot) != NONE;
+        return numbers.get(slot) != NONE;
     }
 
     /** Whether a worker is left out now. */
     public boolean isFull(int slot, long nowNs) {
-        final long until = untilNs.get(slot);
-        return until != NONE && until - nowNs > 0;
+        return leftNs(slot, nowNs) > 0;
     }
 
     /** How long a worker is still left out; 0 where it is not. */
     public long leftNs(int slot, long nowNs) {
-        final long until = untilNs.get(slot);
-        return until == NONE ? 0 : Math.max(0, until - nowNs);
+        return isMarked(slot) ? Math.max(0, untilNs.get(slot) - nowNs) : 0;
     }
 
     /** Why a slot was marked last; null where it never was. */
@@ -119,24 +122,26 @@ public final class BusyMarks {
      *     the mark, for {@link #answered}: the request is the probe
      */
     public long claim(int slot, long nowNs) {
-        final long until = untilNs.get(slot);
-        if (until == NONE) {
+        final long mark = numbers.get(slot); // before the end, which a later mark changes first
+        if (mark == NONE) {
             return NONE;
         }
-        final long own = until(nowNs, leaseNs);
-        return until - nowNs <= 0 && untilNs.compareAndSet(slot, until, own) ? own : LOST;
+        final long until = untilNs.get(slot);
+        return until - nowNs <= 0 && untilNs.compareAndSet(slot, until, nowNs + leaseNs)
+                ? mark
+                : LOST;
     }
 
     /** A probe was answered: the mark ends, unless the worker was marked again meanwhile. */
     public void answered(int slot, long mark) {
-        if (untilNs.compareAndSet(slot, mark, NONE)) {
+        if (numbers.compareAndSet(slot, mark, NONE)) {
             marked.decrementAndGet();
         }
     }
 
     /** Ends the mark of a slot, whose worker is removed. */
     public void clear(int slot) {
-        if (untilNs.getAndSet(slot, NONE) != NONE) {
+        if (numbers.getAndSet(slot, NONE) != NONE) {
             marked.decrementAndGet();
         }
     }
