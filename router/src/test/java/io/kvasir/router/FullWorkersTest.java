@@ -139,6 +139,18 @@ class FullWorkersTest {
     }
 
     @Test
+    void aShorterMarkDoesNotCutShortWhatTheWorkerHasAskedFor() {
+        first.full("status 429", Duration.ofSeconds(30));
+        nowNs.addAndGet(LEASE_NS / 10);
+        first.full("status 503");
+        first.reportLoad(new LoadReading().running(3).waiting(9));
+        nowNs.addAndGet(TimeUnit.MILLISECONDS.toNanos(29_900) - 1);
+        assertEquals(BusyState.FULL, first.busyState());
+        nowNs.incrementAndGet();
+        assertEquals(BusyState.HALF_OPEN, first.busyState());
+    }
+
+    @Test
     void askingWithoutBookingIsNoProbe() throws RouteException {
         first.full("status 503");
         nowNs.addAndGet(LEASE_NS);

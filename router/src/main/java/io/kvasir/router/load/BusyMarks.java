@@ -67,7 +67,7 @@ public final class BusyMarks {
     }
 
     /**
-     * Leaves a worker out from now on; a mark that it has begins anew.
+     * Leaves a worker out from now on; a mark that it has begins anew, and ends no sooner.
      *
      * @param cause limit and value, for people
      */
@@ -77,7 +77,7 @@ public final class BusyMarks {
 
     /**
      * Leaves a worker out from now on, for longer than the lease where it asks for that; a mark
-     * that it has begins anew.
+     * that it has begins anew, and ends no sooner. For one slot by one thread at a time.
      *
      * @param askedNs for how long it asks; of more than {@link #MOST_ASKED_NS} that, and of less
      *     than the lease the lease
@@ -87,11 +87,19 @@ public final class BusyMarks {
         if (leaseNs > 0) {
             why.set(slot, cause);
             final long forNs = Math.max(leaseNs, Math.min(askedNs, MOST_ASKED_NS));
-            untilNs.set(slot, nowNs + forNs);
+            if (isMarked(slot)) {
+                untilNs.accumulateAndGet(slot, nowNs + forNs, BusyMarks::later);
+            } else {
+                untilNs.set(slot, nowNs + forNs);
+            }
             if (numbers.getAndSet(slot, last.incrementAndGet()) == NONE) {
                 marked.incrementAndGet();
             }
         }
+    }
+
+    private static long later(long aNs, long bNs) {
+        return aNs - bNs > 0 ? aNs : bNs;
     }
 
     /** Whether a slot is marked, full or to be probed. */
