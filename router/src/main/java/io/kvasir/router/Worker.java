@@ -553,10 +553,10 @@ public final class Worker implements CandidateWorker {
     /**
      * Why it was marked last as full.
      *
-     * @return null where it never was
+     * @return null where it never was, or was removed
      */
     public String whyFullOrNull() {
-        return marks.whyOrNull(slot);
+        return removed ? null : marks.whyOrNull(slot);
     }
 
     /**

@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -212,13 +213,28 @@ class FullWorkersTest {
         assertThrows(RouteException.class, () -> router.reserve(request(), decision));
     }
 
+    private Worker nextOf(int slot) {
+        for (int id = 3; ; id++) {
+            final Worker added = router.addWorker(WorkerSpec.of(id, "w" + id, "http://w" + id));
+            if (added.slot() == slot) {
+                return added;
+            }
+            router.removeWorker(added);
+        }
+    }
+
     @Test
     void theNextWorkerOfASlotIsNotFull() throws RouteException {
         first.full("status 429");
         router.removeWorker(first);
         first.full("status 429");
-        final Worker next = router.addWorker(WorkerSpec.of(3, "third", "http://third"));
+        final Worker next = nextOf(first.slot());
         assertEquals(BusyState.OPEN, next.busyState());
+        assertNull(next.whyFullOrNull());
+        next.full("status 503", Duration.ofSeconds(2));
+        assertNull(first.whyFullOrNull());
+        nowNs.addAndGet(2 * LEASE_NS);
+        reserve(request().pin(next)).prefillComplete();
         second.full("status 429");
         reserve(request());
         assertSame(next, decision.worker());

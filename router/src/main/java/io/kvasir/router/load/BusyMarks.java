@@ -117,7 +117,7 @@ public final class BusyMarks {
         return isMarked(slot) ? Math.max(0, untilNs.get(slot) - nowNs) : 0;
     }
 
-    /** Why a slot was marked last; null where it never was. */
+    /** Why a slot was marked last; null where its worker never was. */
     public String whyOrNull(int slot) {
         return why.get(slot);
     }
@@ -147,8 +147,9 @@ public final class BusyMarks {
         }
     }
 
-    /** Ends the mark of a slot, whose worker is removed. */
+    /** Ends the mark of a slot, whose worker is removed, and forgets why it was full. */
     public void clear(int slot) {
+        why.set(slot, null);
         if (numbers.getAndSet(slot, NONE) != NONE) {
             marked.decrementAndGet();
         }
