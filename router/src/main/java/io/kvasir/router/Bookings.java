@@ -25,7 +25,9 @@ final class Bookings {
         this.parts = parts;
         pipeline = parts.bookingPipeline;
         clock = config.clock();
-        watch = new PromptWatch(pipeline, parts.index, parts.board.slots(), clock);
+        watch =
+                new PromptWatch(
+                        pipeline, parts.index, parts.board.slots(), clock, this::computedUnseen);
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
     }
 
@@ -119,6 +121,14 @@ final class Bookings {
         final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
         if (pacesOrNull != null) {
             pacesOrNull.of(worker).completed(ownTokens, bookedNs, nowNs);
+        }
+    }
+
+    /** A prompt was found to be computed whose first token was not seen. */
+    void computedUnseen(Worker worker, long nowNs) {
+        final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
+        if (pacesOrNull != null) {
+            pacesOrNull.of(worker).passed(nowNs);
         }
     }
 

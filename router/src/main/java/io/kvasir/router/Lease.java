@@ -187,6 +187,9 @@ public final class Lease implements AutoCloseable {
         if (first && watched == null && bookedNs != 0) {
             bookings.computed(worker, tokensToCompute, ownTokens, bookedNs);
         }
+        if (first && watched != null) {
+            bookings.computedUnseen(worker, bookings.nowNs());
+        }
         if (first && watched == null && journal != null) {
             journal.firstToken(journalNumber, bookings.nowNs() - decidedNs);
         }

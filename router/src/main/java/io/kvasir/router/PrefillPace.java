@@ -5,10 +5,12 @@ package io.kvasir.router;
  * are booked on it. Learned from the first tokens that callers see ({@link Lease#prefillComplete}).
  * Any thread; allocates nothing.
  *
- * <p>Engines compute prompts one after the other, so since the last first token, or since a prompt
- * was booked that found none before it, the worker has worked on those that are booked. That is an
- * estimate: it never takes more than half of what is booked, so a pace that is far too high costs
- * little, and one that is unknown nothing.
+ * <p>Engines compute prompts one after the other, so since the last end of a prompt, or since one
+ * was booked that found none before it, the worker has worked on those that are booked. An end is a
+ * first token, or for a prompt whose first token is not seen what the router finds it by: nothing
+ * is learned from that, but what the prompt has taken is not the next one's. That is an estimate:
+ * it never takes more than half of what is booked, so a pace that is far too high costs little, and
+ * one that is unknown nothing.
  */
 final class PrefillPace {
     /** A sample weighs so much of the one after it. */
@@ -48,9 +50,14 @@ final class PrefillPace {
         sinceNs = nowNs;
     }
 
+    /** A prompt was found to be computed whose first token was not seen. */
+    void passed(long nowNs) {
+        sinceNs = nowNs;
+    }
+
     /**
-     * A first token was seen: the worker has computed the prompt since the first token before it,
-     * or since it was booked.
+     * A first token was seen: the worker has computed the prompt since the end of the one before
+     * it, or since it was booked.
      *
      * @param computed tokens of the prompt that were not cached
      */

@@ -14,6 +14,7 @@ import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.function.LongSupplier;
+import java.util.function.ObjLongConsumer;
 
 /**
  * Finds out when prompts are computed of requests whose first output token cannot be seen: their
@@ -31,6 +32,7 @@ final class PromptWatch implements AutoCloseable {
     private final BookingPipeline bookings;
     private final PrefixIndex index;
     private final LongSupplier clock;
+    private final ObjLongConsumer<Worker> found;
     private final OverlapScores scores;
     private final LearnedLine anyWorker = new LearnedLine();
     private final Queue<WatchedPrompt> added = new ConcurrentLinkedQueue<>();
@@ -38,10 +40,19 @@ final class PromptWatch implements AutoCloseable {
     private volatile boolean needed;
     private volatile RouterTicker tickerOrNull;
 
-    PromptWatch(BookingPipeline bookings, PrefixIndex index, int slots, LongSupplier clock) {
+    /**
+     * @param found takes the worker of each prompt that is found to be computed, and when
+     */
+    PromptWatch(
+            BookingPipeline bookings,
+            PrefixIndex index,
+            int slots,
+            LongSupplier clock,
+            ObjLongConsumer<Worker> found) {
         this.bookings = bookings;
         this.index = index;
         this.clock = clock;
+        this.found = found;
         this.scores = new OverlapScores(slots);
     }
 
@@ -112,6 +123,7 @@ final class PromptWatch implements AutoCloseable {
                 watched.add(prompt); // after those that this pass does not come to
             } else if (bookings.prefillComplete(prompt.number)) {
                 prompt.end(announced ? PromptEnd.STORED : PromptEnd.EXPECTED, nowNs);
+                found.accept(prompt.worker, nowNs);
             }
         }
         return watched.size();

@@ -174,6 +174,43 @@ class BusyTtftTest {
     }
 
     @Test
+    void whatPromptsTakeWhoseFirstTokenIsNotSeenIsNotTheNextOnes() throws RouteException {
+        final Worker worker = worker(1);
+        learn(worker);
+        final Lease unseen = book(request(800).firstTokenUnseen(true));
+        final Lease next = book(request(160));
+        nowNs[0] += 800 * MS;
+        computed(unseen);
+        nowNs[0] += 160 * MS;
+        computed(next);
+        book(request(700));
+        router.select(request(16), decision);
+        assertSame(worker, decision.worker());
+        assertEquals(1_216, refused(request(516)).limitOrNull().observed(), "a ms a token");
+    }
+
+    @Test
+    void likewiseWhereTheRouterFindsThatTheyAreComputed() throws RouteException {
+        final Worker worker = worker(1);
+        computed(book(request(16).firstTokenUnseen(true))); // from here on times are learned
+        for (int i = 0; i < 8; i++) {
+            learn(worker);
+        }
+        final Lease unseen = book(request(800).firstTokenUnseen(true));
+        final Lease next = book(request(160));
+        nowNs[0] += 800 * MS;
+        router.tick(nowNs[0]);
+        settle();
+        assertEquals(PromptEnd.EXPECTED, unseen.promptEnd());
+        nowNs[0] += 100 * MS;
+        computed(unseen); // its answer is there long after its prompt
+        nowNs[0] += 60 * MS;
+        computed(next);
+        book(request(700));
+        assertEquals(1_216, refused(request(516)).limitOrNull().observed(), "a ms a token");
+    }
+
+    @Test
     void aPolicyOfPrefillTimeGoesByTheSamePace() throws RouteException {
         restart(builder().set(RouterSettings.SELECTION_POLICY, "prefill-time"));
         final Worker worker = worker(1);
