@@ -28,6 +28,10 @@ final class CandidateCosts {
     private final TierOverlaps tiers = new TierOverlaps();
     private OverlapScores cached; // until the choice is made
     private OverlapScores active;
+    private int reusableBlocks;
+    private double blockWeight;
+    private double hotStrength;
+    private int count; // of candidates that the hot blocks are known of
     private int settledSlot = NONE; // asked by itself
     private IndexState settledState;
     private double settledCredit;
@@ -53,14 +57,41 @@ final class CandidateCosts {
             int reusable,
             double weight,
             double hotDiscount) {
-        final int groups = candidates.groups();
-        settledSlot = NONE;
         cached = cachedScores;
         active = activeScores;
-        hot.fill(candidates, cached, reusable, hotDiscount);
-        tiers.fill(tiersOrNull, cached, groups, reusable);
-        shared.fill(cached, active, reusable, weight);
-        listed.clear(reusable, weight);
+        reusableBlocks = reusable;
+        blockWeight = weight;
+        hotStrength = hotDiscount;
+        tiers.fill(tiersOrNull, cached, candidates.groups(), reusable);
+        fillHot();
+        fillGroups();
+    }
+
+    /**
+     * Takes what most of the candidates hold that are left; before they are compared. What was
+     * computed by the share of those that were there before is computed anew.
+     */
+    void candidatesAreFinal() {
+        if (hotStrength == 0 || candidates.count() == count) {
+            return;
+        }
+        final boolean wasHot = hot.any();
+        fillHot();
+        if (wasHot || hot.any()) {
+            fillGroups();
+        }
+    }
+
+    private void fillHot() {
+        count = candidates.count();
+        hot.fill(candidates, cached, reusableBlocks, hotStrength);
+    }
+
+    private void fillGroups() {
+        final int groups = candidates.groups();
+        settledSlot = NONE;
+        shared.fill(cached, active, reusableBlocks, blockWeight);
+        listed.clear(reusableBlocks, blockWeight);
         if (tiers.any()
                 || cached.listedSlots() + active.listedSlots() > groups * (GROUP_SLOTS / 8)) {
             listed.addAll(cached, active); // cheaper than to find out which

@@ -52,6 +52,7 @@ final class WorkerSelector {
         if (selection.isOnlyWithRoom()) {
             candidates.checkRoom(rules.room());
         }
+        selection.costs().candidatesAreFinal();
         final boolean byCost = selection.mode() == RoutingMode.KV;
         if (timed
                 || !policy.hasLinearCost()

@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.router.policy.RandomSource;
+import io.kvasir.router.policy.WorkerCost;
+import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
@@ -14,11 +16,15 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
+import java.util.function.Predicate;
 
 /** Blocks that most workers hold count less. */
 class HotPrefixTest {
@@ -39,6 +45,8 @@ class HotPrefixTest {
                         .maxBlocks(1_024, 1_024)
                         .degradedCredit(credit) // what overlaps count without events
                         .set(RouterSettings.HOT_PREFIX_DISCOUNT, discount)
+                        .set(RouterSettings.LORA_MODE, LoraMode.PREFERRED)
+                        .set(RouterSettings.BUSY_LEASE, Duration.ofMinutes(10))
                         .random(RandomSource.seeded(1337))
                         .build();
         cached = new OverlapScores(count);
@@ -63,11 +71,11 @@ class HotPrefixTest {
     }
 
     /** What leading blocks count, block by block; by depth. */
-    private double[] naive(int deepest, double strength) {
+    private double[] naive(int deepest, double strength, Predicate<Worker> mayBeChosen) {
         final int[] holders = new int[deepest]; // of each block
         int candidates = 0;
         for (Worker worker : workers) {
-            if (worker.available()) {
+            if (mayBeChosen.test(worker)) {
                 candidates++;
                 for (int i = 0; i < Math.min(deepest, cached.depth(worker.slot())); i++) {
                     holders[i]++;
@@ -96,6 +104,9 @@ class HotPrefixTest {
     void itPicksWhatALookAtEveryBlockOfEveryWorkerPicks(int count, double strength, double credit)
             throws RouteException {
         start(count, strength, credit);
+        for (Worker worker : workers) {
+            worker.adapters(random.nextBoolean() ? Set.of("sql") : Set.of());
+        }
         for (int round = count < 1_000 ? 100 : 25; round > 0; round--) {
             match(64);
             for (int i = 0; i < count / 10 + 1; i++) {
@@ -114,12 +125,17 @@ class HotPrefixTest {
             if (random.nextInt(4) == 0) {
                 request.temperature(0.001);
             }
-            select(request);
-            final double[] byDepth = naive(64, strength);
+            final boolean forAdapter = random.nextBoolean();
+            select(forAdapter ? request.lora("sql") : request);
+            final Predicate<Worker> serves =
+                    worker -> worker.available() && worker.adapters().contains("sql");
+            final Predicate<Worker> mayBeChosen =
+                    forAdapter && workers.stream().anyMatch(serves) ? serves : Worker::available;
+            final double[] byDepth = naive(64, strength, mayBeChosen);
             double least = Double.POSITIVE_INFINITY;
             for (int i = 0; i < count; i++) {
                 final Worker worker = workers.get(i);
-                if (worker.available()) {
+                if (mayBeChosen.test(worker)) {
                     final double cost =
                             (worker.prefillTokens() + 64 * BLOCK_SIZE + 1.0) / BLOCK_SIZE
                                     - credit * byDepth[cached.depth(worker.slot())]
@@ -177,6 +193,52 @@ class HotPrefixTest {
     }
 
     @ParameterizedTest
+    @EnumSource(
+            value = LoraMode.class,
+            names = {"PREFERRED", "REQUIRED"})
+    void theShareIsOfThoseThatHaveTheAdapter(LoraMode mode) throws RouteException {
+        start(10, 5, 1);
+        router.change(router.settings().with(RouterSettings.LORA_MODE, mode));
+        for (int i = 0; i < 4; i++) {
+            workers.get(i).adapters(Set.of("sql"));
+        }
+        threeHoldAndAreLoaded();
+        select(request(64).lora("sql"));
+        assertEquals(3, decision.worker().slot(), decision::toString);
+        assertEquals(60, decision.addedBlocks(0));
+    }
+
+    @Test
+    void theShareIsOfThoseThatAreInReach() throws RouteException {
+        start(10, 5, 1);
+        threeHoldAndAreLoaded();
+        final WorkerCost near =
+                candidate -> candidate.worker().slot() < 4 ? 0 : Double.POSITIVE_INFINITY;
+        select(request(64).addCost(near));
+        assertEquals(3, decision.worker().slot(), decision::toString);
+        assertEquals(60, decision.addedBlocks(0));
+    }
+
+    @Test
+    void theShareIsOfThoseThatAreNotFull() throws RouteException {
+        start(10, 5, 1);
+        threeHoldAndAreLoaded();
+        for (int i = 4; i < 10; i++) {
+            workers.get(i).full("status 429");
+        }
+        select(request(64));
+        assertEquals(3, decision.worker().slot(), decision::toString);
+        assertEquals(60, decision.addedBlocks(0));
+    }
+
+    private void threeHoldAndAreLoaded() {
+        for (int i = 0; i < 3; i++) {
+            cached.add(i, 60);
+            router.board().add(i, 0, 10, 1);
+        }
+    }
+
+    @ParameterizedTest
     @ValueSource(ints = {2, 4, 10})
     void whatHalfOfThemHoldCountsInFull(int count) throws RouteException {
         start(count, 100, 1);
@@ -207,7 +269,7 @@ class HotPrefixTest {
             cached.add(workers.get(i).slot(), 1_000 + i);
         }
         select(request(2_000));
-        final double exact = 1_000 - naive(1_000, 1)[1_000];
+        final double exact = 1_000 - naive(1_000, 1, Worker::available)[1_000];
         assertEquals(exact, decision.addedBlocks(0), 2 * 1_008 / 64.0);
         assertTrue(decision.addedBlocks(0) <= exact, "never more than it is");
     }
