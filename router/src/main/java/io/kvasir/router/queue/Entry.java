@@ -25,7 +25,7 @@ final class Entry implements QueueTicket {
     private final WaitingRoom room;
     private final AtomicReference<State> state = new AtomicReference<>(State.OPEN);
 
-    private int uncachedTokens; // written before it waits
+    private int uncachedTokens; // written before it waits, or while it is in no line
     private long tier; // smaller goes first
     private double score; // likewise, within a tier and deadline
     boolean entered; // written before others see it
@@ -52,7 +52,7 @@ final class Entry implements QueueTicket {
         uncachedTokens = tokens;
     }
 
-    /** Takes how much of it is to be computed, before it waits. */
+    /** Takes how much of it is to be computed, before it waits or while it is in no line. */
     void measured(int tokensToCompute) {
         uncachedTokens = tokensToCompute;
     }

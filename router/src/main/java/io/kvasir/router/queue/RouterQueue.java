@@ -311,7 +311,16 @@ public final class RouterQueue implements AutoCloseable {
     }
 
     private int uncached(RouteRequest route) {
-        return Math.max(0, route.tokenCount() - route.deepestOverlap() * blockSize);
+        return uncached(route, route.deepestOverlap());
+    }
+
+    private int uncached(RouteRequest route, int cachedBlocks) {
+        return Math.max(0, route.tokenCount() - cachedBlocks * blockSize);
+    }
+
+    /** What is left to compute of one that was matched, once what it follows is. */
+    private int leftBy(PrefixFlights.Look look, RouteRequest route) {
+        return uncached(route, Math.max(route.deepestOverlap(), look.depth));
     }
 
     /** Tries to book an entry, by the one thread that may. */
@@ -391,7 +400,8 @@ public final class RouterQueue implements AutoCloseable {
         switch (outcome) {
             case BOOKED -> book(entry, scratch);
             case FAILED -> refuse(entry, scratch.failure);
-            case FOLLOWS -> follow(entry, scratch.look.ahead);
+            case FOLLOWS ->
+                    follow(entry, scratch.look.ahead, leftBy(scratch.look, scratch.request));
             case NO_ROOM -> {
                 if (!entry.entered) {
                     enter(entry);
@@ -448,12 +458,13 @@ public final class RouterQueue implements AutoCloseable {
         entered(entry, full, gaveWay);
     }
 
-    private void follow(Entry entry, Flight flight) {
+    private void follow(Entry entry, Flight flight, int uncachedTokens) {
         if (entry.followsUntilNs == 0) {
             followed.increment();
         }
         final List<Left> gaveWay = new ArrayList<>(0);
-        final QueueException full = room.follow(entry, flight, clock.getAsLong(), gaveWay);
+        final QueueException full =
+                room.follow(entry, flight, uncachedTokens, clock.getAsLong(), gaveWay);
         signals.set(flight.worker.slot()); // it may have ended before this one followed
         entered(entry, full, gaveWay);
     }

@@ -115,16 +115,21 @@ final class WaitingRoom {
      * Lets an entry wait for a prompt that is being computed; for a worker where such prompts are
      * not waited for any more since it was tried.
      *
+     * @param uncachedTokens that are left of it once that prompt is computed
      * @return as {@link #enter}
      */
-    synchronized QueueException follow(Entry entry, Flight flight, long nowNs, List<Left> gaveWay) {
+    synchronized QueueException follow(
+            Entry entry, Flight flight, int uncachedTokens, long nowNs, List<Left> gaveWay) {
         if (!entry.entered) {
+            entry.measured(uncachedTokens);
             final QueueException full = admit(entry, gaveWay);
             if (full != null) {
                 return full;
             }
         } else if (byExpiry.contains(entry)) {
             unline(entry);
+            entry.measured(uncachedTokens);
+            entry.orderBy(rules);
         } else {
             return null; // it has left meanwhile
         }

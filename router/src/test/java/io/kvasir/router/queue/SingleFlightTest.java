@@ -16,6 +16,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.queue.QueueException.Kind;
 import io.kvasir.router.queue.QueueWorld.Waiter;
+import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SingleFlight;
 
@@ -35,6 +36,7 @@ import java.util.stream.Stream;
 /** Requests that begin with the same uncached blocks; on a clock that stands still. */
 class SingleFlightTest {
     private static final int PREFIX = 640; // tokens: five strides
+    private static final long RECHECK_NS = TimeUnit.MILLISECONDS.toNanos(200);
     private static final long WAIT_NS = TimeUnit.MILLISECONDS.toNanos(500);
 
     private final int[] prefix = new Random(1337).ints(PREFIX, 1, 50_000).toArray();
@@ -56,8 +58,12 @@ class SingleFlightTest {
     }
 
     private void start(RouterConfig.Builder config) {
+        start(config, 4);
+    }
+
+    private void start(RouterConfig.Builder config, int workers) {
         world = QueueWorld.of(config);
-        IntStream.range(0, 4).forEach(world::worker);
+        IntStream.range(0, workers).forEach(world::worker);
     }
 
     /** A prompt with so many tokens of the prefix, and some of its own. */
@@ -325,6 +331,57 @@ class SingleFlightTest {
         assertNotNull(others.get(0).lease);
         assertTrue(others.get(1).isWaiting());
         assertEquals(0, world.queue.status().following());
+    }
+
+    /** What is cached, and what the one that it follows has computed by then, is no work. */
+    @Test
+    void theShortestFirstIsByWhatIsLeftToTheOneThatFollows() {
+        start(shortestFirst(), 1);
+        announce(world.router.workers().getFirst());
+        final Waiter first = admitLonger(256);
+        final Waiter other = admitLonger(256 + 32);
+        assertEquals(1, world.queue.status().following());
+        final Waiter cold = world.admit(200);
+        computedAll(first);
+        assertNotNull(other.lease);
+        assertTrue(cold.isWaiting());
+    }
+
+    @Test
+    void likewiseWhereItHasWaitedForAWorkerBeforeItFollows() {
+        start(shortestFirst(), 1);
+        announce(world.router.workers().getFirst());
+        final Waiter busy = world.admit(100);
+        final Waiter first = admitLonger(256);
+        final Waiter other = admitLonger(256 + 32);
+        computedAll(busy);
+        assertNotNull(first.lease);
+        world.pass(RECHECK_NS);
+        assertEquals(1, world.queue.status().following());
+        final Waiter cold = world.admit(200);
+        computedAll(first);
+        assertNotNull(other.lease);
+        assertTrue(cold.isWaiting());
+    }
+
+    private static RouterConfig.Builder shortestFirst() {
+        return config(SingleFlight.WAIT)
+                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                .set(RouterSettings.QUEUE_POLICY, QueuePolicy.WSPT);
+    }
+
+    /** A prompt of the prefix and so many tokens that go on from it. */
+    private Waiter admitLonger(int more) {
+        final int[] tokens = Arrays.copyOf(prefix, PREFIX + more);
+        Arrays.fill(tokens, PREFIX, tokens.length, 7);
+        return world.admit(world.new Waiter(tokens, null), QueueRank.USUAL);
+    }
+
+    /** Has the only prompt that is computed be so, and the queue find out. */
+    private void computedAll(Waiter waiter) {
+        waiter.lease.prefillComplete();
+        QueueWorld.await(() -> world.isSettled() && waiter.worker.prefillTokens() == 0, "its end");
+        world.queue.step();
     }
 
     @Test
