@@ -32,7 +32,8 @@ public interface QueuedRequest {
      * It is not booked, and does not wait any more.
      *
      * @param why a {@link QueueException}, a {@link io.kvasir.router.RouteException}, a {@link
-     *     io.kvasir.core.memory.ClosedException} of the router, or what {@link #fill} threw
+     *     io.kvasir.core.memory.ClosedException} of the router, or what {@link #fill}, a cost or a
+     *     policy threw: an {@link Error} as the cause of an {@link IllegalStateException}
      */
     void refused(Exception why);
 }

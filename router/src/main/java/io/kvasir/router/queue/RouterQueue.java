@@ -1,6 +1,5 @@
 package io.kvasir.router.queue;
 
-import io.kvasir.core.memory.ClosedException;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
@@ -188,7 +187,8 @@ public final class RouterQueue implements AutoCloseable {
      * @param fill sets the prompt and its overrides; called for each try
      * @param rank how it stands among those that wait
      * @return completed with the booking, or with a {@link QueueException}, a {@link
-     *     RouteException} or what {@code fill} threw; on the thread that books
+     *     RouteException} or what {@code fill} threw, as {@link QueuedRequest#refused} says; on the
+     *     thread that books
      */
     @SuppressWarnings("FutureReturnValueIgnored") // the caller cancels the one it is given
     public CompletableFuture<Lease> admit(Consumer<RouteRequest> fill, QueueRank rank) {
@@ -241,11 +241,13 @@ public final class RouterQueue implements AutoCloseable {
         final QueueRules rules = room.rules();
         final long nowNs = clock.getAsLong();
         final RouteRequest route = scratch.request.reset();
-        RuntimeException failure = null;
+        Exception failure = null;
         try {
             request.fill(route);
         } catch (RuntimeException e) {
             failure = e;
+        } catch (Error e) {
+            failure = failed(e);
         }
         final Entry entry =
                 new Entry(
@@ -303,8 +305,8 @@ public final class RouterQueue implements AutoCloseable {
         if (rules.sizes()) {
             try {
                 router.peek(scratch.request, scratch.decision);
-            } catch (RouteException | ClosedException e) {
-                // it was matched, or will be refused
+            } catch (RouteException | RuntimeException | Error e) {
+                // it was matched, or will be refused when it is tried
             }
             entry.measured(uncached(scratch.request));
         }
@@ -352,7 +354,14 @@ public final class RouterQueue implements AutoCloseable {
         } catch (RuntimeException e) {
             scratch.failure = e;
             return Outcome.FAILED;
+        } catch (Error e) { // else it would be tried again and again, before all others
+            scratch.failure = failed(e);
+            return Outcome.FAILED;
         }
+    }
+
+    private static IllegalStateException failed(Error error) {
+        return new IllegalStateException("an error was thrown when the request was tried", error);
     }
 
     /** Whether an entry has to wait for another one's prompt; if not, it may be drawn to it. */
@@ -427,7 +436,7 @@ public final class RouterQueue implements AutoCloseable {
         }
         try {
             entry.request.admitted(lease, scratch.decision, nowNs - entry.arrivedNs);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             LOG.error("a request that was admitted failed", e);
             lease.close();
         }
@@ -443,7 +452,7 @@ public final class RouterQueue implements AutoCloseable {
     private static void refused(Entry entry, Exception why) {
         try {
             entry.request.refused(why);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             LOG.error("a request that was refused failed", e);
         }
     }

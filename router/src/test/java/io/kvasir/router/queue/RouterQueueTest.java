@@ -26,6 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -39,6 +40,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 /** What waits for a worker, and what ends its wait; on a clock that stands still. */
 class RouterQueueTest {
@@ -687,28 +689,40 @@ class RouterQueueTest {
         assertInstanceOf(ClosedException.class, world.admit(1).refusal);
     }
 
-    @Test
-    void anErrorOfOneRequestIsNotTheNextOnes() {
+    /** A request whose callbacks throw what is given. */
+    private record Broken(int[] tokens, Runnable thrower) implements QueuedRequest {
+        @Override
+        public void fill(RouteRequest request) {
+            request.tokens(tokens, tokens.length);
+        }
+
+        @Override
+        public void admitted(Lease lease, Decision decision, long waitedNs) {
+            thrower.run();
+        }
+
+        @Override
+        public void refused(Exception why) {
+            thrower.run();
+        }
+    }
+
+    private static List<Runnable> defects() {
+        return List.of(
+                () -> {
+                    throw new IllegalStateException("a defect of the caller");
+                },
+                () -> {
+                    throw new AssertionError("a defect of the caller");
+                });
+    }
+
+    @ParameterizedTest
+    @MethodSource("defects")
+    void anErrorOfOneRequestIsNotTheNextOnes(Runnable defect) {
         world.worker(1);
         final Waiter one = world.admit(1);
-        final QueuedRequest broken =
-                new QueuedRequest() {
-                    @Override
-                    public void fill(RouteRequest request) {
-                        request.tokens(one.tokens, 1);
-                    }
-
-                    @Override
-                    public void admitted(Lease lease, Decision decision, long waitedNs) {
-                        throw new IllegalStateException("a defect of the caller");
-                    }
-
-                    @Override
-                    public void refused(Exception why) {
-                        throw new AssertionError(why);
-                    }
-                };
-        world.queue.admit(broken, QueueRank.USUAL);
+        world.queue.admit(new Broken(one.tokens, defect), QueueRank.USUAL);
         final Waiter three = world.admit(1);
         world.computed(one);
         QueueWorld.await(
@@ -717,6 +731,60 @@ class RouterQueueTest {
                     return three.lease != null;
                 },
                 "the booking of the broken one is given back");
+    }
+
+    @ParameterizedTest
+    @MethodSource("defects")
+    void anErrorOfOneThatIsRefusedIsNotTheNextOnes(Runnable defect) {
+        world.worker(1);
+        world.admit(1);
+        final QueueRank rank = deadline(world.nowNs.get() + SECOND);
+        world.queue.admit(new Broken(world.prompt(1), defect), rank);
+        final Waiter next = world.admit(1, rank);
+        world.pass(SECOND);
+        assertEquals(Kind.DEADLINE, next.kind());
+    }
+
+    private static List<Consumer<RouteRequest>> errors() {
+        final StackOverflowError error = new StackOverflowError("a defect of the caller");
+        return List.of(
+                _ -> {
+                    throw error;
+                },
+                request ->
+                        request.addCost(
+                                _ -> {
+                                    throw error;
+                                }));
+    }
+
+    @ParameterizedTest
+    @MethodSource("errors")
+    void aRequestThatThrowsAnErrorFailsWithItAndTheOthersGoOn(Consumer<RouteRequest> throwing) {
+        world.worker(1);
+        final Waiter one = world.admit(1);
+        final AtomicBoolean fails = new AtomicBoolean();
+        final Consumer<RouteRequest> later =
+                request -> {
+                    if (fails.get()) {
+                        throwing.accept(request);
+                    }
+                };
+        final Waiter broken = world.admit(1, later);
+        final Waiter next = world.admit(1);
+        fails.set(true);
+        world.computed(one);
+        assertInstanceOf(StackOverflowError.class, broken.refusal.getCause());
+        assertNotNull(next.lease);
+        final Waiter atOnce = world.admit(1, later);
+        assertInstanceOf(StackOverflowError.class, atOnce.refusal.getCause());
+        world.change(RouterSettings.QUEUE_POLICY, QueuePolicy.WSPT);
+        final Waiter sized = world.admit(1, later);
+        world.computed(next);
+        assertInstanceOf(StackOverflowError.class, sized.refusal.getCause());
+        assertEquals(
+                List.of(1, 1, 1),
+                Stream.of(broken, atOnce, sized).map(waiter -> waiter.outcomes.get()).toList());
     }
 
     @Test
