@@ -12,6 +12,9 @@ import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
 import io.nats.client.impl.NatsKeyValueWatchSubscription;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -26,13 +29,14 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>One daemon thread renews and forgets; NATS's own ones call listeners.
  */
 public final class NatsExchange extends ViewedExchange {
+    private static final Logger LOG = LoggerFactory.getLogger(NatsExchange.class);
     private static final String SOURCE = "nats";
     private static final int RENEWALS_PER_TTL = 3;
     private static final long MAX_PAUSE_MS = 200;
     private static final long CLOSE_PATIENCE_MS = 10_000;
 
     private final NatsConfig config;
-    private final Connection connection;
+    private final LastingConnection connection;
     private final PublishedRecords own = new PublishedRecords();
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread thread;
@@ -52,10 +56,10 @@ public final class NatsExchange extends ViewedExchange {
         final NatsAccess access = config.access();
         try {
             connection =
-                    NatsAccess.connect(
+                    LastingConnection.make(
                             access.options("kvasir-exchange")
-                                    .errorListener(new ErrorListener() {}) // calls tell; counted
-                                    .connectionListener(this::onConnection));
+                                    .errorListener(new ErrorListener() {}), // calls tell; counted
+                            this::onConnection);
         } catch (IOException e) {
             throw RecordBucket.unavailable("connecting to " + access.address(), e);
         } catch (InterruptedException e) {
@@ -153,14 +157,23 @@ public final class NatsExchange extends ViewedExchange {
         if (bucket != null || closed) {
             return false;
         }
-        final RecordBucket opened = RecordBucket.open(connection, config);
-        if (watching != null) {
-            watching.unsubscribe();
-            watching = null;
-        }
+        final RecordBucket opened = RecordBucket.open(connection.now(), config);
+        endWatching();
         watching = opened.watch(new Hearing());
         bucket = opened;
         return true;
+    }
+
+    private void endWatching() {
+        final NatsKeyValueWatchSubscription former = watching;
+        watching = null;
+        try {
+            if (former != null) {
+                former.unsubscribe();
+            }
+        } catch (IllegalStateException e) {
+            LOG.debug("the watch has ended with its connection", e);
+        }
     }
 
     private synchronized void renew() {
@@ -186,7 +199,7 @@ public final class NatsExchange extends ViewedExchange {
     /** Only while they could be heard: a server that hangs keeps its connections. */
     private void forgetTheSilent(boolean answers) {
         final long nowNs = System.nanoTime();
-        if (answers && connection.getStatus() == Connection.Status.CONNECTED && isOpen()) {
+        if (answers && connection.isConnected() && isOpen()) {
             view.expire(SOURCE, nowNs - config.ttl().toNanos());
         } else {
             view.refresh(nowNs);

@@ -45,7 +45,7 @@ public final class NatsStore implements LeasedStore {
     private final NatsAccess access;
     private final String name;
     private final Duration ttl;
-    private Connection connection; // null: to be made; guarded by this
+    private LastingConnection connection; // null: to be made; guarded by this
     private KvBucket bucket; // null: to be opened; guarded by this
     private Thread watching; // guarded by this
     private volatile Duration bucketTtl;
@@ -97,19 +97,19 @@ public final class NatsStore implements LeasedStore {
             if (connection == null) {
                 connection = connect();
             }
-            bucket = KvBucket.open(connection, name, ttl, access.timeout());
+            bucket = KvBucket.open(connection.now(), name, ttl, access.timeout());
             bucketTtl = bucket.ttl().isZero() ? ttl : bucket.ttl();
         }
         return bucket;
     }
 
-    private Connection connect() {
+    private LastingConnection connect() {
         final String what = "connecting to " + access.address();
         try {
-            return NatsAccess.connect(
+            return LastingConnection.make(
                     access.options("kvasir-workers")
-                            .errorListener(new ErrorListener() {}) // calls tell
-                            .connectionListener(this::onConnection));
+                            .errorListener(new ErrorListener() {}), // calls tell
+                    this::onConnection);
         } catch (AuthenticationException e) {
             throw new RegistryException(
                     Kind.DENIED, "NATS refuses " + what + ": " + e.getMessage(), e);
@@ -253,7 +253,7 @@ public final class NatsStore implements LeasedStore {
 
         private boolean isConnected() {
             synchronized (NatsStore.this) {
-                return connection != null && connection.getStatus() == Connection.Status.CONNECTED;
+                return connection != null && connection.isConnected();
             }
         }
 

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.abort;
 
+import io.kvasir.core.index.CopyRule;
 import io.kvasir.nats.events.EventSubjects;
 import io.kvasir.nats.events.JetStreamEventSource;
 import io.kvasir.nats.events.JetStreamEventTransport;
@@ -17,11 +18,19 @@ import io.kvasir.nats.events.StreamForm;
 import io.kvasir.nats.replica.NatsReplicaConfig;
 import io.kvasir.nats.replica.NatsReplicaLink;
 import io.kvasir.nats.replica.WireForm;
+import io.kvasir.nats.state.NatsStateStore;
 import io.kvasir.nixl.exchange.ExchangeException;
+import io.kvasir.nixl.exchange.Records;
+import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.source.EventPlane;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.registry.LeaseLock;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.testsupport.NatsServer;
+import io.nats.client.AuthenticationException;
+import io.nats.client.Connection;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -251,5 +260,91 @@ class NatsAuthorityTest {
                         null,
                         authority(),
                         TIMEOUT));
+    }
+
+    private static Path userWithPassword(String password) throws IOException {
+        return Files.writeString(
+                folder.resolve("changed.conf"),
+                "authorization { users: [{user: u, password: " + password + "}] }");
+    }
+
+    /** Returns when the client has given its connections up. */
+    private static void refuseForAWhile(NatsServer server, NatsAccess access) throws Exception {
+        final Connection witness = NatsAccess.connect(access.options("witness"));
+        server.stop();
+        userWithPassword("other");
+        server.start();
+        await(() -> witness.getStatus() == Connection.Status.CLOSED, "end of a connection");
+        assertThrows( // as long as a try takes: those of others are over
+                AuthenticationException.class, () -> NatsAccess.connect(access.options("refused")));
+        server.stop();
+        userWithPassword("secret");
+        server.start();
+    }
+
+    private interface Use {
+        void run() throws IOException;
+    }
+
+    private static void awaitWorks(Use use, String what) {
+        await(
+                () -> {
+                    try {
+                        use.run();
+                        return true;
+                    } catch (IOException | RegistryException | ExchangeException e) {
+                        return false; // not yet
+                    }
+                },
+                what);
+    }
+
+    private static void publish(RouterEventTransport transport) throws IOException {
+        final KvBatch batch = new KvBatch();
+        batch.reset(0, 0, CopyRule.LAST_COPY, false, ApplyListener.NONE);
+        batch.addStored(true, 0, new long[] {1}, new long[] {1}, 1);
+        transport.publish(1, 0, 1, batch);
+    }
+
+    @Test
+    void whoWasRefusedForAWhileConnectsAgain() throws Exception {
+        final NatsServer server =
+                NatsServer.in(
+                        program(),
+                        Files.createDirectory(folder.resolve("changed")),
+                        userWithPassword("secret"));
+        server.start();
+        final NatsAccess access = NatsAccess.of("nats://u:secret@" + server.address());
+        final EventPlane core = new EventPlane(EventPlane.KNOWN_ONLY);
+        final EventPlane kept = new EventPlane(EventPlane.KNOWN_ONLY);
+        try (NatsEventSource _ = new NatsEventSource(access, NAMES, core);
+                JetStreamEventSource _ = new JetStreamEventSource(access, NAMES, null, kept);
+                NatsEventTransport lossy = new NatsEventTransport(access, NAMES);
+                JetStreamEventTransport keeping =
+                        new JetStreamEventTransport(access, NAMES, StreamForm.EVENTS);
+                NatsReplicaLink link = link(access);
+                NatsStore store = store(access);
+                NatsStateStore states =
+                        new NatsStateStore(access, "state", new LeaseLock(store, "lock"));
+                NatsExchange exchange = new NatsExchange(new NatsConfig(access, "cards", TTL))) {
+            link.start(_ -> {});
+            await(() -> isConnected(core) && isConnected(kept), "connections for events");
+            await(link::isConnected, "connection for replica sync");
+            awaitWorks(() -> publish(keeping), "stream");
+            awaitWorks(() -> store.get("ns/a"), "keys");
+            awaitWorks(states::list, "objects");
+            awaitWorks(() -> exchange.publish(Records.record("a", 1, 1)), "cards");
+            refuseForAWhile(server, access);
+            await(() -> isConnected(core), "second connection for events");
+            await(() -> isConnected(kept), "second connection for a stream of events");
+            await(link::isConnected, "second connection for replica sync");
+            awaitWorks(() -> publish(lossy), "events without a stream");
+            awaitWorks(() -> publish(keeping), "events in the stream");
+            awaitWorks(() -> store.get("ns/a"), "second connection for keys");
+            awaitWorks(states::list, "second connection for objects");
+            awaitWorks(() -> exchange.publish(Records.record("a", 2, 1)), "renewal of a card");
+        } finally {
+            server.stop();
+        }
     }
 }

@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
@@ -37,7 +38,7 @@ final class CoreSubscriber implements AutoCloseable {
     private final long mostBytes;
     private final Reader reader;
     private Thread thread; // null before the start
-    private volatile Connection connection; // null before the first
+    private volatile LastingConnection connection; // null before the first
     private volatile Dispatcher dispatcher; // null before the first connection
     private volatile boolean closed;
 
@@ -49,7 +50,10 @@ final class CoreSubscriber implements AutoCloseable {
         /** No connection can be made now; another try follows. Subscriber's thread. */
         default void onRefused(String why) {}
 
-        /** The dispatcher is there: subscribes to what is no subject. Subscriber's thread. */
+        /**
+         * The dispatcher of a connection is there, or that of one made anew: subscribes to what is
+         * no subject. The thread that connects.
+         */
         default void subscribe(Connection made, Dispatcher to) {}
 
         /**
@@ -111,20 +115,26 @@ final class CoreSubscriber implements AutoCloseable {
 
     private void connect() throws InterruptedException {
         try {
-            final Connection made =
+            connection =
                     EventConnections.connect(
-                            access, "kvasir-" + name, this::onConnection, new SlowConsumer());
-            final Dispatcher to = made.createDispatcher(this::onMessage);
-            to.setPendingLimits(mostMessages, mostBytes);
-            subjects.forEach(to::subscribe);
-            reader.subscribe(made, to);
-            dispatcher = to;
-            connection = made;
+                            access,
+                            "kvasir-" + name,
+                            this::onConnection,
+                            new SlowConsumer(),
+                            this::subscribe);
         } catch (IOException e) {
             reader.onRefused(e.getMessage());
             LOG.debug("no NATS yet", e);
             Thread.sleep(PAUSE_MS);
         }
+    }
+
+    private void subscribe(Connection made) {
+        final Dispatcher to = made.createDispatcher(this::onMessage);
+        to.setPendingLimits(mostMessages, mostBytes);
+        subjects.forEach(to::subscribe);
+        reader.subscribe(made, to);
+        dispatcher = to;
     }
 
     private void onConnection(Connection which, ConnectionListener.Events event) {
@@ -143,9 +153,9 @@ final class CoreSubscriber implements AutoCloseable {
         return closed;
     }
 
-    /** The connection; null before the first one. */
+    /** The connection as it is now; there is one once the reader runs. */
     Connection connection() {
-        return connection;
+        return connection.now();
     }
 
     /** Messages that wait for the reader; 0 before the first connection. */
@@ -172,7 +182,7 @@ final class CoreSubscriber implements AutoCloseable {
         thread.interrupt();
         try {
             thread.join(CLOSE_PATIENCE_MS);
-            final Connection open = connection;
+            final LastingConnection open = connection;
             if (open != null) {
                 open.close();
             }

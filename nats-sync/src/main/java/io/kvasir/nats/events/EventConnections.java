@@ -1,7 +1,7 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
-import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ErrorListener;
 
@@ -19,15 +19,29 @@ final class EventConnections {
      *
      * @throws IOException if it cannot be made now, naming the servers
      */
-    static Connection connect(
+    static LastingConnection connect(
             NatsAccess access, String name, ConnectionListener listener, ErrorListener errors)
             throws IOException, InterruptedException {
+        return connect(access, name, listener, errors, _ -> {});
+    }
+
+    /**
+     * The same where each connection that is made is prepared.
+     *
+     * @throws IOException if it cannot be made now, naming the servers
+     */
+    static LastingConnection connect(
+            NatsAccess access,
+            String name,
+            ConnectionListener listener,
+            ErrorListener errors,
+            LastingConnection.Preparation preparation)
+            throws IOException, InterruptedException {
         try {
-            return NatsAccess.connect(
-                    access.options(name)
-                            .pingInterval(PING)
-                            .connectionListener(listener)
-                            .errorListener(errors));
+            return LastingConnection.make(
+                    access.options(name).pingInterval(PING).errorListener(errors),
+                    listener,
+                    preparation);
         } catch (IOException e) {
             throw new IOException(access.address() + ": " + e.getMessage(), e);
         }

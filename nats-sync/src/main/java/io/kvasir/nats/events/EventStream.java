@@ -1,7 +1,7 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
-import io.nats.client.Connection;
 import io.nats.client.ErrorListener;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamManagement;
@@ -21,7 +21,7 @@ final class EventStream implements AutoCloseable {
     private final NatsAccess access;
     private final EventSubjects names;
     private final int replicas;
-    private Connection connection; // null: to be made; guarded by this
+    private LastingConnection connection; // null: to be made; guarded by this
     private boolean closed; // guarded by this
 
     /**
@@ -66,8 +66,10 @@ final class EventStream implements AutoCloseable {
                     EventConnections.connect(
                             access, "kvasir-snapshots", (_, _) -> {}, new ErrorListener() {});
         }
-        return connection.jetStreamManagement(
-                JetStreamOptions.builder().requestTimeout(access.timeout()).build());
+        return connection
+                .now()
+                .jetStreamManagement(
+                        JetStreamOptions.builder().requestTimeout(access.timeout()).build());
     }
 
     /** What it is now; it is made if it is not there. */
@@ -133,7 +135,7 @@ final class EventStream implements AutoCloseable {
 
     @Override
     public void close() {
-        final Connection former;
+        final LastingConnection former;
         synchronized (this) {
             closed = true;
             former = connection;

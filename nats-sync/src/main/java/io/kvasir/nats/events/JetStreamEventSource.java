@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.PlanePosition;
@@ -79,7 +80,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private final EventPlane plane;
     private final Thread thread;
     private final List<Message> unacknowledged = new ArrayList<>(BATCH);
-    private Connection connection; // of the thread, as all below
+    private LastingConnection connection; // of the thread, as all below
     private ZonedDateTime streamMade; // null before the first
     private long lastInStream;
     private boolean restored; // and the consumer not yet made to begin there
@@ -235,8 +236,12 @@ public final class JetStreamEventSource implements AutoCloseable {
     private ConsumerContext openConsumer()
             throws IOException, JetStreamApiException, InterruptedException {
         final JetStreamManagement management =
-                connection.jetStreamManagement(
-                        JetStreamOptions.builder().requestTimeout(access.timeout()).build());
+                connection
+                        .now()
+                        .jetStreamManagement(
+                                JetStreamOptions.builder()
+                                        .requestTimeout(access.timeout())
+                                        .build());
         final StreamInfo stream = EventStreams.open(management, names, replicas);
         if (streamMade == null
                 || !stream.getCreateTime().toInstant().equals(streamMade.toInstant())) {
@@ -268,7 +273,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         }
         restored = false;
         look(stream);
-        return connection.getStreamContext(names.stream()).getConsumerContext(durable);
+        return connection.now().getStreamContext(names.stream()).getConsumerContext(durable);
     }
 
     /** Finds out whether the stream has all that came after the last message. */
@@ -414,9 +419,9 @@ public final class JetStreamEventSource implements AutoCloseable {
         try {
             if (connection != null) {
                 if (!named) {
-                    connection.jetStreamManagement().deleteConsumer(names.stream(), durable);
+                    connection.now().jetStreamManagement().deleteConsumer(names.stream(), durable);
                 }
-                connection.flush(access.timeout());
+                connection.now().flush(access.timeout());
             }
         } catch (IOException | JetStreamApiException | IllegalStateException e) {
             LOG.debug("consumer {} stays until it is inactive for some minutes", durable, e);

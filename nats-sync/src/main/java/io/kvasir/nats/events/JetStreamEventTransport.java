@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.publish.Envelopes;
 import io.kvasir.pipeline.publish.RouterEventTransport;
@@ -29,7 +30,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
     private final int replicas;
     private final Headers publisher = PublisherHeader.ofNewLife();
     private final Envelopes envelopesOrNull; // null for single events
-    private final Connection connection;
+    private final LastingConnection connection;
     private final JetStreamOptions options;
     private JetStream stream; // null until it is there
 
@@ -76,8 +77,9 @@ public final class JetStreamEventTransport implements RouterEventTransport {
             throws IOException {
         try {
             if (stream == null) {
-                EventStreams.open(connection.jetStreamManagement(options), names, replicas);
-                stream = connection.jetStream(options);
+                final Connection to = connection.now();
+                EventStreams.open(to.jetStreamManagement(options), names, replicas);
+                stream = to.jetStream(options);
             }
             if (envelopesOrNull != null) {
                 stream.publish(

@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.publish.LocalIndexer;
 import io.nats.client.Connection;
@@ -39,7 +40,7 @@ public final class LocalIndexerService implements AutoCloseable {
     private final LocalIndexer indexer;
     private final String subject;
     private final Duration timeout;
-    private final Connection connection;
+    private final LastingConnection connection;
     private volatile boolean closed;
 
     /**
@@ -55,8 +56,11 @@ public final class LocalIndexerService implements AutoCloseable {
         this.indexer = Objects.requireNonNull(indexer);
         this.subject = names.querySubject(indexer.workerId(), indexer.dpRank());
         this.timeout = access.timeout();
-        this.connection = NatsEventTransport.connect(access);
-        final Dispatcher dispatcher = connection.createDispatcher(this::answer);
+        this.connection = NatsEventTransport.connect(access, this::subscribe);
+    }
+
+    private void subscribe(Connection made) {
+        final Dispatcher dispatcher = made.createDispatcher(this::answer);
         dispatcher.setPendingLimits(MOST_WAITING, MOST_WAITING_BYTES);
         dispatcher.subscribe(subject);
     }
@@ -71,14 +75,15 @@ public final class LocalIndexerService implements AutoCloseable {
         if (closed || replyTo == null) {
             return;
         }
-        final int most = (int) Math.min(MOST_BYTES, connection.getMaxPayload());
+        final Connection to = query.getConnection();
+        final int most = (int) Math.min(MOST_BYTES, to.getMaxPayload());
         try {
             int onTheWay = 0;
             for (byte[] message : indexer.answer(query.getData(), most)) {
-                connection.publish(replyTo, message);
+                to.publish(replyTo, message);
                 onTheWay += message.length;
                 if (onTheWay >= BYTES_ON_THE_WAY) {
-                    connection.flush(timeout);
+                    to.flush(timeout);
                     onTheWay = 0;
                 }
             }

@@ -115,7 +115,7 @@ public final class NatsEventSource implements AutoCloseable {
                         "events come from {} over {}",
                         connection.getConnectedUrl(),
                         subscriber.subjects());
-            } catch (TimeoutException e) {
+            } catch (TimeoutException | IllegalStateException e) { // closed: it is made anew
                 plane.onDisconnected(
                         access.address() + ": the subscriptions are not confirmed yet");
                 LOG.debug("NATS is slow", e);

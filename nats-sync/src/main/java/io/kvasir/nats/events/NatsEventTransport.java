@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.pipeline.publish.Envelopes;
 import io.kvasir.pipeline.publish.RouterEventTransport;
@@ -22,7 +23,7 @@ public final class NatsEventTransport implements RouterEventTransport {
     private final NatsAccess access;
     private final String subject;
     private final Envelopes envelopes;
-    private final Connection connection;
+    private final LastingConnection connection;
 
     /**
      * Connects; later it connects again by itself.
@@ -38,10 +39,15 @@ public final class NatsEventTransport implements RouterEventTransport {
         this.connection = connect(access);
     }
 
-    static Connection connect(NatsAccess access) throws IOException {
+    static LastingConnection connect(NatsAccess access) throws IOException {
+        return connect(access, _ -> {});
+    }
+
+    static LastingConnection connect(NatsAccess access, LastingConnection.Preparation preparation)
+            throws IOException {
         try {
             return EventConnections.connect(
-                    access, "kvasir-publisher", (c, e) -> {}, new ErrorListener() {});
+                    access, "kvasir-publisher", (_, _) -> {}, new ErrorListener() {}, preparation);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IOException("interrupted while connecting to " + access.address(), e);
@@ -56,11 +62,12 @@ public final class NatsEventTransport implements RouterEventTransport {
     @Override
     public synchronized void publish(long workerId, int dpRank, long firstEventId, KvBatch events)
             throws IOException {
-        if (connection.getStatus() != Connection.Status.CONNECTED) {
-            throw new IOException(access.address() + ": " + connection.getStatus());
+        final Connection to = connection.now();
+        if (to.getStatus() != Connection.Status.CONNECTED) {
+            throw new IOException(access.address() + ": " + to.getStatus());
         }
         try {
-            connection.publish(subject, envelopes.next(workerId, dpRank, firstEventId, events));
+            to.publish(subject, envelopes.next(workerId, dpRank, firstEventId, events));
         } catch (IllegalStateException | IllegalArgumentException e) {
             throw new IOException(access.address() + ": " + e.getMessage(), e);
         }
@@ -69,8 +76,8 @@ public final class NatsEventTransport implements RouterEventTransport {
     @Override
     public void close() {
         try {
-            if (connection.getStatus() == Connection.Status.CONNECTED) {
-                connection.flush(access.timeout());
+            if (connection.isConnected()) {
+                connection.now().flush(access.timeout());
             }
             connection.close();
         } catch (TimeoutException | IllegalStateException e) {

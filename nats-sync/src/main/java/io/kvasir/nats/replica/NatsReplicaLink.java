@@ -1,5 +1,6 @@
 package io.kvasir.nats.replica;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.replica.ReplicaMessage;
@@ -41,12 +42,13 @@ public final class NatsReplicaLink implements ReplicaLink {
     private final Clock clock = Clock.systemUTC();
     private final AtomicLong published = new AtomicLong();
     private final AtomicLong unread = new AtomicLong();
+    private final AtomicLong formerlyDropped = new AtomicLong(); // by dispatchers before this one
     private final AtomicBoolean unreadLogged = new AtomicBoolean();
     private final Options.Builder options;
     private final NatsAccess access;
     private final Thread connector;
     private volatile java.util.function.Consumer<ReplicaMessage> receiver;
-    private volatile Connection connection; // null before the first
+    private volatile LastingConnection connection; // null before the first
     private volatile Dispatcher dispatcher; // null before start and connection
     private volatile String refusal = "";
     private volatile boolean closed;
@@ -83,7 +85,7 @@ public final class NatsReplicaLink implements ReplicaLink {
         boolean warned = false;
         while (!closed) {
             try {
-                opened(NatsAccess.connect(options));
+                opened(LastingConnection.make(options, (_, _) -> {}, this::subscribe));
                 return;
             } catch (IOException e) {
                 refusal = access.address() + " cannot be reached: " + e.getMessage();
@@ -106,20 +108,27 @@ public final class NatsReplicaLink implements ReplicaLink {
         }
     }
 
-    private synchronized void opened(Connection made) throws InterruptedException {
+    private synchronized void opened(LastingConnection made) throws InterruptedException {
         if (closed) {
             made.close();
             return;
         }
+        connection = made;
+        refusal = "";
+    }
+
+    private void subscribe(Connection made) throws InterruptedException {
         final Dispatcher hearing = made.createDispatcher(this::received);
         hearing.setPendingLimits(MAX_PENDING_MESSAGES, MAX_PENDING_BYTES);
         hearing.subscribe(subjects.bookingsOfComponent());
         hearing.subscribe(subjects.bookingsOfEndpoints());
         hearing.subscribe(subjects.fleet());
         flush(made); // from now on the server knows what is heard here
+        final Dispatcher former = dispatcher;
+        if (former != null) {
+            formerlyDropped.getAndAdd(former.getDroppedCount());
+        }
         dispatcher = hearing;
-        connection = made;
-        refusal = "";
     }
 
     private void flush(Connection made) throws InterruptedException {
@@ -157,10 +166,10 @@ public final class NatsReplicaLink implements ReplicaLink {
 
     @Override
     public boolean send(ReplicaMessage message) {
-        final Connection to = connection;
-        if (closed || to == null || to.getStatus() != Connection.Status.CONNECTED) {
+        if (closed || !isConnected()) {
             return false;
         }
+        final Connection to = connection.now();
         try {
             if (message instanceof ReplicaMessage.OfBooking booking) {
                 to.publish(
@@ -178,8 +187,8 @@ public final class NatsReplicaLink implements ReplicaLink {
 
     /** Whether NATS is there at this moment. */
     public boolean isConnected() {
-        final Connection now = connection;
-        return now != null && now.getStatus() == Connection.Status.CONNECTED;
+        final LastingConnection now = connection;
+        return now != null && now.isConnected();
     }
 
     /** Why the first connection was not made when it was last tried; empty if that is not so. */
@@ -190,12 +199,14 @@ public final class NatsReplicaLink implements ReplicaLink {
     @Override
     public long dropped() {
         final Dispatcher hearing = dispatcher;
-        return unread.get() + (hearing == null ? 0 : hearing.getDroppedCount());
+        return unread.get()
+                + formerlyDropped.get()
+                + (hearing == null ? 0 : hearing.getDroppedCount());
     }
 
     @Override
     public void close() {
-        final Connection open;
+        final LastingConnection open;
         synchronized (this) {
             if (closed) {
                 return;
@@ -208,7 +219,7 @@ public final class NatsReplicaLink implements ReplicaLink {
             return;
         }
         try {
-            open.flushBuffer(); // what was sent last says that this router leaves
+            open.now().flushBuffer(); // what was sent last says that this router leaves
         } catch (IOException | RuntimeException e) {
             LOG.debug("the last messages were not sent", e);
         }

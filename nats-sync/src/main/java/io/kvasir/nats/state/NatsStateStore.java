@@ -1,10 +1,12 @@
 package io.kvasir.nats.state;
 
+import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.registry.LeaseLock;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.router.spi.StateStore;
 import io.nats.client.Connection;
+import io.nats.client.ConnectionListener;
 import io.nats.client.ErrorListener;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.api.ObjectInfo;
@@ -50,7 +52,7 @@ public final class NatsStateStore implements StateStore {
     private final String name;
     private final LeaseLock lock;
     private final Consumer<Step> steps;
-    private Connection connection; // null: to be made; guarded by this
+    private LastingConnection connection; // null: to be made; guarded by this
     private ObjectBucket opened; // likewise
     private boolean closed; // guarded by this
 
@@ -103,13 +105,20 @@ public final class NatsStateStore implements StateStore {
         }
         if (connection == null) {
             connection =
-                    NatsAccess.connect(
-                            access.options(CONNECTION).errorListener(new ErrorListener() {}));
+                    LastingConnection.make(
+                            access.options(CONNECTION).errorListener(new ErrorListener() {}),
+                            this::onConnection);
         }
         if (opened == null) {
-            opened = ObjectBucket.open(connection, name, access.timeout());
+            opened = ObjectBucket.open(connection.now(), name, access.timeout());
         }
         return opened;
+    }
+
+    private void onConnection(Connection which, ConnectionListener.Events event) {
+        if (event == ConnectionListener.Events.RECONNECTED) {
+            forget(); // that of a connection that was given up does not answer any more
+        }
     }
 
     private synchronized void forget() {
@@ -303,7 +312,7 @@ public final class NatsStateStore implements StateStore {
     @Override
     public void close() {
         lock.close();
-        final Connection former;
+        final LastingConnection former;
         synchronized (this) {
             closed = true;
             former = connection;

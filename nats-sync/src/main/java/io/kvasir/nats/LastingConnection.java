@@ -1,0 +1,162 @@
+package io.kvasir.nats;
+
+import io.nats.client.Connection;
+import io.nats.client.ConnectionListener;
+import io.nats.client.ConnectionListener.Events;
+import io.nats.client.Options;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.io.IOException;
+import java.time.Duration;
+
+/**
+ * A connection that is there again until it is closed here. The client makes a lost one again by
+ * itself, but gives it up for ever where a server refuses it twice for the same reason, as one does
+ * whose accounts are not loaded yet, or with credentials that have expired. A daemon thread makes
+ * such a one anew; the listener hears of that as of one that the client has made again.
+ *
+ * <p>Thread-safe.
+ */
+public final class LastingConnection implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(LastingConnection.class);
+    private static final Duration PAUSE = Duration.ofMillis(500);
+
+    private final Options.Builder options;
+    private final ConnectionListener listener;
+    private final Preparation preparation;
+    private volatile Connection connection; // null before the first
+    private Thread renewing; // null before the first time; guarded by this
+    private boolean closed; // guarded by this
+
+    /** What a new connection needs before it is used, such as subscriptions. */
+    public interface Preparation {
+        /** Called with the first connection, and with each that is made anew. */
+        void prepare(Connection made) throws InterruptedException;
+    }
+
+    private LastingConnection(
+            Options.Builder options, ConnectionListener listener, Preparation preparation) {
+        this.options = options.connectionListener(this::onEvent);
+        this.listener = listener;
+        this.preparation = preparation;
+    }
+
+    /**
+     * Connects once; from then on the connection lasts.
+     *
+     * @param options from {@link NatsAccess#options}, of this connection alone
+     * @param listener hears of the connection once it is there
+     * @throws IOException if it cannot be made now, without users and passwords in its message
+     */
+    public static LastingConnection make(Options.Builder options, ConnectionListener listener)
+            throws IOException, InterruptedException {
+        return make(options, listener, _ -> {});
+    }
+
+    /**
+     * The same where something is prepared.
+     *
+     * @param options from {@link NatsAccess#options}, of this connection alone
+     * @param listener hears of the connection once it is there
+     * @param preparation of each connection, before it is used
+     * @throws IOException if it cannot be made now, without users and passwords in its message
+     */
+    public static LastingConnection make(
+            Options.Builder options, ConnectionListener listener, Preparation preparation)
+            throws IOException, InterruptedException {
+        final LastingConnection lasting = new LastingConnection(options, listener, preparation);
+        lasting.connect();
+        return lasting;
+    }
+
+    /** The connection; closed while it is being made anew. */
+    public Connection now() {
+        return connection;
+    }
+
+    /** Whether a server is there at this moment. */
+    public boolean isConnected() {
+        return connection.getStatus() == Connection.Status.CONNECTED;
+    }
+
+    private void connect() throws IOException, InterruptedException {
+        final Connection made = NatsAccess.connect(options);
+        try {
+            preparation.prepare(made);
+        } catch (IllegalStateException e) {
+            made.close();
+            throw new IOException("the connection was closed at once", e);
+        }
+        use(made);
+    }
+
+    private synchronized void use(Connection made) throws InterruptedException {
+        connection = made;
+        if (closed) {
+            made.close();
+        } else if (isGivenUp()) {
+            renew(); // its event came before it was used
+        }
+    }
+
+    private void onEvent(Connection which, Events event) {
+        if (which != connection) {
+            return; // it is only tried, or no longer used
+        }
+        listener.connectionEvent(which, event);
+        if (event == Events.CLOSED) {
+            renew();
+        }
+    }
+
+    private synchronized boolean isGivenUp() {
+        return !closed && connection.getStatus() == Connection.Status.CLOSED;
+    }
+
+    private synchronized void renew() {
+        if (isGivenUp()) {
+            renewing = Thread.ofPlatform().daemon().name("kvasir-nats-again").start(this::run);
+        }
+    }
+
+    private void run() {
+        LOG.warn(
+                "{} was refused: {}; it is tried again without an end",
+                connection.getOptions().getConnectionName(),
+                connection.getLastError());
+        try {
+            while (isGivenUp()) {
+                connectAgain();
+            }
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    private void connectAgain() throws InterruptedException {
+        try {
+            connect();
+        } catch (IOException e) {
+            LOG.debug("it is still refused", e);
+            Thread.sleep(PAUSE);
+            return;
+        }
+        listener.connectionEvent(connection, Events.RECONNECTED);
+        listener.connectionEvent(connection, Events.RESUBSCRIBED);
+    }
+
+    @Override
+    public void close() throws InterruptedException {
+        final Connection last;
+        synchronized (this) {
+            closed = true;
+            last = connection;
+            if (renewing != null) {
+                renewing.interrupt();
+            }
+        }
+        last.close();
+    }
+}
