@@ -310,7 +310,7 @@ public final class EventPlane {
         if (feed != null) {
             drop(feed);
             if (feed.lastEventId != NONE || feed.lastKept != NOT_KEPT || feed.waits) {
-                heard.add(workerId, dpRank);
+                heard.departed(workerId, dpRank, Math.max(highestKept, feed.lastKept));
             }
             if (ranks.isEmpty()) {
                 workers.remove(workerId);
@@ -400,7 +400,7 @@ public final class EventPlane {
         final PlaneFeed feed = feed(message.workerId(), message.dpRank());
         if (feed == null) {
             if (first) {
-                leftOut();
+                leftOut(number);
             }
             if (number != NOT_KEPT) {
                 progress.leftOut(message.workerId(), message.dpRank());
@@ -433,9 +433,9 @@ public final class EventPlane {
         feed.lastEventId = message.eventId();
     }
 
-    private void leftOut() {
+    private void leftOut(long number) {
         counters.unknownEvent();
-        heard.leftOut(message.workerId(), message.dpRank());
+        heard.leftOut(message.workerId(), message.dpRank(), number);
         if (mayLog()) {
             LOG.warn(
                     "event plane: worker {} is not registered; its events are left out",
@@ -590,6 +590,7 @@ public final class EventPlane {
         unreadUpTo = 0;
         againAfter = NOT_AGAIN; // all that there is comes now
         progress.renumbered();
+        heard.renumbered();
         forEachFeed(feed -> feed.waits = false);
         forEachFeed(feed -> feed.lastKept = 0);
     }
@@ -641,7 +642,18 @@ public final class EventPlane {
      * @return number of a message, at least {@code first - 1}
      */
     public synchronized long vouchesUpTo(long first) {
+        keptFrom(first);
         return progress.vouchesUpTo(first, streams);
+    }
+
+    /**
+     * Says what the transport still has: workers that have spoken only before that are as those
+     * that have not spoken.
+     *
+     * @param first number of its oldest message
+     */
+    public synchronized void keptFrom(long first) {
+        heard.keptFrom(first);
     }
 
     /**

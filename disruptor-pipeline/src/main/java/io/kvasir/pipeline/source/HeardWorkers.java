@@ -2,62 +2,98 @@ package io.kvasir.pipeline.source;
 
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Workers that have spoken on an event plane and have no stream there now. Keeps {@value #MOST} of
- * them; beyond that any worker may have spoken. Guarded by the plane's lock.
+ * Workers that have spoken on an event plane and have no stream there now: {@value #MOST} whose
+ * events were left out, and {@value #MOST_DEPARTED} whose streams were removed. Beyond that any
+ * worker may have spoken, until the transport no longer has what those have said. Guarded by the
+ * plane's lock.
  */
 final class HeardWorkers {
-    /** Workers that are kept apart. */
+    /** Workers without a stream whose events are counted apart. */
     static final int MOST = 1_024;
+
+    /** Workers without a stream any more that are kept apart. */
+    static final int MOST_DEPARTED = 16_384;
 
     /** A worker and its rank. */
     private record Rank(long workerId, int dpRank) {}
 
-    private final Map<Rank, Long> leftOut = new HashMap<>(); // events, by worker
-    private boolean incomplete;
+    /** Events that no stream has got, and the number of the last message with one. */
+    private record LeftOut(long events, long last) {}
 
-    /** Records a worker whose stream was removed after it had got events. */
-    void add(long workerId, int dpRank) {
-        count(workerId, dpRank, 0);
-    }
+    private final Map<Rank, LeftOut> leftOut = new HashMap<>();
+    private final LinkedHashMap<Rank, Long> departed = new LinkedHashMap<>(); // last message
+    private long othersUpTo = PlaneFeed.NOT_KEPT; // messages to it may be of workers not kept apart
 
-    /** Records an event that no stream has got. */
-    void leftOut(long workerId, int dpRank) {
-        count(workerId, dpRank, 1);
-    }
-
-    private void count(long workerId, int dpRank, long events) {
-        final Rank rank = new Rank(workerId, dpRank);
-        if (leftOut.size() < MOST || leftOut.containsKey(rank)) {
-            leftOut.merge(rank, events, Long::sum);
-        } else {
-            incomplete = true;
+    /**
+     * Records a worker whose stream was removed after it had got events.
+     *
+     * @param last number of the last message that may have been about it
+     */
+    void departed(long workerId, int dpRank, long last) {
+        departed.putLast(new Rank(workerId, dpRank), last);
+        if (departed.size() > MOST_DEPARTED) {
+            others(departed.pollFirstEntry().getValue());
         }
+    }
+
+    /** Records an event that no stream has got, in a message of this number. */
+    void leftOut(long workerId, int dpRank, long number) {
+        final Rank rank = new Rank(workerId, dpRank);
+        final LeftOut before = leftOut.get(rank);
+        if (before != null || leftOut.size() < MOST) {
+            leftOut.put(rank, new LeftOut(before == null ? 1 : before.events() + 1, number));
+        } else {
+            others(number);
+        }
+    }
+
+    private void others(long upTo) {
+        othersUpTo = Math.max(othersUpTo, upTo);
     }
 
     /** Whether a worker may have spoken. */
     boolean contains(long workerId, int dpRank) {
-        return incomplete || leftOut.containsKey(new Rank(workerId, dpRank));
+        final Rank rank = new Rank(workerId, dpRank);
+        return othersUpTo != PlaneFeed.NOT_KEPT
+                || leftOut.containsKey(rank)
+                || departed.containsKey(rank);
     }
 
     /** Forgets a worker, which has a stream now. */
     void forget(long workerId, int dpRank) {
-        leftOut.remove(new Rank(workerId, dpRank));
+        final Rank rank = new Rank(workerId, dpRank);
+        leftOut.remove(rank);
+        departed.remove(rank);
+    }
+
+    /** Forgets what the transport has no more: its oldest message has this number. */
+    void keptFrom(long first) {
+        leftOut.values().removeIf(events -> events.last() < first);
+        departed.values().removeIf(last -> last < first);
+        if (othersUpTo < first) {
+            othersUpTo = PlaneFeed.NOT_KEPT;
+        }
+    }
+
+    /** Forgets all: the transport has begun anew. */
+    void renumbered() {
+        keptFrom(Long.MAX_VALUE);
     }
 
     /** Those whose events were left out, most events first. */
     List<UnknownWorker> unknown() {
         return leftOut.entrySet().stream()
-                .filter(entry -> entry.getValue() > 0)
                 .map(
                         entry ->
                                 new UnknownWorker(
                                         entry.getKey().workerId(),
                                         entry.getKey().dpRank(),
-                                        entry.getValue()))
+                                        entry.getValue().events()))
                 .sorted(Comparator.comparingLong(UnknownWorker::events).reversed())
                 .toList();
     }

@@ -276,9 +276,10 @@ public final class JetStreamEventSource implements AutoCloseable {
         return connection.now().getStreamContext(names.stream()).getConsumerContext(durable);
     }
 
-    /** Finds out whether the stream has all that came after the last message. */
+    /** Finds out what the stream has, and whether that is all that came after the last message. */
     private void look(StreamInfo stream) {
         final long first = stream.getStreamState().getFirstSequence();
+        plane.keptFrom(first);
         if (lastInStream > 0 && first > lastInStream + 1) {
             missed =
                     "stream "
