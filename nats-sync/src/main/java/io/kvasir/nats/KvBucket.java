@@ -109,9 +109,13 @@ final class KvBucket {
         }
     }
 
-    /** How long a value outlives its last write. */
-    Duration ttl() {
-        return ttl;
+    /**
+     * How long a value outlives its last write.
+     *
+     * @param otherwise where values stay for ever
+     */
+    Duration ttl(Duration otherwise) {
+        return ttl.isZero() ? otherwise : ttl;
     }
 
     /** Whether it is still the bucket that was opened, and not deleted or another. */

@@ -16,12 +16,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
+import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Exchanges records through a bucket of NATS's key-value store (JetStream), renewed three times in
  * {@link NatsConfig#ttl}: a record that is not heard of for that long is gone. An update with the
- * revision that was read keeps an older record from replacing a newer one.
+ * revision that was read keeps an older record from replacing a newer one. A bucket that is there
+ * keeps its own TTL, which counts then.
  *
  * <p>While NATS cannot be reached, records known before stay; when it is back, even without its
  * bucket, that is made anew and own records are put into it again.
@@ -42,6 +44,7 @@ public final class NatsExchange extends ViewedExchange {
     private final Thread thread;
     private RecordBucket bucket; // null: to be opened; under the lock, as all that writes to NATS
     private NatsKeyValueWatchSubscription watching;
+    private volatile Duration bucketTtl;
     private volatile boolean reconnected;
     private volatile boolean closed;
 
@@ -53,6 +56,7 @@ public final class NatsExchange extends ViewedExchange {
      */
     public NatsExchange(NatsConfig config) {
         this.config = config;
+        bucketTtl = config.ttl();
         final NatsAccess access = config.access();
         try {
             connection =
@@ -123,14 +127,13 @@ public final class NatsExchange extends ViewedExchange {
     // -- the thread
 
     private void run() {
-        final long everyNs = config.ttl().toNanos() / RENEWALS_PER_TTL;
-        long renewedNs = System.nanoTime() - everyNs;
+        long renewedNs = System.nanoTime();
         boolean answers = true;
         while (!closed) {
             final long nowNs = System.nanoTime();
             try {
                 final boolean anew = reopenAfterLoss();
-                if (anew || nowNs - renewedNs >= everyNs) {
+                if (anew || nowNs - renewedNs >= bucketTtl.toNanos() / RENEWALS_PER_TTL) {
                     renew();
                     renewedNs = nowNs;
                     answers = true;
@@ -161,6 +164,7 @@ public final class NatsExchange extends ViewedExchange {
         endWatching();
         watching = opened.watch(new Hearing());
         bucket = opened;
+        bucketTtl = opened.ttl(config.ttl());
         return true;
     }
 
@@ -200,7 +204,7 @@ public final class NatsExchange extends ViewedExchange {
     private void forgetTheSilent(boolean answers) {
         final long nowNs = System.nanoTime();
         if (answers && connection.isConnected() && isOpen()) {
-            view.expire(SOURCE, nowNs - config.ttl().toNanos());
+            view.expire(SOURCE, nowNs - bucketTtl.toNanos());
         } else {
             view.refresh(nowNs);
         }
@@ -212,7 +216,7 @@ public final class NatsExchange extends ViewedExchange {
 
     private void pause() {
         try {
-            Thread.sleep(Math.min(MAX_PAUSE_MS, config.ttl().toMillis() / RENEWALS_PER_TTL));
+            Thread.sleep(Math.min(MAX_PAUSE_MS, bucketTtl.toMillis() / RENEWALS_PER_TTL));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // closing
         }

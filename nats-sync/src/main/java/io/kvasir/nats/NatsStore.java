@@ -98,7 +98,7 @@ public final class NatsStore implements LeasedStore {
                 connection = connect();
             }
             bucket = KvBucket.open(connection.now(), name, ttl, access.timeout());
-            bucketTtl = bucket.ttl().isZero() ? ttl : bucket.ttl();
+            bucketTtl = bucket.ttl(ttl);
         }
         return bucket;
     }

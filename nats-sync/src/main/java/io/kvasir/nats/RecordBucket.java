@@ -11,6 +11,7 @@ import io.nats.client.api.KeyValueWatcher;
 import io.nats.client.impl.NatsKeyValueWatchSubscription;
 
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.Base64;
 import java.util.function.Supplier;
 
@@ -47,6 +48,11 @@ final class RecordBucket {
                                         config.bucket(),
                                         config.ttl(),
                                         config.access().timeout())));
+    }
+
+    /** How long a record outlives its last renewal; what is given where they stay for ever. */
+    Duration ttl(Duration otherwise) {
+        return bucket.ttl(otherwise);
     }
 
     /** Whether it is still the bucket that was opened, and not deleted or another. */

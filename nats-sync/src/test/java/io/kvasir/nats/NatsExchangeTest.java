@@ -1,6 +1,7 @@
 package io.kvasir.nats;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -13,6 +14,8 @@ import io.kvasir.nixl.exchange.ServedExchangeContract;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
+import io.nats.client.KeyValue;
+import io.nats.client.api.KeyValueConfiguration;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -96,6 +99,38 @@ class NatsExchangeTest extends ServedExchangeContract {
                 a, Records.record("later", 1, 1), System.nanoTime() + PATIENCE.toNanos());
         assertEquals("UP later 1.1", heard.next());
         assertEquals(Records.record("a", 1, 1), open().find("a", PATIENCE));
+    }
+
+    @Test
+    void aBucketThatIsThereKeepsItsTtlAndRecordsAreRenewedByIt() throws Exception {
+        final Connection connection = Patient.connect(NATS.url());
+        try {
+            connection
+                    .keyValueManagement()
+                    .create(KeyValueConfiguration.builder().name(bucket).ttl(TTL).build());
+            final KeyValue cards = connection.keyValue(bucket);
+            final NatsAccess access = config(NATS.url(), bucket).access();
+            closing(new NatsExchange(new NatsConfig(access, bucket, TTL.multipliedBy(100))))
+                    .publish(Records.record("a", 1, 1));
+            final String key = cards.keys().getFirst();
+            cards.put("YWdlZA", new byte[] {1}); // not renewed by anybody
+            await(() -> cards.get("YWdlZA") == null);
+            assertNotNull(cards.get(key), "younger than its TTL");
+        } finally {
+            connection.close();
+        }
+    }
+
+    private interface Condition {
+        boolean holds() throws Exception;
+    }
+
+    private static void await(Condition condition) throws Exception {
+        final long sinceNs = System.nanoTime();
+        while (!condition.holds()) {
+            assertTrue(System.nanoTime() - sinceNs < PATIENCE.toNanos());
+            Thread.sleep(10);
+        }
     }
 
     @Test
