@@ -310,7 +310,7 @@ public final class EventPlane {
         if (feed != null) {
             drop(feed);
             if (feed.lastEventId != NONE || feed.lastKept != NOT_KEPT || feed.waits) {
-                heard.departed(workerId, dpRank, Math.max(highestKept, feed.lastKept));
+                heard.departed(workerId, dpRank, feed.waits ? highestKept : feed.lastKept);
             }
             if (ranks.isEmpty()) {
                 workers.remove(workerId);
@@ -644,6 +644,23 @@ public final class EventPlane {
     public synchronized long vouchesUpTo(long first) {
         keptFrom(first);
         return progress.vouchesUpTo(first, streams);
+    }
+
+    /**
+     * Whether all that a worker has said up to {@link #vouchesUpTo} came up to this message, so
+     * that what was saved of it then is whole.
+     *
+     * @param workerId the worker, 64 unsigned bits
+     * @param dpRank its data-parallel rank
+     * @param number of a kept message
+     * @return false where that is not known, because the messages after it were not read here
+     */
+    public synchronized boolean isSilentAfter(long workerId, int dpRank, long number) {
+        final Int2ObjectHashMap<PlaneFeed> ranks = workers.get(workerId);
+        final PlaneFeed feed = ranks == null ? null : ranks.get(dpRank);
+        return number >= unreadUpTo
+                && (feed == null || (!feed.waits && feed.lastKept <= number))
+                && heard.isSilentAfter(workerId, dpRank, number);
     }
 
     /**

@@ -27,6 +27,7 @@ final class HeardWorkers {
 
     private final Map<Rank, LeftOut> leftOut = new HashMap<>();
     private final LinkedHashMap<Rank, Long> departed = new LinkedHashMap<>(); // last message
+    private long forgottenUpTo; // the transport had no messages up to this one
     private long othersUpTo = PlaneFeed.NOT_KEPT; // messages to it may be of workers not kept apart
 
     /**
@@ -64,6 +65,14 @@ final class HeardWorkers {
                 || departed.containsKey(rank);
     }
 
+    /**
+     * Whether it is known that no stream of a worker that departed had a message after this one.
+     */
+    boolean isSilentAfter(long workerId, int dpRank, long number) {
+        final Long last = departed.get(new Rank(workerId, dpRank));
+        return number >= Math.max(forgottenUpTo, othersUpTo) && (last == null || last <= number);
+    }
+
     /** Forgets a worker, which has a stream now. */
     void forget(long workerId, int dpRank) {
         final Rank rank = new Rank(workerId, dpRank);
@@ -73,6 +82,7 @@ final class HeardWorkers {
 
     /** Forgets what the transport has no more: its oldest message has this number. */
     void keptFrom(long first) {
+        forgottenUpTo = Math.max(forgottenUpTo, first - 1);
         leftOut.values().removeIf(events -> events.last() < first);
         departed.values().removeIf(last -> last < first);
         if (othersUpTo < first) {
@@ -83,6 +93,7 @@ final class HeardWorkers {
     /** Forgets all: the transport has begun anew. */
     void renumbered() {
         keptFrom(Long.MAX_VALUE);
+        forgottenUpTo = 0;
     }
 
     /** Those whose events were left out, most events first. */

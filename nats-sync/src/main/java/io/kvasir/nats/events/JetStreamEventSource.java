@@ -153,7 +153,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         final PlanePosition kept = plane.keptBeforeOrNull();
         if (startOrNull != null) {
             beginBehind(startOrNull);
-            plane.onRestored(startOrNull.ofPlane());
+            plane.onResumed(startOrNull.ofPlane()); // a worker's own section may be behind
         } else if (kept != null && !named) {
             beginBehind(StreamPosition.of(kept));
             plane.onResumed(kept);

@@ -38,6 +38,7 @@ final class PlaneSnapshotWriter {
     private final StateStore store;
     private final int blockSize;
     private final long seenUpTo;
+    private final long purgedUpTo;
     private final long takenMs;
     private final Set<EventPlaneWorker> done = new HashSet<>();
     private long bytes;
@@ -62,14 +63,21 @@ final class PlaneSnapshotWriter {
     /**
      * @param store of the earlier snapshot
      * @param seenUpTo message up to which all are in the index
+     * @param purgedUpTo message up to which the stream is purged once the snapshot is there
      * @param takenMs time of day, in ms since 1970
      */
     PlaneSnapshotWriter(
-            KvRouter router, StateStore store, int blockSize, long seenUpTo, long takenMs) {
+            KvRouter router,
+            StateStore store,
+            int blockSize,
+            long seenUpTo,
+            long purgedUpTo,
+            long takenMs) {
         this.router = router;
         this.store = store;
         this.blockSize = blockSize;
         this.seenUpTo = seenUpTo;
+        this.purgedUpTo = purgedUpTo;
         this.takenMs = takenMs;
     }
 
@@ -91,7 +99,7 @@ final class PlaneSnapshotWriter {
             for (Map.Entry<EventPlaneWorker, SnapshotCatalogue.Found> entry :
                     saved.all().entrySet()) {
                 if (isKept(entry.getKey(), entry.getValue().section())) {
-                    copy(writer, entry.getValue());
+                    copy(writer, entry.getKey(), entry.getValue());
                 }
             }
         } catch (InterruptedException e) {
@@ -134,17 +142,30 @@ final class PlaneSnapshotWriter {
     }
 
     private boolean isKept(EventPlaneWorker worker, WorkerSection section) {
-        return !done.contains(worker) && takenMs - section.followedMs() < FOLLOWED.toMillis();
+        return !done.contains(worker)
+                && takenMs - section.followedMs() < FOLLOWED.toMillis()
+                && positionOf(worker, section) >= purgedUpTo; // else nothing has what follows
     }
 
-    private void copy(SnapshotWriter writer, SnapshotCatalogue.Found found)
+    /** A worker that was removed after it had spoken has less than all. */
+    private long positionOf(EventPlaneWorker worker, WorkerSection section) {
+        final long saved = section.mark().position();
+        return router.eventPlane().isSilentAfter(worker.workerId(), worker.dpRank(), saved)
+                ? Math.max(saved, seenUpTo)
+                : saved;
+    }
+
+    private void copy(SnapshotWriter writer, EventPlaneWorker worker, SnapshotCatalogue.Found found)
             throws IOException, InterruptedException {
         final WorkerSection section = found.section();
         try (InputStream in = store.get(found.object().toString(), section.offset())) {
             if (in == null) {
                 throw new IOException(found.object() + " is not there any more");
             }
-            writer.beginWorker(section.name(), section.dpRank(), section.mark());
+            writer.beginWorker(
+                    section.name(),
+                    section.dpRank(),
+                    section.mark().withPosition(positionOf(worker, section)));
             SnapshotReader.read(
                     in,
                     section,

@@ -502,7 +502,12 @@ public final class PlaneSnapshots implements PlaneState {
         final long takenMs = CLOCK.millis();
         final PlaneSnapshotWriter writer =
                 new PlaneSnapshotWriter(
-                        router, store, config.blockSize(), name.sequence(), takenMs);
+                        router,
+                        store,
+                        config.blockSize(),
+                        name.sequence(),
+                        saved.wholeOrNull() == null ? 0 : saved.wholeOrNull().sequence(),
+                        takenMs);
         try {
             store.put(name.toString(), out -> writer.write(out, saved));
         } catch (PlaneSnapshotWriter.GivenUpException e) {

@@ -323,6 +323,45 @@ class PlaneSnapshotsTest {
         assertTrue(alone.snapshots.status().restoredBlocks() > 0);
     }
 
+    /** A snapshot with 9 whole, then one after 9 has spoken and was removed. */
+    private PlaneReplica takeAroundARemoval() throws Exception {
+        final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, WORKERS);
+        publishPastTheThreshold();
+        settle(replica);
+        take(replica);
+        publisher.publish(5, 9);
+        settle(replica);
+        replica.router.removeWorker(
+                replica.router.workers().stream().filter(w -> w.id() == 9).findAny().orElseThrow());
+        publisher.publish(THRESHOLD, 7, 8);
+        settle(replica);
+        take(replica);
+        return replica;
+    }
+
+    @Test
+    void whatAWorkerSaidBeforeItWasRemovedIsReadAgain() throws Exception {
+        takeAroundARemoval();
+        assertRecovers(startAlone());
+    }
+
+    @Test
+    void aWorkerOfWhichNothingHasAllIsNotInASnapshot() throws Exception {
+        final PlaneReplica replica = takeAroundARemoval();
+        publisher.publish(THRESHOLD, 7, 8);
+        settle(replica);
+        take(replica); // purges what 9 has said
+        final PlaneReplica alone = startAlone();
+        assertEquals(2, alone.snapshots.status().restoredWorkers());
+        assertEquals(Set.of(), alone.held().get(9L));
+        publisher.publish(1, 9);
+        eventually(
+                "degraded",
+                () ->
+                        alone.router.workers().stream()
+                                .anyMatch(w -> w.state() == IndexState.DEGRADED));
+    }
+
     @Test
     void manySnapshotsLeaveTwoAndAStreamThatGoesBackToTheOlderOne() throws Exception {
         final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, WORKERS);
