@@ -114,6 +114,28 @@ public final class MetricsPage {
         return at < text.length() ? at + 1 : -1;
     }
 
+    /**
+     * A page of how much each series of counters has grown: one that fell, or was not there before,
+     * by all it has now; one that is no number by nothing; one that is not there any more is left
+     * out.
+     */
+    MetricsPage since(MetricsPage old) {
+        final MetricsPage grown = new MetricsPage();
+        byName.forEach(
+                (name, all) -> {
+                    final Map<Map<String, String>, Double> before = new HashMap<>();
+                    old.series(name).forEach(each -> before.put(each.labels, each.value));
+                    grown.byName.put(name, all.stream().map(each -> grown(before, each)).toList());
+                });
+        return grown;
+    }
+
+    private static Series grown(Map<Map<String, String>, Double> before, Series now) {
+        final double old = before.getOrDefault(now.labels, 0.0);
+        final double value = Double.isNaN(now.value) ? 0 : now.value;
+        return new Series(now.labels, value >= old ? value - old : value);
+    }
+
     /** All series of a name. */
     public List<Series> series(String name) {
         return byName.getOrDefault(name, List.of());

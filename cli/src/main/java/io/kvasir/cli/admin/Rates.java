@@ -2,11 +2,10 @@ package io.kvasir.cli.admin;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import java.util.HashMap;
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Set;
-import java.util.TreeMap;
+import java.util.function.Predicate;
 
 /**
  * What a gateway did between two moments. Figures are NaN where nothing was there to be divided.
@@ -42,14 +41,6 @@ record Rates(
     private static final double P95 = 0.95;
     private static final double NANOS = 1e9;
 
-    /** What a counter has counted; one that fell began anew, one that is absent is 0. */
-    private static double grown(double before, double now) {
-        if (Double.isNaN(now)) {
-            return 0;
-        }
-        return Double.isNaN(before) || now < before ? now : now - before;
-    }
-
     /**
      * Between two views of one gateway.
      *
@@ -64,32 +55,39 @@ record Rates(
                 before == null
                         ? now.upSeconds()
                         : Math.max(1, now.takenNs() - before.takenNs()) / NANOS;
-        final MetricsPage page = now.metrics();
         final MetricsPage old =
                 before == null ? MetricsPage.read(new byte[0], Set.of()) : before.metrics();
-        final double cached = grown(old.sum(GatewayView.CACHED), page.sum(GatewayView.CACHED));
-        final double stated = grown(old.sum(GatewayView.STATED), page.sum(GatewayView.STATED));
+        final MetricsPage grown = now.metrics().since(old);
+        final double stated = counted(grown, GatewayView.STATED);
         return new Rates(
                 seconds,
                 before == null,
-                requests(old, page, 0) / seconds,
-                requests(old, page, FIRST_REFUSAL) / seconds,
-                grown(old.sum(GatewayView.DECISIONS), page.sum(GatewayView.DECISIONS)) / seconds,
-                stated > 0 ? cached / stated : Double.NaN,
-                exact(old, page),
-                mean(old, page),
-                percentile(old.buckets(GatewayView.TTFT), page.buckets(GatewayView.TTFT)),
-                grown(old.sum(GatewayView.OUTPUT), page.sum(GatewayView.OUTPUT)) / seconds,
-                byWorker(old, page, GatewayView.ATTEMPTS, seconds),
-                hitRates(old, page));
+                requests(grown, 0) / seconds,
+                requests(grown, FIRST_REFUSAL) / seconds,
+                counted(grown, GatewayView.DECISIONS) / seconds,
+                stated > 0 ? counted(grown, GatewayView.CACHED) / stated : Double.NaN,
+                exact(grown),
+                mean(grown),
+                percentile(grown.buckets(GatewayView.TTFT)),
+                counted(grown, GatewayView.OUTPUT) / seconds,
+                byWorker(grown, GatewayView.ATTEMPTS, seconds),
+                hitRates(grown));
     }
 
-    private static double requests(MetricsPage old, MetricsPage page, int leastStatus) {
-        return grown(requests(old, leastStatus), requests(page, leastStatus));
+    /** A counter that is absent has counted nothing. */
+    private static double counted(MetricsPage grown, String name) {
+        return counted(grown, name, _ -> true);
     }
 
-    private static double requests(MetricsPage page, int leastStatus) {
-        return page.sum(
+    private static double counted(
+            MetricsPage grown, String name, Predicate<MetricsPage.Series> which) {
+        final double sum = grown.sum(name, which);
+        return Double.isNaN(sum) ? 0 : sum;
+    }
+
+    private static double requests(MetricsPage grown, int leastStatus) {
+        return counted(
+                grown,
                 GatewayView.REQUESTS,
                 series ->
                         ROUTES.contains(series.label("route"))
@@ -101,36 +99,26 @@ record Rates(
         return text.matches("\\d{3}") ? Integer.parseInt(text) : FIRST_REFUSAL;
     }
 
-    private static double exact(MetricsPage old, MetricsPage page) {
-        final double all =
-                grown(old.sum(GatewayView.PREDICTIONS), page.sum(GatewayView.PREDICTIONS));
-        final double exact = grown(exact(old), exact(page));
+    private static double exact(MetricsPage grown) {
+        final double all = counted(grown, GatewayView.PREDICTIONS);
+        final double exact =
+                counted(grown, GatewayView.PREDICTIONS, s -> s.label("result").equals("exact"));
         return all > 0 ? exact / all : Double.NaN;
     }
 
-    private static double exact(MetricsPage page) {
-        return page.sum(GatewayView.PREDICTIONS, s -> s.label("result").equals("exact"));
+    private static double mean(MetricsPage grown) {
+        final double count = counted(grown, GatewayView.TTFT + "_count");
+        return count > 0 ? counted(grown, GatewayView.TTFT + "_sum") / count : Double.NaN;
     }
 
-    private static double mean(MetricsPage old, MetricsPage page) {
-        final String count = GatewayView.TTFT + "_count";
-        final String sum = GatewayView.TTFT + "_sum";
-        final double counted = grown(old.sum(count), page.sum(count));
-        return counted > 0 ? grown(old.sum(sum), page.sum(sum)) / counted : Double.NaN;
-    }
-
-    private static double percentile(
-            NavigableMap<Double, Double> old, NavigableMap<Double, Double> buckets) {
+    private static double percentile(NavigableMap<Double, Double> buckets) {
         if (buckets.isEmpty()) {
             return Double.NaN;
         }
-        final NavigableMap<Double, Double> grown = new TreeMap<>();
-        buckets.forEach(
-                (bound, count) -> grown.put(bound, grown(old.getOrDefault(bound, 0.0), count)));
-        final double all = grown.lastEntry().getValue();
+        final double all = buckets.lastEntry().getValue();
         double lower = 0;
         double below = 0;
-        for (Map.Entry<Double, Double> bucket : grown.entrySet()) {
+        for (Map.Entry<Double, Double> bucket : buckets.entrySet()) {
             if (all > 0 && bucket.getValue() >= P95 * all) {
                 return Double.isInfinite(bucket.getKey())
                         ? lower
@@ -145,22 +133,15 @@ record Rates(
         return Double.NaN;
     }
 
-    private static Map<String, Double> byWorker(
-            MetricsPage old, MetricsPage page, String name, double divisor) {
-        final Map<String, Double> before = old.sums(name, "worker");
-        final Map<String, Double> rates = new HashMap<>();
-        page.sums(name, "worker")
-                .forEach(
-                        (worker, now) ->
-                                rates.put(
-                                        worker,
-                                        grown(before.getOrDefault(worker, 0.0), now) / divisor));
+    private static Map<String, Double> byWorker(MetricsPage grown, String name, double divisor) {
+        final Map<String, Double> rates = grown.sums(name, "worker");
+        rates.replaceAll((_, counted) -> counted / divisor);
         return rates;
     }
 
-    private static Map<String, Double> hitRates(MetricsPage old, MetricsPage page) {
-        final Map<String, Double> rates = byWorker(old, page, GatewayView.STATED, 1);
-        final Map<String, Double> cached = byWorker(old, page, GatewayView.CACHED, 1);
+    private static Map<String, Double> hitRates(MetricsPage grown) {
+        final Map<String, Double> rates = grown.sums(GatewayView.STATED, "worker");
+        final Map<String, Double> cached = grown.sums(GatewayView.CACHED, "worker");
         rates.replaceAll(
                 (worker, stated) ->
                         stated > 0 ? cached.getOrDefault(worker, 0.0) / stated : Double.NaN);

@@ -84,4 +84,41 @@ class RatesTest {
         assertEquals(0.5, rates.ttftMeanSeconds());
         assertEquals(1.925, rates.ttftP95Seconds(), 1e-9);
     }
+
+    @Test
+    void aWorkerThatLeavesTakesNothingFromTheGrowthOfTheOthers() {
+        final String output = "kvasir_output_tokens_total{worker=\"%s\"} %d";
+        final String below = GatewayView.TTFT + "_bucket{le=\"%s\",worker=\"%s\"} %d";
+        final Rates rates =
+                Rates.between(
+                        view(
+                                10,
+                                100,
+                                output.formatted("a", 1000),
+                                output.formatted("b", 1000),
+                                below.formatted("1.0", "a", 500),
+                                below.formatted("+Inf", "a", 500),
+                                below.formatted("1.0", "b", 400),
+                                below.formatted("2.0", "b", 400),
+                                below.formatted("+Inf", "b", 400)),
+                        view(
+                                15,
+                                105,
+                                output.formatted("b", 1010),
+                                below.formatted("1.0", "b", 400),
+                                below.formatted("2.0", "b", 410),
+                                below.formatted("+Inf", "b", 410)));
+        assertEquals(2, rates.outputTokensPerSecond());
+        assertEquals(1.95, rates.ttftP95Seconds(), 1e-9);
+    }
+
+    @Test
+    void aSeriesThatFellBeganAnewWhateverTheOthersCounted() {
+        final String output = "kvasir_output_tokens_total{worker=\"%s\"} %d";
+        final Rates rates =
+                Rates.between(
+                        view(10, 100, output.formatted("a", 100), output.formatted("b", 1000)),
+                        view(15, 105, output.formatted("a", 20), output.formatted("b", 1200)));
+        assertEquals(44, rates.outputTokensPerSecond());
+    }
 }
