@@ -3,6 +3,7 @@ package io.kvasir.cli.admin;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -48,8 +49,10 @@ final class Findings {
                                 + " workers that no event-worker= names");
             }
         }
-        resources(view.metrics(), found);
-        for (MetricsPage.Series series : view.metrics().series(GatewayView.SNAPSHOTS)) {
+        final MetricsPage metrics = view.metrics();
+        resources(metrics, "", GatewayView.USED, GatewayView.LIMIT, found);
+        resources(metrics, "prefill ", GatewayView.PREFILL_USED, GatewayView.PREFILL_LIMIT, found);
+        for (MetricsPage.Series series : metrics.series(GatewayView.SNAPSHOTS)) {
             if (series.label("outcome").equals("failed") && series.value() > 0) {
                 found.add(
                         String.format(
@@ -59,7 +62,7 @@ final class Findings {
                                 series.value()));
             }
         }
-        final double failures = view.metrics().sum(GatewayView.FAILURES);
+        final double failures = metrics.sum(GatewayView.FAILURES);
         if (failures > 0) {
             found.add(
                     String.format(
@@ -70,22 +73,26 @@ final class Findings {
         return found;
     }
 
-    private static void resources(MetricsPage metrics, List<String> found) {
-        final Map<String, Double> limits = metrics.sums(GatewayView.LIMIT, "resource");
-        metrics.sums(GatewayView.USED, "resource")
-                .forEach(
-                        (resource, used) -> {
-                            final double limit = limits.getOrDefault(resource, Double.NaN);
-                            if (used >= NEARLY_FULL * limit) {
-                                found.add(
-                                        String.format(
-                                                Locale.ROOT,
-                                                "%s: %.0f of %.0f in use (%.0f %%)",
-                                                resource,
-                                                used,
-                                                limit,
-                                                PERCENT * used / limit));
-                            }
-                        });
+    /** Each model's router has limits of its own, and another one for its prefill workers. */
+    private static void resources(
+            MetricsPage metrics, String pool, String used, String limit, List<String> found) {
+        final Map<Map<String, String>, Double> limits = new HashMap<>();
+        metrics.series(limit).forEach(each -> limits.put(each.labels(), each.value()));
+        for (MetricsPage.Series series : metrics.series(used)) {
+            final double most = limits.getOrDefault(series.labels(), Double.NaN);
+            if (series.value() >= NEARLY_FULL * most) {
+                final String model = series.label("model");
+                found.add(
+                        String.format(
+                                Locale.ROOT,
+                                "%s%s%s: %.0f of %.0f in use (%.0f %%)",
+                                model.isEmpty() ? "" : "model " + model + ": ",
+                                pool,
+                                series.label("resource"),
+                                series.value(),
+                                most,
+                                PERCENT * series.value() / most));
+            }
+        }
     }
 }

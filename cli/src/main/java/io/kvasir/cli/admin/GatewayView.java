@@ -50,6 +50,8 @@ public record GatewayView(
     static final String FAILURES = "kvasir_failures_total";
     static final String USED = "kvasir_resource_used";
     static final String LIMIT = "kvasir_resource_limit";
+    static final String PREFILL_USED = "kvasir_prefill_pool_resource_used";
+    static final String PREFILL_LIMIT = "kvasir_prefill_pool_resource_limit";
     static final String SNAPSHOTS = "kvasir_snapshots_total";
     static final String REFUSED = "kvasir_routing_refused_total";
     static final String SNAPSHOT_AGE = "kvasir_snapshot_age_seconds";
@@ -72,6 +74,8 @@ public record GatewayView(
                     FAILURES,
                     USED,
                     LIMIT,
+                    PREFILL_USED,
+                    PREFILL_LIMIT,
                     SNAPSHOTS,
                     SNAPSHOT_AGE,
                     REFUSED,

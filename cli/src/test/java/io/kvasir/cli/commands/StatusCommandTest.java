@@ -166,6 +166,41 @@ class StatusCommandTest {
     }
 
     @Test
+    void aLimitIsNearlyReachedWhateverRoomOtherModelsAndPoolsHave() throws Exception {
+        final String page =
+                """
+                kvasir_resource_used{resource="active-requests",model="m"} 100
+                kvasir_resource_used{resource="active-requests",model="n"} 0
+                kvasir_resource_limit{resource="active-requests",model="m"} 100
+                kvasir_resource_limit{resource="active-requests",model="n"} 100
+                kvasir_prefill_pool_resource_used{resource="index-blocks",model="m"} 0
+                kvasir_prefill_pool_resource_used{resource="index-blocks",model="n"} 40
+                kvasir_prefill_pool_resource_limit{resource="index-blocks",model="m"} 50
+                kvasir_prefill_pool_resource_limit{resource="index-blocks",model="n"} 50
+                kvasir_resource_used{resource="index-blocks",model="n"} 40
+                kvasir_resource_limit{resource="index-blocks",model="n"} 51
+                kvasir_resource_used{resource="without-limit",model="n"} 40
+                """;
+        final List<String> expected =
+                List.of(
+                        "model m: active-requests: 100 of 100 in use (100 %)",
+                        "model n: prefill index-blocks: 40 of 50 in use (80 %)");
+        try (StubServer stub = stub(worker("a", "")).page("/metrics", 200, page)) {
+            for (String[] words : new String[][] {{"status"}, {"top", "--once"}}) {
+                final String out =
+                        run(words[0], stub.url(), words.length > 1 ? words[1] : "--rows=5").out();
+                assertEquals(
+                        expected,
+                        out.lines()
+                                .filter(line -> line.contains(" in use ("))
+                                .map(line -> line.substring("! ".length()))
+                                .toList(),
+                        out);
+            }
+        }
+    }
+
+    @Test
     void whatOthersLoadAWorkerWithAndWhetherItIsFullIsShown() throws Exception {
         try (StubServer stub =
                 stub(
