@@ -62,7 +62,8 @@ import java.util.concurrent.Callable;
             "The second table compares the gateway's forecast of each request's cached tokens with"
                     + " what the engine reported: exact; explained by events, when the engine had"
                     + " published events that the gateway had not yet applied when it chose, or"
-                    + " published more before it looked the prompt up; unexplained otherwise.",
+                    + " published more before it looked the prompt up; unexplained otherwise, and"
+                    + " always with engines that do not say so, as real ones.",
             ""
         },
         footer = {

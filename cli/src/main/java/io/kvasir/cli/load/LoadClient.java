@@ -136,8 +136,9 @@ public final class LoadClient implements AutoCloseable {
     private Outcome failed(HttpHeaders headers, long scheduledNs, long sentNs, String error) {
         final long nowNs = clock.nanoTime();
         final String worker = headers.firstValue("x-kvasir-worker").orElse("");
+        final long none = Outcome.UNSTATED;
         return new Outcome(
-                error, worker, scheduledNs, sentNs, nowNs, nowNs, 0, 0, 0, -1, -1, -1, "");
+                error, worker, scheduledNs, sentNs, nowNs, nowNs, 0, 0, 0, -1, none, none, "");
     }
 
     private static String describe(Throwable thrown) {

@@ -15,9 +15,10 @@ package io.kvasir.cli.load;
  * @param cachedTokens part of it the engine took from its cache, by the engine's usage
  * @param outputTokens generated tokens by the engine's usage
  * @param predictedCachedTokens the gateway's forecast of {@code cachedTokens}; -1 when it made none
- * @param routerSequence last event of the worker the gateway had applied when it chose; -1 unknown
- * @param engineSequence last event the engine had published when it looked up the prompt; -1
- *     unknown
+ * @param routerSequence last event of the worker the gateway had applied when it chose; -1 none,
+ *     {@link #UNSTATED}
+ * @param engineSequence last event the engine had published when it looked up the prompt; -1 none,
+ *     {@link #UNSTATED}
  * @param text generated text when it was asked for, else empty
  */
 public record Outcome(
@@ -34,6 +35,9 @@ public record Outcome(
         long routerSequence,
         long engineSequence,
         String text) {
+
+    /** Sequence where the answer has none; real engines state none. */
+    static final long UNSTATED = -2;
 
     /** Whether there is an error. */
     public boolean failed() {

@@ -137,8 +137,10 @@ public final class RunStats {
         } else {
             under++;
         }
-        final boolean bothKnown = outcome.routerSequence() >= 0 || outcome.engineSequence() >= 0;
-        if (bothKnown && outcome.routerSequence() != outcome.engineSequence()) {
+        final boolean bothStated =
+                outcome.routerSequence() != Outcome.UNSTATED
+                        && outcome.engineSequence() != Outcome.UNSTATED;
+        if (bothStated && outcome.routerSequence() != outcome.engineSequence()) {
             explained++; // the engine's cache moved between the decision and the admission
         } else {
             unexplained++;

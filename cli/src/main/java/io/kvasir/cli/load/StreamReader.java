@@ -166,8 +166,8 @@ final class StreamReader implements BodySubscriber<Outcome> {
                         : usage.path("prompt_tokens_details").path("cached_tokens").asLong(0),
                 outputTokens(),
                 headers.firstValueAsLong("x-kvasir-predicted-cached-tokens").orElse(-1),
-                headers.firstValueAsLong("x-kvasir-event-sequence").orElse(-1),
-                headers.firstValueAsLong("x-sim-event-sequence").orElse(-1),
+                headers.firstValueAsLong("x-kvasir-event-sequence").orElse(Outcome.UNSTATED),
+                headers.firstValueAsLong("x-sim-event-sequence").orElse(Outcome.UNSTATED),
                 text.toString());
     }
 

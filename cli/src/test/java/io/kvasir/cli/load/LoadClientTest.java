@@ -99,6 +99,20 @@ class LoadClientTest {
     }
 
     @Test
+    void anEngineThatSaysNothingOfItsEventsIsNoEngineWithoutEvents() {
+        final String body = "data: {\"choices\":[{\"text\":\"a\"}]}\n\n" + USAGE + DONE;
+        answer(200, body, Map.of("x-kvasir-event-sequence", "-1"));
+        final Outcome unstated = send(System.nanoTime(), false);
+        assertEquals(-1, unstated.routerSequence());
+        assertEquals(Outcome.UNSTATED, unstated.engineSequence());
+        server.removeContext("/");
+        answer(200, body, Map.of("x-sim-event-sequence", "-1"));
+        final Outcome none = send(System.nanoTime(), false);
+        assertEquals(Outcome.UNSTATED, none.routerSequence());
+        assertEquals(-1, none.engineSequence());
+    }
+
+    @Test
     void aCompletionStreamIsReadWithoutKeepingItsText() {
         answer(
                 200,

@@ -65,9 +65,12 @@ class RunStatsTest {
         stats.record(forecast(32, 48, 5, 6));
         stats.record(forecast(48, 32, 5, 5));
         stats.record(forecast(16, 32, -1, -1));
+        stats.record(forecast(16, 32, 5, Outcome.UNSTATED));
+        stats.record(forecast(16, 32, Outcome.UNSTATED, 5));
+        stats.record(forecast(16, 32, -1, 0));
         stats.record(forecast(-1, 32, 1, 1));
         assertEquals(
-                new RunStats.Prediction(4, 1, 1, 2, 1, 2), stats.result("kv", 1, MS).prediction());
+                new RunStats.Prediction(7, 1, 2, 4, 1, 5), stats.result("kv", 1, MS).prediction());
     }
 
     @Test
