@@ -26,6 +26,7 @@ import io.kvasir.cli.commands.TruthCommand;
 import io.kvasir.cli.commands.VersionProvider;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
+import io.kvasir.cli.console.Terminal;
 import io.kvasir.gateway.config.GatewayException;
 
 import picocli.CommandLine;
@@ -131,7 +132,8 @@ public final class Kvasir implements Runnable {
         for (Class<?> command : named.isEmpty() ? COMMANDS : named) {
             kvasir.addSubcommand(new CommandLine(command)); // its modelTransformer is run so
         }
-        return kvasir.setUsageHelpWidth(HELP_WIDTH)
+        return kvasir.setOut(Terminal.writer(System.out))
+                .setUsageHelpWidth(HELP_WIDTH)
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setExecutionStrategy(Kvasir::run)
                 .setParameterExceptionHandler(Kvasir::wrongCommandLine)

@@ -9,10 +9,16 @@ import java.io.StringWriter;
 public record CommandRun(int exitCode, String out, String err) {
     public static CommandRun of(String... args) {
         final StringWriter out = new StringWriter();
+        final CommandRun run = into(new PrintWriter(out), args);
+        return new CommandRun(run.exitCode, out.toString(), run.err);
+    }
+
+    /** One that writes its results there. */
+    public static CommandRun into(PrintWriter out, String... args) {
         final StringWriter err = new StringWriter();
         final CommandLine kvasir = Kvasir.commandLine(args);
-        kvasir.setOut(new PrintWriter(out)).setErr(new PrintWriter(err));
+        kvasir.setOut(out).setErr(new PrintWriter(err));
         final int exitCode = kvasir.execute(args);
-        return new CommandRun(exitCode, out.toString(), err.toString());
+        return new CommandRun(exitCode, "", err.toString());
     }
 }

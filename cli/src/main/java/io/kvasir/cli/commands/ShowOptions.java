@@ -1,5 +1,6 @@
 package io.kvasir.cli.commands;
 
+import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Terminal;
 
 import picocli.CommandLine.Option;
@@ -41,6 +42,7 @@ final class ShowOptions {
      *
      * @param usualSeconds between two times where the options do not say
      * @return the exit code of the last time
+     * @throws CommandFailure if what was shown could not be written and would be shown again
      */
     int repeat(CommonOptions common, double usualSeconds, Showing showing)
             throws IOException, InterruptedException {
@@ -61,6 +63,10 @@ final class ShowOptions {
             final int exitCode = showing.show();
             if (pause == 0 || (count != null && shown >= count)) {
                 return exitCode;
+            }
+            if (common.out().checkError()) {
+                throw new CommandFailure(
+                        "standard output takes no more: its reader has ended, or its disk is full");
             }
             Thread.sleep((long) (pause * SECOND_MS));
         }

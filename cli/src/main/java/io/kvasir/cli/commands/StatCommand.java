@@ -41,7 +41,8 @@ import java.util.concurrent.Callable;
             "  kvasir stat --dir /dev/shm/kvasir --watch 1 refused",
             "",
             "Exit codes: 0 shown; 1 shown, and the router has ended or sets no values any more; 2,"
-                    + " 3 as ever; --watch ends by ctrl-C."
+                    + " 3 as ever; --watch ends by ctrl-C, and with 3 when its output takes no"
+                    + " more."
         })
 public final class StatCommand implements Callable<Integer> {
     /** A router sets its values five times a second. */

@@ -34,7 +34,7 @@ import java.util.concurrent.Callable;
             "",
             "Exit codes: 0 shown, and the gateway is ready; 1 shown, and it is not; 2 wrong command"
                     + " line; 3 no answer, or a refusal. Without --once and --count it ends by"
-                    + " ctrl-C."
+                    + " ctrl-C, and with 3 when its output takes no more."
         })
 public final class TopCommand implements Callable<Integer> {
     private static final double USUAL_SECONDS = 2;

@@ -1,6 +1,7 @@
 package io.kvasir.cli.console;
 
 import java.io.Console;
+import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.util.regex.Pattern;
 
@@ -27,6 +28,11 @@ public final class Terminal {
 
     static boolean hasColour(boolean watched, String noColourOrNull) {
         return watched && (noColourOrNull == null || noColourOrNull.isEmpty());
+    }
+
+    /** A writer to standard output, whose {@code checkError} knows of writes that failed there. */
+    public static PrintWriter writer(PrintStream standardOutput) {
+        return new PrintWriter(standardOutput, true, standardOutput.charset());
     }
 
     /** Begins a screen at its top where a person looks; elsewhere it follows the one before. */

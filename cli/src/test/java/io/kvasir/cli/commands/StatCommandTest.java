@@ -9,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.KvasirProcess;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.Terminal;
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
@@ -17,8 +18,14 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Clock;
+import java.util.List;
 
 @Order(1) // takes long: begins first, beside the others
 class StatCommandTest {
@@ -27,12 +34,16 @@ class StatCommandTest {
     @TempDir private Path folder;
 
     private CommandRun stat(String... more) {
+        return CommandRun.of(words(more));
+    }
+
+    private String[] words(String... more) {
         final String[] words = new String[more.length + 3];
         words[0] = "stat";
         words[1] = "--dir";
         words[2] = folder.toString();
         System.arraycopy(more, 0, words, 3, more.length);
-        return CommandRun.of(words);
+        return words;
     }
 
     private CountersFile counters(long nowMs) {
@@ -93,6 +104,27 @@ class StatCommandTest {
         file.close();
         assertTrue(stat().out().contains(": ended, "));
         assertEquals(1, stat().exitCode());
+    }
+
+    @Test
+    void itEndsOnceItsOutputTakesNoMore() {
+        final OutputStream closed =
+                new OutputStream() {
+                    @Override
+                    public void write(int b) throws IOException {
+                        throw new IOException("Broken pipe");
+                    }
+                };
+        try (CountersFile _ = counters(Clock.systemUTC().millis())) {
+            for (String form : List.of("--json", "--errors")) {
+                final PrintWriter out =
+                        Terminal.writer(new PrintStream(closed, true, StandardCharsets.UTF_8));
+                final CommandRun run =
+                        CommandRun.into(out, words("--watch=0.01", "--count=50", form));
+                assertEquals(3, run.exitCode(), run.err());
+                assertTrue(run.err().startsWith("kvasir stat: standard output "), run.err());
+            }
+        }
     }
 
     @Test
