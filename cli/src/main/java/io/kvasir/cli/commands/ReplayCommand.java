@@ -33,8 +33,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.Callable;
 
 /** {@code kvasir replay}: a recorded request trace through the gateway, mode by mode. */
@@ -56,7 +58,7 @@ import java.util.concurrent.Callable;
             "  TTFT         time to first token in trace time (wall time x --speed-up), from the"
                     + " moment the request was due",
             "  load spread  prompt tokens computed by the busiest worker / mean over the workers; 1"
-                    + " = even",
+                    + " = even; with --url over those that served a request in some mode",
             "  wall s       real time of the run",
             "",
             "The second table compares the gateway's forecast of each request's cached tokens with"
@@ -217,6 +219,13 @@ public final class ReplayCommand implements Callable<Integer> {
 
     private ClusterHolder clusters;
 
+    /** One mode's run. */
+    private record Played(String mode, RunStats stats, long wallNs) {
+        RunStats.Result result(int workers) {
+            return stats.result(mode, workers, wallNs);
+        }
+    }
+
     @Override
     public Integer call() throws IOException, InterruptedException {
         if (journal != null) {
@@ -233,16 +242,26 @@ public final class ReplayCommand implements Callable<Integer> {
         if (url != null) {
             checkTrust();
         }
-        final List<RunStats.Result> results = new ArrayList<>();
+        final List<Played> played = new ArrayList<>();
         for (RoutingMode mode : modes) {
             final String name = mode.spelling();
-            results.add(
+            played.add(
                     url == null
                             ? playInside(mode, requests, name, 1)
                             : playOutside(requests, name));
         }
+        final int workers = url == null ? fleet.workers() : workersOf(played);
+        final List<RunStats.Result> results =
+                played.stream().map(each -> each.result(workers)).toList();
         report(results, requests);
         return results.stream().anyMatch(r -> r.errors() > 0) ? ExitCode.NEGATIVE : ExitCode.OK;
+    }
+
+    /** Of a running gateway only those workers are known that served a request in some mode. */
+    private static int workersOf(List<Played> all) {
+        final Set<String> names = new HashSet<>();
+        all.forEach(each -> names.addAll(each.stats.workers()));
+        return names.size();
     }
 
     private void checkAlone() {
@@ -276,7 +295,7 @@ public final class ReplayCommand implements Callable<Integer> {
         }
     }
 
-    private RunStats.Result playInside(
+    private Played playInside(
             RoutingMode mode, List<MooncakeTrace.Request> requests, String name, double faster)
             throws InterruptedException {
         final double speed = speedUp * faster;
@@ -313,12 +332,12 @@ public final class ReplayCommand implements Callable<Integer> {
         }
     }
 
-    private RunStats.Result playOutside(List<MooncakeTrace.Request> requests, String name)
+    private Played playOutside(List<MooncakeTrace.Request> requests, String name)
             throws InterruptedException {
         return play(url, Map.of(MODE, name), requests, name, speedUp);
     }
 
-    private RunStats.Result play(
+    private Played play(
             URI base,
             Map<String, String> headers,
             List<MooncakeTrace.Request> requests,
@@ -334,7 +353,7 @@ public final class ReplayCommand implements Callable<Integer> {
                             common.err(),
                             () -> Progress.line(name, stats, requests.size()),
                             () -> driver.play(requests));
-            return stats.result(name, url == null ? fleet.workers() : 0, wallNs);
+            return new Played(name, stats, wallNs);
         }
     }
 

@@ -5,6 +5,7 @@ import org.HdrHistogram.Histogram;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 
 /**
@@ -149,6 +150,11 @@ public final class RunStats {
 
     private long traceUs(long wallNs) {
         return Math.max(0, Math.round(wallNs / NS_PER_US * speedUp));
+    }
+
+    /** Names of the workers that served requests so far. */
+    public synchronized Set<String> workers() {
+        return Set.copyOf(requestsByWorker.keySet());
     }
 
     /** Requests recorded so far. */

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.sun.net.httpserver.HttpServer;
 
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.console.Json;
@@ -30,10 +31,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A small trace through gateway and simulated engines, over real sockets. */
 @Order(1) // takes long: begins first, beside the others
@@ -117,6 +123,46 @@ class ReplayCommandTest {
             checkJournal();
         }
         checkJournal(); // also when the router has ended
+    }
+
+    @Test
+    void theSpreadIsOverTheWorkersOfAllModesOfARunningGateway() throws Exception {
+        final AtomicInteger turn = new AtomicInteger();
+        final HttpServer server =
+                HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.createContext(
+                "/",
+                exchange -> {
+                    exchange.getRequestBody().readAllBytes();
+                    final String mode = exchange.getRequestHeaders().getFirst("x-kvasir-mode");
+                    final int worker = mode.equals("kv") ? 0 : turn.getAndIncrement() % 4;
+                    exchange.getResponseHeaders().set("x-kvasir-worker", "w" + worker);
+                    final byte[] body =
+                            ("data: {\"choices\":[{\"text\":\"a\"}]}\n\n"
+                                 + "data:"
+                                 + " {\"choices\":[],\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":1}}\n\n"
+                                 + "data: [DONE]\n\n")
+                                    .getBytes(StandardCharsets.UTF_8);
+                    exchange.sendResponseHeaders(200, body.length);
+                    try (OutputStream out = exchange.getResponseBody()) {
+                        out.write(body);
+                    }
+                });
+        server.start();
+        try {
+            final CommandRun run =
+                    replay(
+                            "--modes=kv,round-robin",
+                            "--json",
+                            "--url=http://127.0.0.1:" + server.getAddress().getPort());
+            assertEquals(0, run.exitCode(), run.err());
+            final JsonNode json = Json.MAPPER.readTree(run.out());
+            assertEquals(1, json.at("/modes/0/workers").size(), run.out());
+            assertEquals(4, json.at("/modes/0/load_spread").asDouble(), run.out());
+            assertEquals(1, json.at("/modes/1/load_spread").asDouble(), run.out());
+        } finally {
+            server.stop(0);
+        }
     }
 
     /** The journal has each request that was routed, what came of it, and can be judged. */
