@@ -16,6 +16,7 @@ import io.kvasir.pipeline.source.SourceStatus;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -116,6 +117,7 @@ final class TruthCheck implements AutoCloseable {
      * @param requests by number of the mark
      * @param removals what a removal means to this engine
      * @throws IOException when the capture cannot be read or is none
+     * @throws CommandFailure when it is a pipe or a folder, or its marks and the requests differ
      */
     static Result run(
             Path events,
@@ -123,7 +125,14 @@ final class TruthCheck implements AutoCloseable {
             int blockSize,
             RemovalRule removals)
             throws IOException {
-        final long maxBlocks = Files.size(events) / LEAST_BYTES_PER_BLOCK + 1;
+        final BasicFileAttributes file = Files.readAttributes(events, BasicFileAttributes.class);
+        if (!file.isRegularFile()) {
+            throw new CommandFailure(
+                    events
+                            + " is no regular file, and of no other is the size known, which bounds"
+                            + " the index: copy the recording into a file");
+        }
+        final long maxBlocks = file.size() / LEAST_BYTES_PER_BLOCK + 1;
         try (ZcapReader reader = ZcapReader.open(events);
                 TruthCheck check = new TruthCheck(requests, blockSize, removals, maxBlocks)) {
             for (ZcapRecord record = reader.next(); record != null; record = reader.next()) {

@@ -183,6 +183,28 @@ class TruthCommandTest {
         assertFalse(run.err().contains("    at "), run.err());
     }
 
+    @Test
+    void aPipeIsRefusedAsItsSizeIsUnknown() throws Exception {
+        final Path pipe = dir.resolve("events.pipe");
+        assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
+        final Process writer =
+                new ProcessBuilder(
+                                "sh",
+                                "-c",
+                                "exec cat \"$0\" > \"$1\"",
+                                EVENTS.toString(),
+                                pipe.toString())
+                        .start();
+        try {
+            final CommandRun run = truth(pipe, REQUESTS, 64);
+            assertEquals(3, run.exitCode(), run.out());
+            assertTrue(run.err().contains(pipe + " is no regular file"), run.err());
+            assertEquals("", run.out());
+        } finally {
+            writer.destroyForcibly();
+        }
+    }
+
     private static CommandRun truth(Path events, Path requests, int blockSize) {
         return CommandRun.of(
                 "truth",
