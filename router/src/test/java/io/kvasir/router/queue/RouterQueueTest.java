@@ -456,7 +456,7 @@ class RouterQueueTest {
     }
 
     /** What a request asks of its worker; of two, one has it. */
-    private enum Ask {
+    enum Ask {
         LABEL,
         TAINT,
         PREFERENCE,
@@ -690,6 +690,7 @@ class RouterQueueTest {
     }
 
     /** A request whose callbacks throw what is given. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Broken(int[] tokens, Runnable thrower) implements QueuedRequest {
         @Override
         public void fill(RouteRequest request) {
