@@ -19,7 +19,7 @@ import java.time.Duration;
  *
  * <p>Thread-safe.
  */
-public final class LastingConnection implements AutoCloseable {
+public final class LastingConnection {
     private static final Logger LOG = LoggerFactory.getLogger(LastingConnection.class);
     private static final Duration PAUSE = Duration.ofMillis(500);
 
@@ -102,10 +102,10 @@ public final class LastingConnection implements AutoCloseable {
     }
 
     private void onEvent(Connection which, Events event) {
-        if (which != connection) {
+        if (!which.equals(connection)) {
             return; // it is only tried, or no longer used
         }
-        listener.connectionEvent(which, event);
+        say(which, event);
         if (event == Events.CLOSED) {
             renew();
         }
@@ -143,11 +143,15 @@ public final class LastingConnection implements AutoCloseable {
             Thread.sleep(PAUSE);
             return;
         }
-        listener.connectionEvent(connection, Events.RECONNECTED);
-        listener.connectionEvent(connection, Events.RESUBSCRIBED);
+        say(connection, Events.RECONNECTED);
+        say(connection, Events.RESUBSCRIBED);
     }
 
-    @Override
+    private void say(Connection which, Events event) {
+        listener.connectionEvent(which, event, System.currentTimeMillis(), null);
+    }
+
+    /** Closes it for good; nothing is made anew from then on. */
     public void close() throws InterruptedException {
         final Connection last;
         synchronized (this) {

@@ -110,7 +110,7 @@ class ForeignRoutersTest {
     void aChangeOfTheBookingTimeoutIsForForeignBookingsToo() {
         say(new ReplicaMessage.Added(DYNAMO, 0, 1, BY_ID, 3, new long[0], 0, 0, 40, -1));
         router.change(
-                router.settings().with(RouterSettings.BOOKING_TIMEOUT, Duration.ofSeconds(120)));
+                router.settings().with(RouterSettings.BOOKING_TIMEOUT, Duration.ofMinutes(2)));
         pass(90);
         assertLoad(1, 40, 3);
         router.change(router.settings().with(RouterSettings.BOOKING_TIMEOUT, Duration.ZERO));
