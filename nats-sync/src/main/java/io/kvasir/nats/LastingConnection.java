@@ -9,6 +9,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
+import java.time.Clock;
 import java.time.Duration;
 
 /**
@@ -148,7 +149,7 @@ public final class LastingConnection {
     }
 
     private void say(Connection which, Events event) {
-        listener.connectionEvent(which, event, System.currentTimeMillis(), null);
+        listener.connectionEvent(which, event, Clock.systemUTC().millis(), null);
     }
 
     /** Closes it for good; nothing is made anew from then on. */
