@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.TimeUnit;
 
 /** Heap bytes of the calling thread, the router warmed up: none. */
 class RoutingAllocationTest {
@@ -224,9 +225,11 @@ class RoutingAllocationTest {
 
     @Test
     void reportsOfEnginesAndMarksOfFullWorkersMakeNothingToAllocate() {
+        final long[] nowNs = {1}; // the status that is looked at once a second allocates
         router.close();
         router =
                 KvRouter.builder()
+                        .tickedBy(() -> nowNs[0])
                         .maxWorkers(100)
                         .maxActiveRequests(32)
                         .set(RouterSettings.ENGINE_LOAD, true)
@@ -249,7 +252,8 @@ class RoutingAllocationTest {
                             reserve(next());
                             lease.prefillComplete();
                             lease.close();
-                            router.tick(System.nanoTime());
+                            nowNs[0] += TimeUnit.MICROSECONDS.toNanos(20);
+                            router.tick(nowNs[0]);
                         }));
     }
 
