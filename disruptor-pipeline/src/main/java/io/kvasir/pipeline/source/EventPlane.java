@@ -596,29 +596,20 @@ public final class EventPlane {
     }
 
     /**
-     * Says that the kept messages begin after this one, because the streams were restored that far.
-     *
-     * @param position of a message
-     */
-    public synchronized void onRestored(PlanePosition position) {
-        store = position.store();
-        progress.startAfter(position.upTo());
-    }
-
-    /**
-     * Says that the kept messages begin after this one, where an earlier process was. Workers that
-     * have not been restored as far may have spoken before.
+     * Says that the kept messages begin after this one, where an earlier process was, or a snapshot
+     * is. Workers that have not been restored as far may have spoken before.
      *
      * @param position of a message
      */
     public synchronized void onResumed(PlanePosition position) {
         unreadUpTo = position.upTo();
-        onRestored(position);
+        store = position.store();
+        progress.startAfter(position.upTo());
     }
 
     /**
-     * Has the keeper take how far the index is now, if that has changed; after {@link #onResumed},
-     * {@link #onRestored} or {@link #onRenumbered}.
+     * Has the keeper take how far the index is now, if that has changed; after {@link #onResumed}
+     * or {@link #onRenumbered}.
      */
     public synchronized void keep() {
         final PlanePosition now = new PlanePosition(store, progress.followedUpTo());

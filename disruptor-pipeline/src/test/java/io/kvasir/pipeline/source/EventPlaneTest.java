@@ -591,7 +591,7 @@ class EventPlaneTest {
     @Test
     void aStreamThatWasRestoredGetsWhatCameAfterItsSnapshotAlone() {
         plane.keepsMessages();
-        plane.onRestored(at(9));
+        plane.onResumed(at(9));
         final EngineStream restored = restored("restored", 8, 2); // as of event 3, message 11
         keep(10, 8, 2);
         keep(11, 8, 3);
@@ -605,7 +605,7 @@ class EventPlaneTest {
     @Test
     void whatIsInTheIndexIsVouchedFor() {
         plane.keepsMessages();
-        plane.onRestored(at(4));
+        plane.onResumed(at(4));
         assertEquals(4, plane.vouchesUpTo(1));
         keep(5, WORKER, 1);
         keep(6, WORKER, 2);
@@ -667,7 +667,7 @@ class EventPlaneTest {
     @Test
     void aStreamMadeAnewIsReadFromItsFirstNumber() {
         plane.keepsMessages();
-        plane.onRestored(at(100));
+        plane.onResumed(at(100));
         keep(101, WORKER, 1);
         keep(102, 8, 1);
         plane.onRenumbered(STORE);
@@ -721,7 +721,7 @@ class EventPlaneTest {
     void aStreamThatIsRestoredIsBelievedWhenAllHasComeThatCameAfterItsSnapshot() {
         plane.keepsMessages();
         plane.onDisconnected("not yet");
-        plane.onRestored(at(11));
+        plane.onResumed(at(11));
         final EngineStream before = restored("before", 8, 2);
         assertEquals(IndexState.STALE, before.state());
         keep(12, WORKER, 1);
@@ -733,7 +733,7 @@ class EventPlaneTest {
     @Test
     void aStreamThatIsRestoredIsNotBelievedWhereMessagesAreMissing() {
         plane.keepsMessages();
-        plane.onRestored(at(11));
+        plane.onResumed(at(11));
         plane.onCaughtUp();
         plane.onMissed("12 to 20 are not kept any more");
         assertEquals(IndexState.STALE, restored("after", 9, 3).state());
@@ -742,7 +742,7 @@ class EventPlaneTest {
     @Test
     void aSnapshotFromTheMiddleOfAMessageIsGoneOnWithByTheRestOfIt() {
         plane.keepsMessages();
-        plane.onRestored(at(10));
+        plane.onResumed(at(10));
         final EngineStream middle = restored("middle", 8, 2); // as of event 3, message 11
         keepMany(11, 8, 1, 5);
         assertEquals(5, middle.status().lastSequence());
