@@ -208,27 +208,14 @@ final class ZmqPublisher implements AutoCloseable {
         resolver.close();
     }
 
-    /** A subscriber that has connected. */
-    private final class Accepted implements ZmtpConnection.Listener, Subscriber.Peer {
-        private final Subscriber subscriber = new Subscriber(poller, this, indexers);
-        private ZmtpConnection connection;
+    /** A peer that has connected to this. */
+    private abstract static class ConnectedPeer
+            implements ZmtpConnection.Listener, Subscriber.Peer {
+        ZmtpConnection connection; // null before it is open
 
         @Override
         public void opened(ZmtpConnection opened) {
             connection = opened;
-            subscribers.add(subscriber);
-        }
-
-        @Override
-        public boolean received(ZmtpConnection from, ZmtpMessage message) {
-            subscriber.received(message);
-            return true;
-        }
-
-        @Override
-        public void closed(ZmtpConnection closed, String why) {
-            subscribers.remove(subscriber);
-            subscriber.forget();
         }
 
         @Override
@@ -244,6 +231,29 @@ final class ZmqPublisher implements AutoCloseable {
         @Override
         public boolean isOpen() {
             return connection.isOpen();
+        }
+    }
+
+    /** A subscriber that has connected. */
+    private final class Accepted extends ConnectedPeer {
+        private final Subscriber subscriber = new Subscriber(poller, this, indexers);
+
+        @Override
+        public void opened(ZmtpConnection opened) {
+            super.opened(opened);
+            subscribers.add(subscriber);
+        }
+
+        @Override
+        public boolean received(ZmtpConnection from, ZmtpMessage message) {
+            subscriber.received(message);
+            return true;
+        }
+
+        @Override
+        public void closed(ZmtpConnection closed, String why) {
+            subscribers.remove(subscriber);
+            subscriber.forget();
         }
     }
 
@@ -304,14 +314,8 @@ final class ZmqPublisher implements AutoCloseable {
     }
 
     /** A peer that asks for old messages: while it is answered, nothing more is read from it. */
-    private final class Requester implements ZmtpConnection.Listener, Subscriber.Peer {
+    private final class Requester extends ConnectedPeer {
         private final ReplayAnswers answers = new ReplayAnswers(buffer, topic, this);
-        private ZmtpConnection connection;
-
-        @Override
-        public void opened(ZmtpConnection opened) {
-            connection = opened;
-        }
 
         @Override
         public boolean received(ZmtpConnection from, ZmtpMessage message) {
@@ -351,21 +355,6 @@ final class ZmqPublisher implements AutoCloseable {
         @Override
         public void closed(ZmtpConnection closed, String why) {
             // its answer ends by itself
-        }
-
-        @Override
-        public void send(byte[]... frames) {
-            connection.send(frames);
-        }
-
-        @Override
-        public int unsent() {
-            return connection.unsent();
-        }
-
-        @Override
-        public boolean isOpen() {
-            return connection.isOpen();
         }
     }
 }
