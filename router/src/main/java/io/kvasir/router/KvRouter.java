@@ -337,9 +337,9 @@ public final class KvRouter implements AutoCloseable {
 
     /**
      * Checks what can be known of a worker before it is registered: its adapters, the addresses of
-     * its events, and that no worker of another name has its place on the event plane. One of its
-     * own name may be there, which it is to replace. An address to bind is bound for a moment,
-     * unless a worker has it.
+     * its events, and that no worker of another name has its number and rank on the event plane.
+     * One of its own name may be there, which it is to replace. An address to bind is bound for a
+     * moment, unless a worker has it.
      *
      * @param spec what is known of it
      * @param adapters as of {@link Worker#adapters(Set)}
