@@ -84,6 +84,7 @@ class PartMaker {
             return new SavedPrefixes(
                     given == null ? new FileStateStore(folder) : given,
                     config.get(RouterSettings.BLOCK_SIZE),
+                    config.get(RouterSettings.MAX_WORKERS),
                     config.neededHashSeed(),
                     config.hashSeed());
         } catch (IOException e) {

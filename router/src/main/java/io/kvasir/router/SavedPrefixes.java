@@ -26,6 +26,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -33,7 +34,9 @@ import java.util.Map;
 
 /**
  * The snapshots of one router's index in a store: finds what was saved, gives workers theirs, and
- * saves all of them. Two snapshots are kept; of each worker the newest whole one counts.
+ * saves all of them. Two snapshots are kept; of each worker the newest whole one counts. What was
+ * saved of a worker that has not come again is saved with the others, for an hour after it was
+ * followed.
  *
  * <p>{@link #restore} is for any thread, once a worker; {@link #save} for one at a time.
  */
@@ -48,6 +51,7 @@ final class SavedPrefixes implements AutoCloseable {
 
     private final StateStore store;
     private final int blockSize;
+    private final int maxWorkers;
     private final SnapshotCounts counts = new SnapshotCounts();
     private final Map<WorkerRegistry.NamedRank, Found> found = new HashMap<>(); // guarded by this
     private PlanePosition planePosition; // of the newest snapshot; null where it has none
@@ -55,7 +59,11 @@ final class SavedPrefixes implements AutoCloseable {
     private long lastNumber = -1;
 
     /** Where the newest whole snapshot of a worker is. */
-    private record Found(String object, WorkerSection section) {}
+    private record Found(String object, WorkerSection section) {
+        boolean isOfPlane() {
+            return planeStore(section.name()) != 0;
+        }
+    }
 
     /** Nothing was to be saved. */
     private static final class NothingToSaveException extends IOException {
@@ -67,15 +75,17 @@ final class SavedPrefixes implements AutoCloseable {
      *
      * @param store closed with this, or at once if this fails
      * @param blockSize tokens per block
+     * @param maxWorkers how many workers a snapshot has at most
      * @param seedOrNull seed of the hashes where one is set; null to take that of the snapshots
      * @param newSeed seed where there is none
      * @throws IllegalStateException if another has the lock
      * @throws IOException if the store cannot be read
      */
-    SavedPrefixes(StateStore store, int blockSize, Long seedOrNull, long newSeed)
+    SavedPrefixes(StateStore store, int blockSize, int maxWorkers, Long seedOrNull, long newSeed)
             throws IOException {
         this.store = store;
         this.blockSize = blockSize;
+        this.maxWorkers = maxWorkers;
         try {
             if (!store.lock()) {
                 throw new IllegalStateException(
@@ -115,8 +125,12 @@ final class SavedPrefixes implements AutoCloseable {
             }
             for (WorkerSection section : fitting.workers()) {
                 found.putIfAbsent(
-                        new WorkerRegistry.NamedRank(section.name(), section.dpRank()),
-                        new Found(object, section));
+                        rank(section),
+                        new Found(
+                                object,
+                                section.followedMs() > 0
+                                        ? section
+                                        : section.followed(all.takenMs())));
             }
         }
         if (!found.isEmpty()) {
@@ -135,6 +149,10 @@ final class SavedPrefixes implements AutoCloseable {
             }
         }
         return least;
+    }
+
+    private static WorkerRegistry.NamedRank rank(WorkerSection section) {
+        return new WorkerRegistry.NamedRank(section.name(), section.dpRank());
     }
 
     private static String planeName(long store, EventPlaneWorker worker) {
@@ -234,28 +252,30 @@ final class SavedPrefixes implements AutoCloseable {
      */
     StreamStart restore(
             WorkerRegistry.NamedRank worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
-        final Found saved;
-        synchronized (this) {
-            saved = found.remove(worker);
-        }
+        final Found saved = foundOrNull(worker);
         if (saved == null) {
             return null;
         }
         final long startNs = System.nanoTime();
-        final WorkerSection section = saved.section;
+        final SlotMark mark = saved.section.mark();
         final StreamStart start = load(worker, saved, slot, pipeline, index);
+        forget(worker); // not before: a save meanwhile has it still
         if (start == null) {
             counts.restoreFailed();
             return null;
         }
-        counts.restored(section.mark().heldBlocks());
+        counts.restored(mark.heldBlocks());
         LOG.info(
                 "{}: {} blocks as of message {} restored in {} ms",
                 worker,
-                section.mark().heldBlocks(),
-                section.mark().sequence(),
+                mark.heldBlocks(),
+                mark.sequence(),
                 (System.nanoTime() - startNs) / 1_000_000);
         return start;
+    }
+
+    private synchronized Found foundOrNull(WorkerRegistry.NamedRank worker) {
+        return found.get(worker);
     }
 
     private StreamStart load(
@@ -264,7 +284,7 @@ final class SavedPrefixes implements AutoCloseable {
             int slot,
             IndexPipeline pipeline,
             PrefixIndex index) {
-        try (InputStream in = store.get(saved.object, saved.section.offset())) {
+        try (InputStream in = open(worker, saved)) {
             final StreamStart start =
                     in == null
                             ? null
@@ -282,9 +302,18 @@ final class SavedPrefixes implements AutoCloseable {
         }
     }
 
+    /** Where it is, or where a save has copied it to before it deleted that. */
+    private InputStream open(WorkerRegistry.NamedRank worker, Found saved) throws IOException {
+        final InputStream in = store.get(saved.object, saved.section.offset());
+        final Found now = foundOrNull(worker);
+        return in != null || now == null || now.equals(saved)
+                ? in
+                : store.get(now.object, now.section.offset());
+    }
+
     /**
-     * Saves what the index holds of workers with events, and deletes what is older than the
-     * snapshot before.
+     * Saves what the index holds of workers with events, and with it what was saved of those that
+     * have not come again; deletes what is older than the snapshot before.
      *
      * @param planeOrNull what feeds workers of an event plane, which are saved where it keeps its
      *     messages; null for none
@@ -306,6 +335,7 @@ final class SavedPrefixes implements AutoCloseable {
         final String name = PREFIX + String.format(Locale.ROOT, "%019d", lastNumber + 1) + SUFFIX;
         final long startNs = System.nanoTime();
         final List<SavedWorker> saved = new ArrayList<>();
+        final Map<Found, Found> copied = new HashMap<>();
         final long[] bytes = {0};
         try {
             store.put(
@@ -314,6 +344,8 @@ final class SavedPrefixes implements AutoCloseable {
                         final SnapshotWriter writer =
                                 new SnapshotWriter(out, blockSize, hashSeed, takenMs);
                         write(writer, followed, pipeline, position, takenMs, saved);
+                        copy(writer, name, takenMs, copied);
+                        writer.end();
                         if (position != null
                                 && position.store() != planeOrNull.positionOrNull().store()) {
                             throw new IOException("the event plane's stream was made anew");
@@ -328,6 +360,7 @@ final class SavedPrefixes implements AutoCloseable {
         }
         counts.taken(System.nanoTime() - startNs, bytes[0], takenMs);
         lastNumber++;
+        moved(copied);
         final List<String> all = snapshots();
         for (String old : all.subList(0, Math.max(0, all.size() - KEPT))) {
             store.delete(old);
@@ -360,7 +393,51 @@ final class SavedPrefixes implements AutoCloseable {
         if (writer.workers() == 0) {
             throw new NothingToSaveException();
         }
-        writer.end();
+    }
+
+    /**
+     * Copies what was saved of workers that have not come again, the newest first. Those of an
+     * event plane are not copied: its stream has what they said.
+     *
+     * @param copied gets where each is, and where it is now
+     */
+    private void copy(SnapshotWriter writer, String name, long takenMs, Map<Found, Found> copied)
+            throws IOException {
+        for (Found old : notComeAgain(takenMs)) {
+            if (writer.workers() >= maxWorkers) {
+                return;
+            }
+            final long offset = writer.bytes();
+            try (InputStream in = store.get(old.object, old.section.offset())) {
+                if (in != null) {
+                    WorkerSnapshots.copy(writer, in, old.section, old.section.mark().position());
+                    copied.put(old, new Found(name, old.section.movedTo(offset)));
+                }
+            } catch (WorkerSnapshots.UnreadableException e) {
+                LOG.warn("{}: {}", old.object, e.getMessage());
+                forget(rank(old.section));
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new InterruptedIOException("a snapshot was interrupted");
+            }
+        }
+    }
+
+    private synchronized List<Found> notComeAgain(long nowMs) {
+        return found.values().stream()
+                .filter(old -> !old.isOfPlane())
+                .filter(
+                        old ->
+                                nowMs - old.section.followedMs()
+                                        < WorkerSnapshots.FOLLOWED.toMillis())
+                .sorted(
+                        Comparator.comparingLong((Found old) -> old.section.followedMs())
+                                .reversed())
+                .toList();
+    }
+
+    private synchronized void moved(Map<Found, Found> copied) {
+        found.replaceAll((_, old) -> copied.getOrDefault(old, old));
     }
 
     private void write(

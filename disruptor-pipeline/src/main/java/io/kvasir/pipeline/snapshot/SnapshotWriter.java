@@ -101,15 +101,14 @@ public final class SnapshotWriter {
     }
 
     /**
-     * The same for a worker of a stream that many share.
+     * The same where it is known how old that is.
      *
      * @param memory what its stream has learned, not before the message of its mark
-     * @param followedMs when a router last followed it, in ms since 1970; 0 where the worker's mark
-     *     has no position
+     * @param followedMs when a router last followed it, in ms since 1970; 0 where that is not known
      * @throws IOException if it cannot be written
      */
     public void endWorker(StreamMemory memory, long followedMs) throws IOException {
-        if (position > 0) {
+        if (position > 0 || followedMs > 0) {
             final ByteBuffer at =
                     buffer(WorkerDescriptor.POSITION_LENGTH).putLong(position).putLong(followedMs);
             chunk(ChunkDescriptor.POSITION, worker, bytesOf(at));

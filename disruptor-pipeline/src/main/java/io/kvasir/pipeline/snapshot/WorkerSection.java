@@ -29,4 +29,16 @@ public record WorkerSection(
     public String label() {
         return name + "/" + dpRank;
     }
+
+    /** The same, followed at another time. */
+    public WorkerSection followed(long atMs) {
+        return new WorkerSection(
+                name, dpRank, blockSize, hashSeed, mark, memory, offset, chunks, atMs);
+    }
+
+    /** The same in another snapshot, where it begins elsewhere. */
+    public WorkerSection movedTo(long newOffset) {
+        return new WorkerSection(
+                name, dpRank, blockSize, hashSeed, mark, memory, newOffset, chunks, followedMs);
+    }
 }

@@ -2,7 +2,6 @@ package io.kvasir.nats.events;
 
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.pipeline.events.SlotSnapshot;
-import io.kvasir.pipeline.snapshot.SnapshotReader;
 import io.kvasir.pipeline.snapshot.SnapshotWriter;
 import io.kvasir.pipeline.snapshot.WorkerSection;
 import io.kvasir.pipeline.source.EventSource;
@@ -18,8 +17,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
 import java.io.OutputStream;
-import java.io.UncheckedIOException;
-import java.time.Duration;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
@@ -29,11 +26,6 @@ import java.util.Set;
  * of workers that the router has not now. One thread.
  */
 final class PlaneSnapshotWriter {
-    /**
-     * Workers that no router has followed for so long are left out; the stream has none of them.
-     */
-    static final Duration FOLLOWED = Duration.ofHours(1);
-
     private final KvRouter router;
     private final StateStore store;
     private final int blockSize;
@@ -143,7 +135,7 @@ final class PlaneSnapshotWriter {
 
     private boolean isKept(EventPlaneWorker worker, WorkerSection section) {
         return !done.contains(worker)
-                && takenMs - section.followedMs() < FOLLOWED.toMillis()
+                && takenMs - section.followedMs() < WorkerSnapshots.FOLLOWED.toMillis()
                 && positionOf(worker, section) >= purgedUpTo; // else nothing has what follows
     }
 
@@ -162,24 +154,7 @@ final class PlaneSnapshotWriter {
             if (in == null) {
                 throw new IOException(found.object() + " is not there any more");
             }
-            writer.beginWorker(
-                    section.name(),
-                    section.dpRank(),
-                    section.mark().withPosition(positionOf(worker, section)));
-            SnapshotReader.read(
-                    in,
-                    section,
-                    records -> {
-                        try {
-                            writer.records(records);
-                            return true;
-                        } catch (IOException e) {
-                            throw new UncheckedIOException(e);
-                        }
-                    });
-            writer.endWorker(section.memory(), section.followedMs());
-        } catch (UncheckedIOException e) {
-            throw e.getCause();
+            WorkerSnapshots.copy(writer, in, section, positionOf(worker, section));
         }
     }
 

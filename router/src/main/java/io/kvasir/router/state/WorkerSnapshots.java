@@ -13,9 +13,23 @@ import io.kvasir.pipeline.source.StreamStart;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.time.Duration;
 
-/** What one worker holds, on its way into a snapshot and back. Stateless. */
+/** What one worker holds, on its way into a snapshot, into the next one, and back. Stateless. */
 public final class WorkerSnapshots {
+    /** Workers that no router has followed for so long are left out of the next snapshot. */
+    public static final Duration FOLLOWED = Duration.ofHours(1);
+
+    /** An earlier snapshot cannot be read where it has a worker. */
+    public static final class UnreadableException extends IOException {
+        private static final long serialVersionUID = 1;
+
+        UnreadableException(WorkerSection section, IOException cause) {
+            super("what was saved of " + section.label() + " cannot be read: " + cause, cause);
+        }
+    }
+
     private WorkerSnapshots() {}
 
     /**
@@ -84,5 +98,40 @@ public final class WorkerSnapshots {
             writer.endWorker(source.memory(), takenMs);
         }
         return snapshot.outcome();
+    }
+
+    /**
+     * Writes a worker into a snapshot as it is in an earlier one.
+     *
+     * @param fromWorker the bytes of the earlier one from the {@link WorkerSection#offset} on
+     * @param position up to which message of a stream that many share all of the worker's are in
+     *     the section; 0 where there is no such stream
+     * @throws UnreadableException if they cannot be read: the worker is not in the snapshot, but
+     *     others may follow
+     * @throws IOException if the worker cannot be written
+     * @throws InterruptedException if the thread is interrupted
+     */
+    public static void copy(
+            SnapshotWriter writer, InputStream fromWorker, WorkerSection section, long position)
+            throws IOException, InterruptedException {
+        writer.beginWorker(section.name(), section.dpRank(), section.mark().withPosition(position));
+        try {
+            SnapshotReader.read(
+                    fromWorker,
+                    section,
+                    records -> {
+                        try {
+                            writer.records(records);
+                            return true;
+                        } catch (IOException e) {
+                            throw new UncheckedIOException(e);
+                        }
+                    });
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        } catch (IOException e) {
+            throw new UnreadableException(section, e);
+        }
+        writer.endWorker(section.memory(), section.followedMs());
     }
 }
