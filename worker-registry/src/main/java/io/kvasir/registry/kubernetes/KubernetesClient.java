@@ -47,6 +47,7 @@ public final class KubernetesClient implements AutoCloseable {
     private static final Duration CUT = Duration.ofSeconds(WATCH_SECS + 30);
 
     private final KubernetesAccess access;
+    private final Duration timeout;
     private byte[] authorities; // what the client below trusts; guarded by this
     private HttpClient client; // null: to be made; guarded by this
     private InputStream watching; // null: no watch runs; guarded by this
@@ -54,7 +55,17 @@ public final class KubernetesClient implements AutoCloseable {
 
     /** Connects with the first request. */
     public KubernetesClient(KubernetesAccess access) {
+        this(access, TIMEOUT);
+    }
+
+    /**
+     * With another limit.
+     *
+     * @param timeout of each connection and answer but that of a watch
+     */
+    KubernetesClient(KubernetesAccess access, Duration timeout) {
         this.access = access;
+        this.timeout = timeout;
     }
 
     // -- many objects
@@ -112,7 +123,7 @@ public final class KubernetesClient implements AutoCloseable {
         String reached = version;
         final boolean isRefused = response.statusCode() >= FIRST_FAILURE;
         try (InputStream in = response.body();
-                StreamLimit _ = new StreamLimit(in, isRefused ? TIMEOUT : CUT)) {
+                StreamLimit _ = new StreamLimit(in, isRefused ? timeout : CUT)) {
             if (isRefused) {
                 throw refusal(
                         resources, "GET", response.statusCode(), in.readNBytes(MAX_ERROR_BYTES));
@@ -285,7 +296,7 @@ public final class KubernetesClient implements AutoCloseable {
         try {
             final HttpRequest.Builder request =
                     HttpRequest.newBuilder(access.server().resolve(path))
-                            .timeout(TIMEOUT)
+                            .timeout(timeout)
                             .method(method, published(body));
             if (body != null) {
                 request.header("Content-Type", "application/json");
@@ -295,7 +306,7 @@ public final class KubernetesClient implements AutoCloseable {
                 request.header("Authorization", "Bearer " + Files.readString(token).strip());
             }
             answer = client().sendAsync(request.build(), handler);
-            return answer.get(TIMEOUT.toMillis(), TimeUnit.MILLISECONDS);
+            return answer.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
         } catch (IOException | IllegalArgumentException | ExecutionException | TimeoutException e) {
             answer.cancel(true);
             throw new KubernetesException(0, access.server() + " does not answer: " + e, e);
@@ -322,7 +333,7 @@ public final class KubernetesClient implements AutoCloseable {
             final HttpClient.Builder builder =
                     HttpClient.newBuilder()
                             .version(HttpClient.Version.HTTP_1_1)
-                            .connectTimeout(TIMEOUT);
+                            .connectTimeout(timeout);
             if (now.length > 0) {
                 builder.sslContext(Authorities.tlsOrNull(ca));
             }
