@@ -46,7 +46,7 @@ class RoomsTest {
                     entry("host", "registry"),
                     entry("sim", "nixl", "host"),
                     entry("prompt"),
-                    entry("chronicle", "prompt", "router"),
+                    entry("chronicle", "core", "prompt", "router"),
                     entry(
                             "gateway",
                             "core",

@@ -1,13 +1,11 @@
 package io.kvasir.chronicle;
 
+import io.kvasir.core.memory.LockFile;
+
 import java.io.IOException;
-import java.nio.channels.FileChannel;
-import java.nio.channels.FileLock;
-import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.PosixFilePermission;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -98,36 +96,22 @@ final class SharedFolder {
      * @throws BusyException if the lock is held by another for 10 s
      */
     <T> T exclusively(String lockName, Action<T> action) throws IOException {
-        try (FileChannel channel =
-                FileChannel.open(
-                        file(lockName),
-                        Set.of(StandardOpenOption.CREATE, StandardOpenOption.WRITE),
-                        ownerOnly())) {
-            final long startNs = System.nanoTime();
-            while (true) {
-                try (FileLock lock = tryLock(channel)) {
-                    if (lock != null) {
-                        return action.run();
-                    }
-                }
-                if (System.nanoTime() - startNs > LOCK_WAIT_NS) {
-                    throw new BusyException(file(lockName));
-                }
-                try {
-                    Thread.sleep(POLL_MS);
-                } catch (InterruptedException e) {
-                    Thread.currentThread().interrupt();
-                    throw new IOException("interrupted while waiting for " + file(lockName), e);
+        final long startNs = System.nanoTime();
+        while (true) {
+            try (LockFile lock = LockFile.takeOrNull(file(lockName))) {
+                if (lock != null) {
+                    return action.run();
                 }
             }
-        }
-    }
-
-    private static FileLock tryLock(FileChannel channel) throws IOException {
-        try {
-            return channel.tryLock();
-        } catch (OverlappingFileLockException e) {
-            return null; // another thread of this process
+            if (System.nanoTime() - startNs > LOCK_WAIT_NS) {
+                throw new BusyException(file(lockName));
+            }
+            try {
+                Thread.sleep(POLL_MS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw new IOException("interrupted while waiting for " + file(lockName), e);
+            }
         }
     }
 
