@@ -48,6 +48,7 @@ public final class LowerTiers {
     private final PrefixIndex[] upTo = new PrefixIndex[DISK + 1]; // by tier; null where it is off
     private final SharedStorage sharedOrNull;
     private final BitSet followed = new BitSet(); // slots whose device blocks are here too
+    private final LeftOut[] leftOut = new LeftOut[DISK + 1]; // by tier; null where it is off
     private final WriterCounter unnamed = new WriterCounter();
     private long[] names = new long[256];
     private int collected; // names that are to be dropped
@@ -65,8 +66,10 @@ public final class LowerTiers {
         for (int t = HOST; t <= DISK; t++) {
             if (config.tiers().contains(StorageTier.of(t))) {
                 upTo[t] = new PrefixIndex(config.sizes(), gate, device.writer());
+                leftOut[t] = new LeftOut(upTo[t]);
             }
         }
+        leftOut[DEVICE] = new LeftOut(device);
         sharedOrNull =
                 config.tiers().contains(StorageTier.SHARED)
                         ? new SharedStorage(
@@ -101,7 +104,11 @@ public final class LowerTiers {
 
     // -- writer: what has been done in the device's index -------------------------------------
 
-    /** The same store was given to the device's index. Writer thread. */
+    /**
+     * The same store was given to the device's index. Writer thread.
+     *
+     * @param result what became of it there
+     */
     public void deviceStored(
             int slot,
             boolean root,
@@ -109,9 +116,12 @@ public final class LowerTiers {
             long[] engineHashes,
             long[] localHashes,
             int count,
-            boolean refresh) {
-        if (followed.get(slot)) {
-            store(DEVICE, slot, root, parent, engineHashes, localHashes, count, refresh);
+            boolean refresh,
+            StoreResult result) {
+        if (followed.get(slot)
+                && store(DEVICE, slot, root, parent, engineHashes, localHashes, count, refresh)
+                && result != StoreResult.STORED) {
+            leftOut[DEVICE].add(slot);
         }
     }
 
@@ -156,7 +166,7 @@ public final class LowerTiers {
         if (!followed.get(slot)) {
             return;
         }
-        if (hasLeftOut(device, slot)) {
+        if (leftOut[DEVICE].something(slot)) {
             forget(slot);
             return;
         }
@@ -168,8 +178,9 @@ public final class LowerTiers {
      * One tier of a slot was cleared, and no other. Writer thread. Of shared storage, what the slot
      * has announced last. Takes time for each block that the slot holds.
      *
-     * <p>Where an index had no room for all that was announced, it cannot be said any more which
-     * names are the tier's: then the slot's lower tiers are forgotten, which undercounts.
+     * <p>Where an index has left something out since it follows the slot, for lack of room or of a
+     * parent, it cannot be said any more which names are the tier's: then the slot's lower tiers
+     * are forgotten, which undercounts.
      *
      * @param tier where; not the device. Of one that is not kept nothing is recorded
      */
@@ -185,9 +196,9 @@ public final class LowerTiers {
             return;
         }
         final PrefixIndex hostOrNull = tier == StorageTier.DISK ? upTo[HOST] : null;
-        if (hasLeftOut(device, slot)
-                || hasLeftOut(own, slot)
-                || (hostOrNull != null && hasLeftOut(hostOrNull, slot))) {
+        if (leftOut[DEVICE].something(slot)
+                || leftOut[tier.number()].something(slot)
+                || (hostOrNull != null && leftOut[HOST].something(slot))) {
             forget(slot);
             return;
         }
@@ -198,10 +209,6 @@ public final class LowerTiers {
                         !device.holds(slot, name)
                                 && (hostOrNull == null || !hostOrNull.holds(slot, name)));
         drop(slot, tier.number());
-    }
-
-    private static boolean hasLeftOut(PrefixIndex index, int slot) {
-        return index.evictedBlocks(slot) > 0 || index.refusedBlocks(slot) > 0;
     }
 
     /** The lower tiers of a slot are as before its first event of one. */
@@ -272,7 +279,7 @@ public final class LowerTiers {
             return;
         }
         follow(slot);
-        store(tier.number(), slot, root, parent, engineHashes, localHashes, count, true);
+        var _ = store(tier.number(), slot, root, parent, engineHashes, localHashes, count, true);
     }
 
     /**
@@ -317,12 +324,19 @@ public final class LowerTiers {
     /** Whether an index of the tier, or of one below, has the block by whatever name. */
     private boolean addName(int tier, int slot, long engineHash) {
         boolean known = false;
-        for (int t = tier; t <= DISK; t++) {
+        boolean stored = false;
+        for (int t = DISK; t >= tier; t--) {
             if (upTo[t] != null) {
                 final long held = heldName(upTo[t], slot, tier, engineHash);
                 if (upTo[t].holds(slot, held)) {
                     known = true;
-                    upTo[t].addName(slot, held, name(tier, engineHash));
+                    stored =
+                            leftOut[t].after(
+                                    stored,
+                                    slot,
+                                    upTo[t].addName(slot, held, name(tier, engineHash)));
+                } else if (stored) {
+                    leftOut[t].add(slot);
                 }
             }
         }
@@ -344,20 +358,71 @@ public final class LowerTiers {
         }
     }
 
+    /**
+     * Of which slots an index lacks blocks that may be in the indexes below it: those that it had
+     * no room for, and those whose parents are in these alone.
+     */
+    private static final class LeftOut {
+        private final PrefixIndex index;
+        private final BitSet orphaned = new BitSet(); // slots
+        private final long[] lostBefore; // blocks, by slot, when it was followed
+
+        LeftOut(PrefixIndex index) {
+            this.index = index;
+            this.lostBefore = new long[index.config().maxWorkerSlots()];
+        }
+
+        void begin(int slot) {
+            orphaned.clear(slot);
+            lostBefore[slot] = lost(slot);
+        }
+
+        void add(int slot) {
+            orphaned.set(slot);
+        }
+
+        /**
+         * After a store of a slot in this index.
+         *
+         * @param below whether an index below has the blocks
+         * @return whether this one or one below has
+         */
+        boolean after(boolean below, int slot, StoreResult result) {
+            if (result == StoreResult.STORED) {
+                return true;
+            }
+            if (below) {
+                add(slot);
+            }
+            return below;
+        }
+
+        boolean something(int slot) {
+            return orphaned.get(slot) || lost(slot) != lostBefore[slot];
+        }
+
+        private long lost(int slot) {
+            return index.evictedBlocks(slot) + index.refusedBlocks(slot);
+        }
+    }
+
     /** Gives the tiers' indexes what the slot holds on its device, once. */
     private void follow(int slot) {
         if (followed.get(slot)) {
             return;
         }
         followed.set(slot);
+        leftOut[DEVICE].begin(slot);
         for (int t = HOST; t <= DISK; t++) {
             if (upTo[t] != null) {
+                leftOut[t].begin(slot);
                 device.copySlot(slot, upTo[t]);
             }
         }
     }
 
-    private void store(
+    /** Whether an index has the blocks now; those above it that have not remember that. */
+    private boolean store(
             int tier,
             int slot,
             boolean root,
@@ -367,13 +432,20 @@ public final class LowerTiers {
             int count,
             boolean refresh) {
         final long[] own = names(tier, engineHashes, count);
-        for (int t = Math.max(HOST, tier); t <= DISK; t++) {
+        boolean stored = false;
+        for (int t = DISK; t >= Math.max(HOST, tier); t--) {
             if (upTo[t] != null) {
                 final long before = root ? 0 : heldName(upTo[t], slot, tier, parent);
-                upTo[t].store(slot, root, before, own, localHashes, count, refresh);
+                stored =
+                        leftOut[t].after(
+                                stored,
+                                slot,
+                                upTo[t].store(
+                                        slot, root, before, own, localHashes, count, refresh));
             }
         }
         trim();
+        return stored;
     }
 
     private void remove(int tier, int slot, long[] engineHashes, int count, CopyRule rule) {

@@ -110,9 +110,7 @@ public final class PredictedPrefixes implements AutoCloseable {
             visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, paths.endArray());
             visits.putInt(at + VisitDescriptor.END_OFFSET, paths.endOffset());
             remembered.add(1);
-            if (paths.used() > most.maxBlocks()) {
-                prune((long) (most.pruneTargetRatio() * most.maxBlocks()), 1);
-            }
+            pruneAbove(most, 1);
             return true;
         } finally {
             writer.exit(lane);
@@ -128,6 +126,12 @@ public final class PredictedPrefixes implements AutoCloseable {
         return paths.enter(slot, localHashes, count) >= 0;
     }
 
+    private void pruneAbove(PredictedPrefixesConfig most, int newest) {
+        if (paths.used() > most.maxBlocks()) {
+            prune((long) (most.pruneTargetRatio() * most.maxBlocks()), newest);
+        }
+    }
+
     /** Drops the oldest visits until no more blocks are held, or so many visits are left. */
     private void prune(long target, int newest) {
         while (paths.used() > target && remembered.get() > newest) {
@@ -137,20 +141,22 @@ public final class PredictedPrefixes implements AutoCloseable {
     }
 
     /**
-     * Drops the visits that are older than {@code ttlNs}. Writer thread.
+     * Drops the visits that are older than {@code ttlNs}, and what is above {@code maxBlocks} since
+     * that was lowered. Writer thread.
      *
-     * @return how many there were
+     * @return how many were too old
      */
     public int expire(long nowNs) {
         final int lane = writer.enter();
         try {
             int dropped = 0;
-            final long ttlNs = limits.ttlNs();
-            while (remembered.get() > 0 && nowNs - oldestTime() > ttlNs) {
+            final PredictedPrefixesConfig most = limits;
+            while (remembered.get() > 0 && nowNs - oldestTime() > most.ttlNs()) {
                 dropOldest();
                 dropped++;
             }
             expired.add(dropped);
+            pruneAbove(most, 0);
             return dropped;
         } finally {
             writer.exit(lane);

@@ -283,6 +283,60 @@ class LowerTiersTest {
     }
 
     @Test
+    void aClearOfTheDeviceLeavesNothingOfWhatItsOwnIndexHadRefused() {
+        lower(0, StorageTier.HOST, 0, 4);
+        device(0, 4, 6); // only the tiers' indexes have its parent
+        assertEquals(6, depth(StorageTier.HOST, 0));
+        clearDevice(0);
+        assertTrue(depth(StorageTier.HOST, 0) <= 4);
+        assertTrue(depth(StorageTier.DISK, 0) <= 4);
+        lower(0, StorageTier.HOST, 0, 4);
+        clearDevice(0);
+        assertEquals(4, depth(StorageTier.HOST, 0));
+    }
+
+    @Test
+    void aClearOfTheHostLeavesNothingOfWhatItsIndexHadRefused() {
+        device(0, 0, 2);
+        lower(0, StorageTier.DISK, 2, 4);
+        lower(0, StorageTier.HOST, 4, 6); // only the disk's index has its parent
+        assertEquals(6, depth(StorageTier.DISK, 0));
+        lower.tierCleared(0, StorageTier.HOST);
+        assertTrue(depth(StorageTier.DISK, 0) <= 4);
+    }
+
+    @Test
+    void aClearOfTheHostLeavesNothingThatItsIndexHadNoNameOf() {
+        device(0, 0, 2);
+        lower(0, StorageTier.DISK, 2, 4);
+        byName(0, StorageTier.HOST, 2, 4); // only the disk's index has these blocks
+        remove(0, StorageTier.DISK, 2, 4);
+        assertEquals(4, depth(StorageTier.DISK, 0));
+        lower.tierCleared(0, StorageTier.HOST);
+        assertTrue(depth(StorageTier.DISK, 0) <= 2);
+    }
+
+    @Test
+    void whatWasLeftOutOfAFormerTenantCostsTheNextNothing() {
+        device = new PrefixIndex(new PrefixIndexConfig(SLOTS, 6, 6).with(CapacityRule.EVICT), gate);
+        lower = new LowerTiers(device, new LowerTiersConfig(ALL, sizes), gate);
+        device(0, 0, 4);
+        device(1, 0, 4); // evicts some of the other's
+        assertTrue(device.evictedBlocks(0) + device.evictedBlocks(1) > 0);
+        for (int slot = 0; slot < 2; slot++) {
+            device.clear(slot);
+            lower.cleared(slot);
+        }
+        for (int slot = 0; slot < 2; slot++) {
+            lower(slot, StorageTier.HOST, 0, 4);
+            lower(slot, StorageTier.DISK, 4, 6);
+            clearDevice(slot);
+            assertEquals(4, depth(StorageTier.HOST, slot));
+            assertEquals(6, depth(StorageTier.DISK, slot));
+        }
+    }
+
+    @Test
     void aTierThatIsOffTakesNothing() {
         lower =
                 new LowerTiers(
@@ -336,8 +390,14 @@ class LowerTiersTest {
         final long parent = from == 0 ? 0 : NAMES[from - 1];
         final long[] names = Arrays.copyOfRange(NAMES, from, to);
         final long[] locals = Arrays.copyOfRange(LOCALS, from, to);
-        device.store(slot, from == 0, parent, names, locals, to - from, false);
-        lower.deviceStored(slot, from == 0, parent, names, locals, to - from, false);
+        final StoreResult result =
+                device.store(slot, from == 0, parent, names, locals, to - from, false);
+        lower.deviceStored(slot, from == 0, parent, names, locals, to - from, false, result);
+    }
+
+    private void clearDevice(int slot) {
+        lower.deviceCleared(slot);
+        device.clear(slot);
     }
 
     private void removeFromDevice(int slot, int from, int to) {

@@ -135,8 +135,9 @@ class TierRestartTest {
         final long[] locals = {prompt.get(at)};
         final long before = parent == null ? 0 : parent;
         if (tier == 0) {
-            device.store(SLOT, parent == null, before, names, locals, 1, false);
-            lower.deviceStored(SLOT, parent == null, before, names, locals, 1, false);
+            final StoreResult result =
+                    device.store(SLOT, parent == null, before, names, locals, 1, false);
+            lower.deviceStored(SLOT, parent == null, before, names, locals, 1, false, result);
         } else {
             lower.stored(SLOT, TIERS[tier], parent == null, before, names, locals, 1);
         }

@@ -80,6 +80,23 @@ class PredictedPrefixesTest {
     }
 
     @Test
+    void aLoweredLimitHoldsFromTheNextExpiryOnWhateverIsRefused() {
+        try (PredictedPrefixes prefixes = prefixes(100, 0.5, 100)) {
+            for (int i = 0; i < 10; i++) {
+                prefixes.visit(0, new long[] {10 * i, 10 * i + 1, 10 * i + 2}, 3, i);
+            }
+            prefixes.limits(20, 0.5, TTL);
+            assertEquals(0, prefixes.expire(10));
+            assertEquals(9, prefixes.blocks());
+            assertEquals(7, prefixes.pruned());
+            prefixes.limits(1, 0.5, TTL);
+            assertFalse(prefixes.visit(1, PROMPT, 2, 11));
+            assertEquals(0, prefixes.blocks());
+            assertEquals(10, prefixes.pruned());
+        }
+    }
+
+    @Test
     void aboveTheLimitTheNewestStaysThoughItAloneIsMoreThanTheTarget() {
         try (PredictedPrefixes prefixes = prefixes(10, 0.5, 100)) {
             prefixes.visit(0, new long[] {1, 2, 3}, 3, 0);

@@ -200,7 +200,8 @@ public final class IndexApplier implements KvEventSink {
                     engineHashes,
                     localHashes,
                     count,
-                    batch.isReport(at));
+                    batch.isReport(at),
+                    result);
         }
         marks.stored(batch.slot(), result);
         listener.stored(result, count);
