@@ -83,7 +83,7 @@ class PredictedPrefixesTest {
     void aLoweredLimitHoldsFromTheNextExpiryOnWhateverIsRefused() {
         try (PredictedPrefixes prefixes = prefixes(100, 0.5, 100)) {
             for (int i = 0; i < 10; i++) {
-                prefixes.visit(0, new long[] {10 * i, 10 * i + 1, 10 * i + 2}, 3, i);
+                prefixes.visit(0, new long[] {10L * i, 10L * i + 1, 10L * i + 2}, 3, i);
             }
             prefixes.limits(20, 0.5, TTL);
             assertEquals(0, prefixes.expire(10));
