@@ -130,7 +130,7 @@ final class Encoders implements AutoCloseable {
         return all.get(model);
     }
 
-    /** Whether each of them encodes large prompts at the speed of native code. */
+    /** Whether each of them encodes with the native library, which takes several times as long. */
     boolean allNative() {
         return all.stream().allMatch(each -> each != null && each.encodesNatively());
     }

@@ -52,25 +52,39 @@ final class Findings {
         final MetricsPage metrics = view.metrics();
         resources(metrics, "", GatewayView.USED, GatewayView.LIMIT, found);
         resources(metrics, "prefill ", GatewayView.PREFILL_USED, GatewayView.PREFILL_LIMIT, found);
-        for (MetricsPage.Series series : metrics.series(GatewayView.SNAPSHOTS)) {
+        snapshots(metrics, "", GatewayView.SNAPSHOTS, found);
+        snapshots(metrics, "prefill ", GatewayView.PREFILL_SNAPSHOTS, found);
+        failures(metrics, "", GatewayView.FAILURES, found);
+        failures(metrics, " of prefill workers", GatewayView.PREFILL_FAILURES, found);
+        return found;
+    }
+
+    private static void snapshots(
+            MetricsPage metrics, String pool, String name, List<String> found) {
+        for (MetricsPage.Series series : metrics.series(name)) {
             if (series.label("outcome").equals("failed") && series.value() > 0) {
                 found.add(
                         String.format(
                                 Locale.ROOT,
-                                "snapshots (%s): %.0f failed; see its log",
+                                "%ssnapshots (%s): %.0f failed; see its log",
+                                pool,
                                 series.label("kind"),
                                 series.value()));
             }
         }
-        final double failures = metrics.sum(GatewayView.FAILURES);
+    }
+
+    private static void failures(
+            MetricsPage metrics, String whose, String name, List<String> found) {
+        final double failures = metrics.sum(name);
         if (failures > 0) {
             found.add(
                     String.format(
                             Locale.ROOT,
-                            "%.0f events or bookings could not be applied because of an error",
-                            failures));
+                            "%.0f events or bookings%s could not be applied because of an error",
+                            failures,
+                            whose));
         }
-        return found;
     }
 
     /** Each model's router has limits of its own, and another one for its prefill workers. */

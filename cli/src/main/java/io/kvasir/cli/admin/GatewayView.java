@@ -52,7 +52,9 @@ public record GatewayView(
     static final String LIMIT = "kvasir_resource_limit";
     static final String PREFILL_USED = "kvasir_prefill_pool_resource_used";
     static final String PREFILL_LIMIT = "kvasir_prefill_pool_resource_limit";
+    static final String PREFILL_FAILURES = "kvasir_prefill_pool_failures_total";
     static final String SNAPSHOTS = "kvasir_snapshots_total";
+    static final String PREFILL_SNAPSHOTS = "kvasir_prefill_pool_snapshots_total";
     static final String REFUSED = "kvasir_routing_refused_total";
     static final String SNAPSHOT_AGE = "kvasir_snapshot_age_seconds";
 
@@ -76,7 +78,9 @@ public record GatewayView(
                     LIMIT,
                     PREFILL_USED,
                     PREFILL_LIMIT,
+                    PREFILL_FAILURES,
                     SNAPSHOTS,
+                    PREFILL_SNAPSHOTS,
                     SNAPSHOT_AGE,
                     REFUSED,
                     START);

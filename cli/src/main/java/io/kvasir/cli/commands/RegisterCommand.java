@@ -89,7 +89,7 @@ public final class RegisterCommand implements Callable<Integer> {
             names = "--name",
             paramLabel = "NAME",
             required = true,
-            description = "Name of the instance, unique in its endpoint.")
+            description = "Name of the instance, unique in its namespace.")
     private String name;
 
     @Option(

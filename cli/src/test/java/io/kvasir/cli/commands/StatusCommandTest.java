@@ -39,6 +39,8 @@ class StatusCommandTest {
             kvasir_upstream_attempts_total{outcome="ok",worker="w\\"1"} 40
             kvasir_snapshots_total{kind="own",outcome="taken"} 3
             kvasir_snapshots_total{kind="own",outcome="failed"} 1
+            kvasir_prefill_pool_snapshots_total{kind="own",outcome="failed"} 2
+            kvasir_prefill_pool_failures_total 3
             kvasir_snapshot_age_seconds{kind="own"} 90
             kvasir_resource_used{resource="index-bytes"} 90
             kvasir_resource_limit{resource="index-bytes"} 100
@@ -151,6 +153,9 @@ class StatusCommandTest {
             assertTrue(out.contains("\n! index-bytes: 90 of 100 in use (90 %)\n"), out);
             assertFalse(out.contains("event-ring"), out);
             assertTrue(out.contains("\n! snapshots (own): 1 failed; see its log\n"), out);
+            assertTrue(out.contains("\n! prefill snapshots (own): 2 failed; see its log\n"), out);
+            assertTrue(
+                    out.contains("\n! 3 events or bookings of prefill workers could not be"), out);
             assertTrue(
                     out.contains("snapshots (own): 3 taken, 1 failed, the newest 1 min old"), out);
             assertTrue(out.contains("replicas: 2 others heard of, 7 requests of theirs"), out);

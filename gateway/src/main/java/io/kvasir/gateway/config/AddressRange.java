@@ -5,7 +5,7 @@ import org.eclipse.jetty.util.InetAddressSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A range of client addresses, as {@code trusted-networks} names it. */
+/** A range of client addresses, as {@code trusted-network} names it. */
 public final class AddressRange {
     private static final Pattern MAPPED =
             Pattern.compile(

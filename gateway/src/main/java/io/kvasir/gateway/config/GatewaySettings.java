@@ -906,8 +906,8 @@ public final class GatewaySettings {
                             0,
                             1024,
                             "Threads that parse, render, tokenize and hash prompts, beside one for"
-                                    + " bodies of 1 MiB and more; 0 = one less than there are"
-                                    + " cores."));
+                                    + " bodies of 1 MiB and more (64 KiB where all tokenizers are"
+                                    + " the native library); 0 = one less than there are cores."));
 
     /** Prompts that wait for a thread. */
     public static final Setting<Integer> PROMPT_QUEUE =
