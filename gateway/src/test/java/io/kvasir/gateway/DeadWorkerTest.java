@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewaySettings;
@@ -109,10 +110,27 @@ class DeadWorkerTest {
 
     @Test
     void aWorkerThatStreamsIsNotDeadHoweverSilentItIsToProbes() throws Exception {
+        assertStreamEnds(this::fallSilent);
+    }
+
+    /** As one does that is about to end, and finishes what it has. */
+    @Test
+    void aWorkerThatStreamsIsNotDeadThoughItRefusesProbes() throws Exception {
+        assertStreamEnds(
+                () ->
+                        dying.health =
+                                call -> {
+                                    silentProbes.incrementAndGet();
+                                    call.json(503, "{}");
+                                });
+        assertFalse(gateway.router().workers().get(0).available());
+    }
+
+    private void assertStreamEnds(Runnable failing) throws Exception {
         start(dying.worker("dying"));
         dying.script =
                 call -> {
-                    fallSilent();
+                    failing.run();
                     call.beginEvents();
                     while (silentProbes.get() < 6) { // half of them find a silent worker dead
                         call.chunk(TOKEN);
@@ -123,6 +141,21 @@ class DeadWorkerTest {
                 };
         final String events = Gateways.post(gateway, "/v1/completions", STREAM).body();
         assertTrue(events.endsWith("[DONE]\n\n"), events);
+    }
+
+    @Test
+    void aWorkerThatRefusesProbesAndSendsNothingIsDead() throws Exception {
+        start(dying.worker("dying"));
+        dying.script =
+                call -> {
+                    dying.health = probe -> probe.json(503, "{}");
+                    call.awaitClientGone(60);
+                };
+        GatewayHttpTest.assertError(
+                Gateways.post(gateway, "/v1/completions", WHOLE),
+                504,
+                "upstream_dead",
+                "does not answer any more");
     }
 
     @Test

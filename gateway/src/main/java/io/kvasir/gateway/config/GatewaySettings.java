@@ -1235,7 +1235,8 @@ public final class GatewaySettings {
                             1000,
                             "Probes in a row that must fail, by anything but a refused connection,"
                                     + " for a worker to be out of use; a byte of any answer in"
-                                    + " between begins the count again."));
+                                    + " between begins the count again, unless probes are answered"
+                                    + " with 5xx."));
 
     /** Good probes in a row after which a worker that was out of use is tried again. */
     public static final Setting<Integer> HEALTH_SUCCESSES =

@@ -352,7 +352,7 @@ public final class Upstream {
         if (health.probeFailed(fault, description)) {
             takeOut(description);
         }
-        if (!refused && health.manyProbesFailed()) {
+        if (!refused && health.isDead()) {
             underWay.forEach(attempt -> attempt.workerDied(description));
         }
     }

@@ -44,6 +44,7 @@ public final class UpstreamHealth {
     private long ejectedNs;
     private int answersInTrial;
     private int probeFaults;
+    private int silentProbes; // those since a byte of any answer
     private int probeSuccesses;
     private String lastError;
     private volatile boolean heard;
@@ -112,6 +113,7 @@ public final class UpstreamHealth {
      */
     synchronized State probed(long nowNs) {
         probeFaults = 0;
+        silentProbes = 0;
         final State before = state;
         switch (state) {
             case UNKNOWN -> state = State.UP;
@@ -151,17 +153,25 @@ public final class UpstreamHealth {
             return false; // the server was not asked
         }
         lastError = description;
-        if (heard && fault != UpstreamFault.STATUS) {
+        if (heard) {
             heard = false; // it has sent something since the last probe failed, so it lives
-            probeFaults = 0;
+            silentProbes = 0;
+            if (fault != UpstreamFault.STATUS) { // else it has said that it wants no more
+                probeFaults = 0;
+            }
         }
         probeFaults++;
-        return (fault == UpstreamFault.CONNECT || manyProbesFailed()) && down();
+        silentProbes++;
+        final boolean many = probeFaults >= rules.get().probeFaults();
+        return (fault == UpstreamFault.CONNECT || many) && down();
     }
 
-    /** Whether so many probes have failed in a row that the server must be taken for dead. */
-    synchronized boolean manyProbesFailed() {
-        return probeFaults >= rules.get().probeFaults();
+    /**
+     * Whether so many probes have failed in a row, with no byte of any answer in between, that the
+     * server must be taken for dead.
+     */
+    synchronized boolean isDead() {
+        return silentProbes >= rules.get().probeFaults();
     }
 
     private boolean down() {

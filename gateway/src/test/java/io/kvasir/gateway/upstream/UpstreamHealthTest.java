@@ -157,10 +157,10 @@ class UpstreamHealthTest {
         assertFalse(health.probeFailed(fault, "slow"));
         assertFalse(health.probeFailed(fault, "slow"));
         assertTrue(health.usable());
-        assertFalse(health.manyProbesFailed());
+        assertFalse(health.isDead());
         assertTrue(health.probeFailed(fault, "slow"));
         assertFalse(health.usable());
-        assertTrue(health.manyProbesFailed());
+        assertTrue(health.isDead());
     }
 
     @Test
@@ -170,7 +170,7 @@ class UpstreamHealthTest {
             assertFalse(health.probeFailed(UpstreamFault.TIMEOUT, "slow"));
         }
         assertTrue(health.usable());
-        assertFalse(health.manyProbesFailed());
+        assertFalse(health.isDead());
     }
 
     @Test
@@ -181,14 +181,14 @@ class UpstreamHealthTest {
         }
         assertNull(health.lastError());
         assertTrue(health.usable());
-        assertFalse(health.manyProbesFailed());
+        assertFalse(health.isDead());
     }
 
     @Test
     void aRefusedProbeTakesItOutAtOnce() {
         assertTrue(health.probeFailed(UpstreamFault.CONNECT, "refused"));
         assertFalse(health.usable());
-        assertFalse(health.manyProbesFailed());
+        assertFalse(health.isDead());
     }
 
     @ParameterizedTest
