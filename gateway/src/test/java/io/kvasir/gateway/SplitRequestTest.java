@@ -607,23 +607,105 @@ class SplitRequestTest {
         assertEquals("10.0.0.9", sent.get("bootstrap_host").get(2).textValue());
     }
 
-    @Test
-    void aPrefillThatFailsEndsTheDecodeThatWaitsForIt() throws Exception {
+    /** A streamed prefill answers 200 at once, and says in the stream that it was aborted. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aPrefillThatFailsEndsTheDecodeThatWaitsForIt(boolean stream) throws Exception {
         prefill.script =
                 call -> {
                     Eventually.holds("the decode worker is asked", () -> !decode.calls.isEmpty());
-                    call.json(500, "{}");
+                    if (stream) {
+                        call.errorEvent(500);
+                    } else {
+                        call.json(500, "{}");
+                    }
                 };
         decode.script = call -> call.awaitClientGone(60);
         start(
                 config(),
                 worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
                 worker(decode, "d", "decode").with("handoff=sglang"));
-        final HttpResponse<String> answer = ask(ASK);
+        final HttpResponse<String> answer = ask(stream ? bodyWith(ASK, "\"stream\":true") : ASK);
         assertEquals(502, answer.statusCode(), "no worker can do all of it: " + answer.body());
         assertTrue(answer.body().contains("\"prefill_status\""), answer.body());
         assertEquals(2, prefill.calls.size());
         assertTrue(decode.calls.getFirst().awaitClientGone(60));
+    }
+
+    @Test
+    void aStreamedPrefillThatRefusesIsTheAnswerWhereNoWorkerCanDoAllOfIt() throws Exception {
+        prefill.script = call -> call.errorEvent(400);
+        decode.script = call -> call.awaitClientGone(60);
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        final HttpResponse<String> answer = ask(bodyWith(ASK, "\"stream\":true"));
+        assertEquals(400, answer.statusCode(), answer.body());
+        final JsonNode error = Json.MAPPER.readTree(answer.body()).get("error");
+        assertEquals("made up", error.get("message").textValue());
+        assertEquals(1, prefill.calls.size());
+    }
+
+    @Test
+    void aStreamedPrefillThatEndsEarlyIsAFailure() throws Exception {
+        prefill.script =
+                call -> {
+                    Eventually.holds("the decode worker is asked", () -> !decode.calls.isEmpty());
+                    call.beginEvents();
+                    if (prefill.calls.size() > 1) {
+                        call.chunk("data: [DONE]\n\n");
+                    }
+                    call.endChunks();
+                };
+        decode.script =
+                call -> {
+                    if (decode.calls.size() == 1) {
+                        call.awaitClientGone(60);
+                    } else {
+                        FakeEngine.chatStream(3, 0).answer(call);
+                    }
+                };
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        final HttpResponse<String> answer = Gateways.post(gateway, "/v1/chat/completions", STREAM);
+        assertTrue(answer.body().endsWith("data: [DONE]\n\n"), answer.body());
+        assertEquals(
+                1, MetricsPage.of(gateway).sum("kvasir_leg_failures_total", "kind", "protocol"));
+        assertEquals(2, prefill.calls.size());
+    }
+
+    @Test
+    void cachedTokensAreThoseThatAStreamedPrefillStates() throws Exception {
+        final String end = "data: [DONE]\n\n";
+        prefill.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.usageEvent(3, 1, 2));
+                    call.chunk(end);
+                    call.endChunks();
+                };
+        decode.script =
+                call -> {
+                    Eventually.holds(
+                            "the prefill has answered",
+                            () ->
+                                    MetricsPage.of(gateway).sum("kvasir_prefill_leg_seconds_count")
+                                            == 1);
+                    call.beginEvents();
+                    call.chunk(FakeEngine.usageEvent(3, 2, 3));
+                    call.chunk(end);
+                    call.endChunks();
+                };
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        assertEquals(
+                FakeEngine.usageEvent(3, 2, 2) + end,
+                Gateways.post(gateway, "/v1/chat/completions", STREAM).body());
     }
 
     @Test

@@ -5,6 +5,7 @@ import io.kvasir.protocol.sse.SseEvents;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.function.IntSupplier;
 
 /**
@@ -28,6 +29,7 @@ public final class SseStream {
     private boolean firstToken;
     private boolean done;
     private int errorStatus; // 0 without an error event
+    private byte[] error; // null without one
     private int outputEvents;
 
     /**
@@ -38,6 +40,12 @@ public final class SseStream {
     public SseStream(boolean dropUsage, IntSupplier cachedTokens) {
         this.dropUsage = dropUsage;
         this.cachedTokens = cachedTokens;
+    }
+
+    /** Whether an answer of this content type, which may be null, is a stream of events. */
+    public static boolean isType(String contentTypeOrNull) {
+        return contentTypeOrNull != null
+                && contentTypeOrNull.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
     }
 
     /**
@@ -80,6 +88,7 @@ public final class SseStream {
         }
         if (startsWith(buffer, ERROR, from, to)) {
             errorStatus = ErrorEvent.status(buffer, from, to - from);
+            error = Arrays.copyOfRange(buffer, from, to);
             return true;
         }
         final boolean mayHaveUsage = contains(buffer, USAGE, from, to);
@@ -131,6 +140,11 @@ public final class SseStream {
     /** The HTTP status that its error event stands for, 500 where that says none; else 0. */
     public int errorStatus() {
         return errorStatus;
+    }
+
+    /** The object of its error event; null without one. */
+    public byte[] error() {
+        return error;
     }
 
     /** Output tokens so far: exact once the usage has passed, before that one for each event. */

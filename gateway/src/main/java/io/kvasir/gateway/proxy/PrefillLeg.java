@@ -1,6 +1,5 @@
 package io.kvasir.gateway.proxy;
 
-import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.upstream.FaultAttribution;
 import io.kvasir.gateway.upstream.UpstreamFault;
@@ -110,7 +109,7 @@ final class PrefillLeg {
                         new BodyCollector(
                                 answer.content(),
                                 MAX_ANSWER_BYTES,
-                                bytes -> whole(answer.head().getStatus(), bytes),
+                                bytes -> whole(PrefillAnswer.of(answer.head(), bytes)),
                                 failure ->
                                         failed(
                                                 UpstreamFault.of(failure),
@@ -132,25 +131,23 @@ final class PrefillLeg {
         }
     }
 
-    private void whole(int status, byte[] bytes) {
-        final UpstreamFault fault = UpstreamFault.ofStatus(status);
-        if (fault != null) {
-            failed(fault, "status " + status, true);
+    private void whole(PrefillAnswer answer) {
+        if (answer.fault() != null) {
+            failed(answer.fault(), answer.cause(), true);
             return;
         }
         booking.upstream().answered();
         faults.answered();
+        final int status = answer.status();
         if (!end(status == 200 ? "ok" : "status", status)) {
             return;
         }
         if (status != 200) {
-            listener.refused(status, bytes);
+            listener.refused(status, answer.body());
             return;
         }
-        final UsageReader usage = new UsageReader();
-        usage.read(bytes, 0, bytes.length);
-        context.feedback().completed(proxied, booking, booking.upstream(), usage);
-        listener.answered(parsed(bytes));
+        context.feedback().completed(proxied, booking, booking.upstream(), answer.usage());
+        listener.answered(parsed(answer.body()));
     }
 
     private static VerbatimJson parsed(byte[] bytes) {

@@ -19,7 +19,6 @@ import org.eclipse.jetty.util.thread.Invocable;
 import java.io.ByteArrayOutputStream;
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
-import java.util.Locale;
 
 /**
  * Moves one answer from a worker to the client, one write at a time: what the client does not take
@@ -152,11 +151,8 @@ final class ResponsePump extends IteratingCallback {
         this.source = answer.content();
         this.coding = coding;
         this.listener = listener;
-        final String type = headers.get(HttpHeader.CONTENT_TYPE);
         final boolean isEvents =
-                status == 200
-                        && type != null
-                        && type.toLowerCase(Locale.ROOT).startsWith("text/event-stream");
+                status == 200 && SseStream.isType(headers.get(HttpHeader.CONTENT_TYPE));
         this.readable = !headers.contains(HttpHeader.CONTENT_ENCODING);
         this.events =
                 isEvents && readable ? new SseStream(dropUsage, listener::cachedTokens) : null;
