@@ -11,6 +11,8 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
+import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
 import io.kvasir.router.disagg.TransferCosts;
 import io.kvasir.router.policy.RoutingMode;
@@ -18,8 +20,12 @@ import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
+import java.net.http.HttpResponse;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /** Which decode worker follows a prefill worker, by how far apart they are. */
@@ -37,6 +43,7 @@ class SplitTopologyTest {
                                             + "\"kv_transfer_params\":"
                                             + PARAMS
                                             + "}"));
+    private final FakeEngine farPrefill = answering();
     private final FakeEngine near = answering();
     private final FakeEngine far = answering();
     private GatewayServer gateway;
@@ -49,6 +56,7 @@ class SplitTopologyTest {
     void stop() throws Exception {
         gateway.close();
         prefill.close();
+        farPrefill.close();
         near.close();
         far.close();
     }
@@ -57,6 +65,22 @@ class SplitTopologyTest {
         config.worker(WorkerConfig.parse(prefill.url() + ",name=p,role=prefill,labels=rack:a"))
                 .worker(WorkerConfig.parse(far.url() + ",name=far,role=decode,labels=rack:b"))
                 .worker(WorkerConfig.parse(near.url() + ",name=near,role=decode,labels=rack:a"));
+        open(config, transferCosts);
+    }
+
+    /** A pair in each rack, of workers that meet: none of them answers alone. */
+    private void startPairs(GatewayConfig.Builder config, String... transferCosts)
+            throws Exception {
+        final String prefills = ",role=prefill,bootstrap=10.0.0.9:8998,labels=rack:";
+        final String decodes = ",role=decode,handoff=sglang,labels=rack:";
+        config.worker(WorkerConfig.parse(prefill.url() + ",name=p" + prefills + "a"))
+                .worker(WorkerConfig.parse(farPrefill.url() + ",name=q" + prefills + "b"))
+                .worker(WorkerConfig.parse(near.url() + ",name=near" + decodes + "a"))
+                .worker(WorkerConfig.parse(far.url() + ",name=far" + decodes + "b"));
+        open(config, transferCosts);
+    }
+
+    private void open(GatewayConfig.Builder config, String... transferCosts) throws Exception {
         if (transferCosts.length > 0) {
             config.set(
                     GatewaySettings.TRANSFER_COSTS,
@@ -141,6 +165,52 @@ class SplitTopologyTest {
                         .contains(
                                 "kvasir_whole_requests_total{reason=\"no_pair\"} "
                                         + (double) REQUESTS));
+    }
+
+    @ParameterizedTest
+    @EnumSource(FallbackPolicy.class)
+    void aPrefillWorkerIsChosenFromWhichADecodeWorkerMayFetch(FallbackPolicy fallback)
+            throws Exception {
+        startPairs(
+                Gateways.config()
+                        .set(GatewaySettings.SPLIT_FALLBACK, fallback)
+                        .set(GatewaySettings.PREFILL_ATTEMPTS, 1),
+                "rack:0",
+                "*:never");
+        Gateways.workers(gateway, "POST", "/near/drain", "");
+        ask();
+        assertEquals(REQUESTS, far.calls.size());
+        assertEquals(0, prefill.calls.size());
+        assertEquals(
+                0, MetricsPage.of(gateway).sum("kvasir_leg_failures_total"), "nothing has failed");
+    }
+
+    @Test
+    void aPrefillWorkerThatIsAskedForIsReplacedByNoOther() throws Exception {
+        startPairs(Gateways.config(), "rack:0", "*:never");
+        Gateways.workers(gateway, "POST", "/near/drain", "");
+        final String body = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
+        final HttpResponse<String> pinned =
+                Gateways.post(gateway, "/v1/completions", body, "x-kvasir-prefill-worker", "p");
+        assertEquals(503, pinned.statusCode(), pinned.body());
+        assertEquals(0, prefill.calls.size() + farPrefill.calls.size());
+    }
+
+    @Test
+    void eachPrefillWorkerIsTriedOnceWhereNoDecodeWorkerMayFetch() throws Exception {
+        startPairs(Gateways.config(), "hall:0", "*:never");
+        final String body = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
+        assertEquals(503, Gateways.post(gateway, "/v1/completions", body).statusCode());
+        final JsonNode tried =
+                Json.MAPPER
+                        .readTree(Gateways.admin(gateway, "/debug/decisions").body())
+                        .get("decisions");
+        assertEquals(
+                Set.of("p", "q"),
+                Set.of(
+                        tried.get(0).get("worker").textValue(),
+                        tried.get(1).get("worker").textValue()));
+        assertEquals(2, tried.size());
     }
 
     @Test

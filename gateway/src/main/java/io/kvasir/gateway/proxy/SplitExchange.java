@@ -81,6 +81,8 @@ final class SplitExchange implements SplitLegs {
      */
     private static final long GRACE_NS = TimeUnit.SECONDS.toNanos(2);
 
+    private static final String NO_PAIR = "no_pair";
+
     private final ProxyContext context;
     private final ProxyRequest proxied;
     private final Request request;
@@ -133,8 +135,7 @@ final class SplitExchange implements SplitLegs {
     private void giveUpAdmitted() {
         final WorkerReservations.Booking unused = admitted.getAndSet(null);
         if (unused != null) {
-            unused.lease().close();
-            unused.decision().end("abandoned", 0, 0);
+            giveUp(unused, "abandoned");
         }
     }
 
@@ -273,7 +274,7 @@ final class SplitExchange implements SplitLegs {
         }
         final WorkerReservations.Booking booking;
         try {
-            booking = waitedFor == null ? reservePrefill(attempt) : waitedFor;
+            booking = waitedFor == null ? reservePrefill(attempt, List.of()) : waitedFor;
         } catch (ApiException e) {
             flow.prefillFailed(attempt, "no_worker");
             return;
@@ -281,19 +282,26 @@ final class SplitExchange implements SplitLegs {
         begin(attempt, booking);
     }
 
-    /** Books another worker than those that were tried, or one of them where there is no other. */
-    private WorkerReservations.Booking reservePrefill(int attempt) throws ApiException {
+    /**
+     * Books another worker than those that were tried, or one of them where there is no other.
+     *
+     * @param apart workers that are none for it
+     */
+    private WorkerReservations.Booking reservePrefill(int attempt, List<Worker> apart)
+            throws ApiException {
         if (!failed.isEmpty()) {
             try {
-                return reservePrefill(attempt, failed);
+                final List<Worker> excluded = new ArrayList<>(apart);
+                excluded.addAll(failed);
+                return reserve(attempt, excluded);
             } catch (ApiException e) {
                 // none is left: the failure need not have been the worker's
             }
         }
-        return reservePrefill(attempt, List.of());
+        return reserve(attempt, apart);
     }
 
-    private WorkerReservations.Booking reservePrefill(int attempt, List<Worker> excluded)
+    private WorkerReservations.Booking reserve(int attempt, List<Worker> excluded)
             throws ApiException {
         return context.reservations()
                 .reserve(
@@ -317,23 +325,30 @@ final class SplitExchange implements SplitLegs {
             return "never";
         }
         if (!context.registry().canSplit()) {
-            return "no_pair";
+            return NO_PAIR;
         }
         return proxied.inference().sequences() > proxied.inference().prompts() ? "samples" : null;
     }
 
-    private void begin(int attempt, WorkerReservations.Booking booking) {
-        final HandoffProtocol how = booking.upstream().handoff();
-        final boolean meets = how == HandoffProtocol.SGLANG;
-        if (!meets && proxied.inference().prompts() > 1) { // an answer names the blocks of one
-            keepWhole(attempt, booking, "batch");
-            return;
+    private void begin(int attempt, WorkerReservations.Booking first) {
+        WorkerReservations.Booking booking = first;
+        String whole = wholeFor(booking);
+        final List<Worker> apart = new ArrayList<>(0);
+        while (NO_PAIR.equals(whole) && isApart(booking)) {
+            apart.addAll(booking.upstream().ranks());
+            final WorkerReservations.Booking other = reserveOtherOrNull(attempt, apart);
+            if (other == null) {
+                break;
+            }
+            giveUp(booking, "superseded");
+            booking = other;
+            whole = wholeFor(booking);
         }
-        final String whole = wholeFor(booking);
         if (whole != null) {
             keepWhole(attempt, booking, whole);
             return;
         }
+        final HandoffProtocol how = booking.upstream().handoff();
         try {
             bodies = new LegBodies(how, VerbatimJson.parse(bytes(proxied.body())));
         } catch (MalformedJsonException e) {
@@ -345,36 +360,70 @@ final class SplitExchange implements SplitLegs {
         last =
                 new Prefill(
                         new PrefillLeg(context, proxied, booking, faults, new Outcome(attempt)),
-                        meets ? meeting(booking) : null);
+                        meets(booking) ? meeting(booking) : null);
         prefills[attempt] = last;
-        flow.prefillChosen(attempt, meets ? SplitFlow.Path.RENDEZVOUS : SplitFlow.Path.COMPLETED);
+        flow.prefillChosen(
+                attempt, meets(booking) ? SplitFlow.Path.RENDEZVOUS : SplitFlow.Path.COMPLETED);
+    }
+
+    private static boolean meets(WorkerReservations.Booking booking) {
+        return booking.upstream().handoff() == HandoffProtocol.SGLANG;
+    }
+
+    /**
+     * Whether the request needs a pair and it is only by the distance that this prefill worker has
+     * none: another one may have.
+     */
+    private boolean isApart(WorkerReservations.Booking booking) {
+        return !fallsBackAlone()
+                && decodeWorkerOrNull(RequestPart.decodeAfter(booking.upstream().handoff()))
+                        != null;
+    }
+
+    private WorkerReservations.Booking reserveOtherOrNull(int attempt, List<Worker> apart) {
+        try {
+            return reservePrefill(attempt, apart);
+        } catch (ApiException e) {
+            return null;
+        }
     }
 
     /** Gives a booked prefill worker up, as one worker is to do all of the request. */
     private void keepWhole(int attempt, WorkerReservations.Booking booking, String reason) {
-        booking.lease().close();
-        booking.decision().end("not_split", 0, 0);
+        giveUp(booking, "not_split");
         context.metrics().notSplit(reason);
         flow.notSplit(attempt);
+    }
+
+    private static void giveUp(WorkerReservations.Booking booking, String outcome) {
+        booking.lease().close();
+        booking.decision().end(outcome, 0, 0);
     }
 
     /**
      * Why one worker is to do all of it, now that a prefill worker is known; null if it is split.
      */
     private String wholeFor(WorkerReservations.Booking booking) {
+        if (!meets(booking) && proxied.inference().prompts() > 1) {
+            return "batch"; // an answer names the blocks of one
+        }
         if (!context.split().transfers().any()) {
             return wholeFor(booking, 0);
         }
-        final Worker decodeWorker;
+        final Worker decodeWorker = decodeWorkerOrNull(decodeAfter(booking.upstream()));
+        return decodeWorker == null
+                ? NO_PAIR // such as none that may fetch from there
+                : wholeFor(
+                        booking, distance(booking.upstream(), context.registry().of(decodeWorker)));
+    }
+
+    /** That would be chosen; null if none can be. */
+    private Worker decodeWorkerOrNull(RequestPart part) {
         try {
-            decodeWorker =
-                    context.reservations()
-                            .outlook(decodeAfter(booking.upstream()), proxied.prompt(), List.of())
-                            .worker();
+            return context.reservations().outlook(part, proxied.prompt(), List.of()).worker();
         } catch (ApiException e) {
-            return "no_pair"; // such as none that may fetch from there
+            return null;
         }
-        return wholeFor(booking, distance(booking.upstream(), context.registry().of(decodeWorker)));
     }
 
     /** Why the policy has one worker do all of it, where it asks; null if it is split. */
