@@ -361,11 +361,12 @@ class SplitRequestTest {
     }
 
     private int prefillLeases() {
+        return workers().get("prefill_active_leases").intValue();
+    }
+
+    private JsonNode workers() {
         try {
-            return Json.MAPPER
-                    .readTree(Gateways.admin(gateway, "/debug/workers").body())
-                    .get("prefill_active_leases")
-                    .intValue();
+            return Json.MAPPER.readTree(Gateways.admin(gateway, "/debug/workers").body());
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }
@@ -437,6 +438,53 @@ class SplitRequestTest {
         } else {
             assertTrue(split.isMissingNode());
         }
+    }
+
+    /** Without a further attempt it fails, but the worker is not to blame. */
+    @ParameterizedTest
+    @CsvSource({"1, 200, 2", "0, 502, 1"})
+    void aPrefillThatMeetsAConnectionWhichTheWorkerHasClosedIsSentAgain(
+            int retries, int status, int prefills) throws Exception {
+        prefill.health = call -> call.keepAlive("{}");
+        prefill.script =
+                call -> {
+                    if (call.first) {
+                        call.json(200, PREFILLED);
+                    } else {
+                        call.cut();
+                    }
+                };
+        start(
+                config().set(GatewaySettings.RETRIES, retries)
+                        .set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.FAIL)
+                        .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        Eventually.holds(
+                "the probe has read the metrics",
+                () -> prefillWorker().path("engine_blocks").isInt());
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(status, answer.statusCode(), answer.body());
+        assertEquals(prefills, prefill.calls.size());
+        assertTrue(prefillWorker().path("last_error").isNull(), prefillWorker().toString());
+        assertEquals(
+                1,
+                MetricsPage.of(gateway)
+                        .sum(
+                                "kvasir_upstream_attempts_total",
+                                "worker",
+                                "p",
+                                "outcome",
+                                "stale_connection"));
+    }
+
+    private JsonNode prefillWorker() {
+        for (JsonNode worker : workers().get("workers")) {
+            if (worker.get("worker").textValue().equals("p")) {
+                return worker;
+            }
+        }
+        throw new AssertionError(workers().toPrettyString());
     }
 
     @Test

@@ -14,8 +14,9 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
- * The request to one booked prefill worker, sent once. Its booking ends with it. Reports once: an
- * answer with status 200, a refusal of the request itself, or a failure.
+ * The request to one booked prefill worker, sent once, or again where the worker has not begun with
+ * it. Its booking ends with it. Reports once: an answer with status 200, a refusal of the request
+ * itself, or a failure.
  */
 final class PrefillLeg {
     /** What becomes of it. */
@@ -34,6 +35,9 @@ final class PrefillLeg {
         void failed(UpstreamFault fault);
     }
 
+    /** What the worker gets. */
+    private record Message(String target, HttpFields headers, ByteBuffer body) {}
+
     private static final int MAX_ANSWER_BYTES = 16 << 20;
 
     private final ProxyContext context;
@@ -41,9 +45,12 @@ final class PrefillLeg {
     private final WorkerReservations.Booking booking;
     private final FaultAttribution faults;
     private final long startNs = System.nanoTime();
-    private final UpstreamAttempt attempt;
+    private final RetryPolicy retries;
     private final Listener listener;
     private final AtomicBoolean over = new AtomicBoolean();
+    private volatile UpstreamAttempt attempt;
+    private volatile Message message; // null before it is sent
+    private volatile long sentNs;
     private volatile BodyCollector collector;
     private volatile Runnable limit; // cancels it; null where none was set
 
@@ -61,7 +68,8 @@ final class PrefillLeg {
         this.booking = booking;
         this.faults = faults;
         this.listener = listener;
-        this.attempt = new UpstreamAttempt(context, booking.upstream(), false, this::outcome);
+        this.retries = RetryPolicy.of(context.config());
+        this.attempt = newAttempt();
         booking.decision().traceIn(proxied.record().trace());
     }
 
@@ -69,12 +77,29 @@ final class PrefillLeg {
         return booking;
     }
 
+    private UpstreamAttempt newAttempt() {
+        return new UpstreamAttempt(context, booking.upstream(), false, this::outcome);
+    }
+
     /** Sends it; see {@link UpstreamAttempt#send}. */
     void send(String target, HttpFields headers, ByteBuffer body) {
-        attempt.send(target, headers, body, false);
+        send(new Message(target, headers, body));
+    }
+
+    private void send(Message what) {
+        message = what;
+        retries.begun();
+        sentNs = System.nanoTime();
+        final UpstreamAttempt sent = attempt;
+        sent.send(what.target, what.headers, what.body, retries.attempt() > 1);
         if (over.get()) {
-            attempt.abort(new EOFException("given up")); // before there was anything to abort
+            sent.abort(new EOFException("given up")); // before there was anything to abort
         }
+    }
+
+    /** When it was sent last. */
+    long sentNs() {
+        return sentNs;
     }
 
     /** Ends it, if it still runs. */
@@ -123,11 +148,32 @@ final class PrefillLeg {
                     reading.broken();
                 }
             }
-            case UpstreamAttempt.Failed failure ->
-                    failed(
-                            failure.fault(),
-                            failure.cause(),
-                            failure.sent() && !failure.unprocessed());
+            case UpstreamAttempt.Failed failure -> {
+                if (failure.unprocessed()) {
+                    unprocessed(failure);
+                } else {
+                    failed(failure.fault(), failure.cause(), failure.sent());
+                }
+            }
+        }
+    }
+
+    /** No fault of the worker, which can take it. */
+    private void unprocessed(UpstreamAttempt.Failed failure) {
+        if (!retries.allowsAnother(failure.fault(), failure.sent())) {
+            if (end(failure.unprocessedOutcome(), 0)) {
+                listener.failed(failure.fault());
+            }
+        } else if (!over.get()) {
+            context.metrics().attempt(booking.upstream().name(), failure.unprocessedOutcome());
+            attempt = newAttempt();
+            context.split().deadlines().after(retries.backoffNs(), this::sendAgain);
+        }
+    }
+
+    private void sendAgain() {
+        if (!over.get()) {
+            send(message);
         }
     }
 

@@ -38,7 +38,6 @@ import java.io.EOFException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
@@ -92,10 +91,7 @@ public final class ProxyExchange {
         this.request = request;
         this.response = response;
         this.callback = callback;
-        this.retries =
-                new RetryPolicy(
-                        RetryPolicy.Rules.of(context.config()),
-                        () -> ThreadLocalRandom.current().nextDouble());
+        this.retries = RetryPolicy.of(context.config());
         this.faults = new FaultAttribution(proxied.body());
         this.clientProbe = new ClientProbe(request, this::clientLeft);
         this.watch = new DisconnectWatcher(request, clientProbe::begin, this::clientLeft);
@@ -637,10 +633,7 @@ public final class ProxyExchange {
                 replace(failure.fault(), failure.cause(), failure.sent());
             } else if (isCurrent(this)) {
                 final ApiException error = error(failure.fault());
-                abandon(
-                        failure.fault() == UpstreamFault.REFUSED ? "refused" : "stale_connection",
-                        0,
-                        null);
+                abandon(failure.unprocessedOutcome(), 0, null);
                 if (retries.allowsAnother(failure.fault(), failure.sent())) {
                     next(null); // the same worker can take it
                 } else {

@@ -4,11 +4,12 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.upstream.UpstreamFault;
 
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.DoubleSupplier;
 
 /**
- * Says whether and when a request is tried again. One per exchange, one attempt at a time; knows no
- * sockets and no clock.
+ * Says whether and when a request is tried again. One per exchange and leg, one attempt at a time;
+ * knows no sockets and no clock.
  */
 final class RetryPolicy {
     /**
@@ -40,6 +41,11 @@ final class RetryPolicy {
     RetryPolicy(Rules rules, DoubleSupplier random) {
         this.rules = rules;
         this.random = random;
+    }
+
+    /** One that goes by what is set now. */
+    static RetryPolicy of(GatewayConfig config) {
+        return new RetryPolicy(Rules.of(config), () -> ThreadLocalRandom.current().nextDouble());
     }
 
     /** An attempt begins. */

@@ -66,7 +66,6 @@ final class SplitExchange implements SplitLegs {
         private final PrefillBlocks blocks = new PrefillBlocks();
         private final Rendezvous rendezvous; // null where the answer is waited for
         private boolean sent;
-        private volatile long sentNs;
         private volatile VerbatimJson answer;
 
         Prefill(PrefillLeg leg, Rendezvous rendezvous) {
@@ -482,7 +481,6 @@ final class SplitExchange implements SplitLegs {
 
     private void send(Prefill prefill, ByteBuffer body) {
         prefill.sent = true;
-        prefill.sentNs = System.nanoTime();
         prefill.leg.send(
                 proxied.inference().route.target(request.getHttpURI().getQuery()),
                 ProxyHeaders.toWorker(context, request, proxied.requestId(), prefill.leg.booking()),
@@ -603,7 +601,7 @@ final class SplitExchange implements SplitLegs {
         public void answered(VerbatimJson answer) {
             final Prefill prefill = prefills[attempt];
             answeredNs = System.nanoTime();
-            final long ns = answeredNs - prefill.sentNs;
+            final long ns = answeredNs - prefill.leg.sentNs();
             context.metrics().prefilled(prefill.leg.booking().upstream(), ns);
             context.split()
                     .policy()

@@ -52,7 +52,12 @@ final class UpstreamAttempt implements RunningAttempt {
      * @param sent the worker has the whole request
      */
     record Failed(UpstreamFault fault, String cause, boolean unprocessed, boolean sent)
-            implements Outcome {}
+            implements Outcome {
+        /** How one that was not processed is counted. */
+        String unprocessedOutcome() {
+            return fault == UpstreamFault.REFUSED ? "refused" : "stale_connection";
+        }
+    }
 
     private static final String OWN_CONNECTION = "own connection";
 
