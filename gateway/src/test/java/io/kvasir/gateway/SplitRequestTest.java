@@ -213,6 +213,8 @@ class SplitRequestTest {
     @ValueSource(
             strings = {
                 "{\"model\":\"m\",\"prompt\":[[1,2],[3]]}",
+                "{\"model\":\"m\",\"prompt_embeds\":[\"A\",\"B\"]}",
+                "{\"model\":\"m\",\"prompt\":[1,2],\"prompt_embeds\":\"A\"}",
                 "{\"model\":\"m\",\"prompt\":[1,2],\"n\":2}",
                 "{\"model\":\"m\",\"prompt\":[1,2],\"n\":2.0}",
                 "{\"model\":\"m\",\"prompt\":[1,2],\"n\":\"2\"}",

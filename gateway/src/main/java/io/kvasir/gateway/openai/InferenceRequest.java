@@ -77,6 +77,9 @@ public final class InferenceRequest {
 
     public List<int[]> moreIds = List.of();
 
+    /** Prompts that are given as embeddings, the first of all prompts not counted. */
+    int moreEmbeds;
+
     private int droppedPrompts;
 
     /** Answers that are generated for each prompt. */
@@ -135,7 +138,7 @@ public final class InferenceRequest {
 
     /** Prompts in the body. */
     public int prompts() {
-        return 1 + droppedPrompts + moreTexts.size() + moreIds.size();
+        return 1 + droppedPrompts + moreTexts.size() + moreIds.size() + moreEmbeds;
     }
 
     /**
@@ -149,6 +152,7 @@ public final class InferenceRequest {
         promptIds = null;
         moreTexts = List.of();
         moreIds = List.of();
+        moreEmbeds = 0;
     }
 
     /** Answers that are generated in all. */

@@ -47,6 +47,7 @@ public final class RequestParser {
     private int[] ids = new int[FIRST_IDS];
     private boolean promptSeen;
     private boolean embedsSeen;
+    private int embeds;
 
     private RequestParser(InferenceRequest request, JsonParser json) {
         this.request = request;
@@ -133,10 +134,7 @@ public final class RequestParser {
                     json.skipChildren();
                 }
             }
-            case "prompt_embeds" -> {
-                embedsSeen = json.currentToken() != JsonToken.VALUE_NULL;
-                json.skipChildren();
-            }
+            case "prompt_embeds" -> embeds();
             case InferenceRequest.ROUTER_OVERRIDE ->
                     request.routerOverride = json.<JsonNode>readValueAsTree();
             case InferenceRequest.NVEXT -> {
@@ -163,6 +161,7 @@ public final class RequestParser {
             if (!promptSeen && !embedsSeen) {
                 throw ApiException.invalid("prompt", "'prompt' is missing");
             }
+            request.moreEmbeds = promptSeen ? embeds : Math.max(0, embeds - 1);
             return;
         }
         final JsonNode messages = request.chat.get("messages");
@@ -336,6 +335,21 @@ public final class RequestParser {
                 request.moreIds = batch(JsonToken.START_ARRAY, "a list of token ids", this::list);
             }
             default -> request.promptIds = ids("prompt");
+        }
+    }
+
+    /** Engines take each for a prompt of its own, beside those in another form. */
+    private void embeds() throws IOException {
+        embedsSeen = json.currentToken() != JsonToken.VALUE_NULL;
+        embeds = embedsSeen ? 1 : 0;
+        if (json.currentToken() == JsonToken.START_ARRAY) {
+            embeds = 0;
+            while (json.nextToken() != JsonToken.END_ARRAY) {
+                embeds++;
+                json.skipChildren();
+            }
+        } else {
+            json.skipChildren();
         }
     }
 

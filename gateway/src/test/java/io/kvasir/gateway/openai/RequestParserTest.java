@@ -106,6 +106,28 @@ class RequestParserTest {
                         .topLogprobs);
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "{\"prompt_embeds\":\"A\"} | 1",
+                "{\"prompt_embeds\":[\"A\"]} | 1",
+                "{\"prompt_embeds\":[\"A\",\"B\",[\"C\"]]} | 3",
+                "{\"prompt_embeds\":[\"A\",\"B\"],\"prompt\":null} | 2",
+                "{\"prompt_embeds\":[\"A\",\"B\"],\"prompt\":[[1],[2]]} | 4",
+                "{\"prompt\":\"x\",\"prompt_embeds\":\"A\"} | 2",
+                "{\"prompt\":\"x\",\"prompt_embeds\":[]} | 1",
+                "{\"prompt\":\"x\",\"prompt_embeds\":null} | 1",
+                "{\"prompt\":\"x\",\"prompt_embeds\":[\"A\",\"B\"],\"prompt_embeds\":\"A\"} | 2",
+            })
+    void eachEmbeddingIsAPromptOfItsOwn(String body, int prompts) throws Exception {
+        final InferenceRequest request = completion(body);
+        assertEquals(prompts, request.prompts());
+        assertEquals(prompts, request.sequences());
+        request.dropPrompts();
+        assertEquals(prompts, request.prompts());
+    }
+
     @Test
     void aLongTextThatIsNoNumberIsReadInOnePass() throws Exception {
         final String zeros = "0_".repeat(1 << 20);
@@ -213,6 +235,7 @@ class RequestParserTest {
                 "{\"prompt\":\"a\"}}                 |          | not valid JSON",
                 "{\"prompt\":\"a\"}{}                |          | something after",
                 "{\"prompt\":\"a\",}                 |          | not valid JSON at line 1, column",
+                "{\"prompt_embeds\":[\"A\"            |          | not valid JSON at line 1",
                 "{}                                  | prompt   | 'prompt' is missing",
                 "{\"prompt\":null}                   | prompt   | 'prompt' is missing",
                 "{\"prompt\":7}                      | prompt   | must be a string, a list of token"
