@@ -27,6 +27,7 @@ import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.http.HttpResponse;
@@ -37,6 +38,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Collectors;
 
 /** Workers that take token ids, as clients of the gateway see them: not at all. */
 class TokensWorkersTest {
@@ -192,6 +194,29 @@ class TokensWorkersTest {
                             + ids
                             + ",\"max_tokens\":null}",
                     call.text());
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "\"right\" | 256, 97, 98",
+                "\"left\" | 100, 101, 102",
+            })
+    void ofALongPromptTheSideIsKeptThatTheRequestNames(String side, String kept) throws Exception {
+        assertEquals(kept, sent("\"truncate_prompt_tokens\":3,\"truncation_side\":" + side));
+    }
+
+    /** The ids that a worker gets of the prompt "abcdef", of which the first is a token BOS. */
+    private static String sent(String members) throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
+                GatewayServer gateway = gateway(tokens(engine.url(), "t"))) {
+            final HttpResponse<String> answer =
+                    Gateways.post(gateway, COMPLETIONS, "{\"prompt\":\"abcdef\"," + members + "}");
+            assertEquals(200, answer.statusCode(), answer.body());
+            final JsonNode ids = Json.MAPPER.readTree(engine.calls.getFirst().text()).get("prompt");
+            return ids.valueStream().map(JsonNode::asText).collect(Collectors.joining(", "));
         }
     }
 

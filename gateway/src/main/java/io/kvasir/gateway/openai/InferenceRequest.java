@@ -94,8 +94,14 @@ public final class InferenceRequest {
     /** Whether the request asks the engine to shorten prompts. */
     public boolean truncates;
 
-    /** How many of the last tokens the engine is to keep; 0 for all. */
+    /** How many tokens of a prompt the engine is to keep; 0 for all. */
     public int truncatePromptTokens;
+
+    /**
+     * "right" where the first ones are to be kept, "left" for the last ones; null where the request
+     * does not say, which means the last ones, too. What is neither is the engine's to refuse.
+     */
+    public String truncationSide;
 
     /** Whether the body has a member by which an engine is handed another one's blocks. */
     public boolean namesBlocks;

@@ -120,6 +120,11 @@ public final class RequestParser {
             case "cache_salt" -> request.cacheSalt = string(name);
             case "add_special_tokens" -> request.addSpecialTokens = bool(name);
             case "truncate_prompt_tokens" -> truncate();
+            case "truncation_side" -> {
+                request.truncationSide =
+                        json.currentToken() == JsonToken.VALUE_NULL ? null : json.getText();
+                json.skipChildren();
+            }
             case "n", "best_of" -> samples();
             case "add_generation_prompt", "continue_final_message" -> {
                 final Boolean value = bool(name);

@@ -233,7 +233,12 @@ public final class PromptReader {
     /** What the engine keeps of a prompt. */
     private static int[] kept(InferenceRequest request, int[] tokens) {
         final int keep = request.truncatePromptTokens;
-        return keep > 0 && keep < tokens.length ? rest(tokens, tokens.length - keep) : tokens;
+        if (keep <= 0 || keep >= tokens.length) {
+            return tokens;
+        }
+        return "right".equals(request.truncationSide)
+                ? Arrays.copyOf(tokens, keep)
+                : rest(tokens, tokens.length - keep);
     }
 
     private int[] textTokens(InferenceRequest request, String text, int maxTokens) {
