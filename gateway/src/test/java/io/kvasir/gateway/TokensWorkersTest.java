@@ -197,15 +197,19 @@ class TokensWorkersTest {
         }
     }
 
+    /** Engines cut inside of the tokenizer, which keeps BOS (256), unless a side is named. */
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             value = {
-                "\"right\" | 256, 97, 98",
-                "\"left\" | 100, 101, 102",
+                "\"truncation_side\":\"right\" | 256, 97, 98",
+                "\"truncation_side\":\"left\" | 100, 101, 102",
+                "\"truncation_side\":null | 256, 101, 102",
+                "\"add_special_tokens\":true | 256, 101, 102",
+                "\"add_special_tokens\":false | 100, 101, 102",
             })
-    void ofALongPromptTheSideIsKeptThatTheRequestNames(String side, String kept) throws Exception {
-        assertEquals(kept, sent("\"truncate_prompt_tokens\":3,\"truncation_side\":" + side));
+    void ofALongPromptIsKeptWhatEnginesKeep(String members, String kept) throws Exception {
+        assertEquals(kept, sent("\"truncate_prompt_tokens\":3," + members));
     }
 
     /** The ids that a worker gets of the prompt "abcdef", of which the first is a token BOS. */

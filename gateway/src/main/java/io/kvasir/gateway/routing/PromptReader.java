@@ -176,16 +176,14 @@ public final class PromptReader {
     /** The first prompt's. */
     private int[] tokens(InferenceRequest request, int maxTokens) {
         if (request.promptIds != null) {
-            return kept(request, request.promptIds);
+            return kept(request, request.promptIds, false);
         }
         if (encoder == null || (request.chat == null && request.promptText == null)) {
             return null;
         }
-        return kept(
-                request,
-                request.chat == null
-                        ? textTokens(request, request.promptText, maxTokens)
-                        : chatTokens(request, maxTokens));
+        return request.chat == null
+                ? textTokens(request, request.promptText, maxTokens)
+                : chatTokens(request, maxTokens);
     }
 
     private int maxTokens() {
@@ -203,10 +201,10 @@ public final class PromptReader {
         final List<int[]> parts = new ArrayList<>(request.prompts());
         parts.add(first);
         for (int[] ids : request.moreIds) {
-            parts.add(own(first, kept(request, ids)));
+            parts.add(own(first, kept(request, ids, false)));
         }
         for (String text : request.moreTexts) {
-            final int[] ids = kept(request, textTokens(request, text, maxTokens));
+            final int[] ids = textTokens(request, text, maxTokens);
             if (prompts != null) {
                 prompts.add(ids);
             }
@@ -230,11 +228,19 @@ public final class PromptReader {
         return Arrays.copyOfRange(tokens, from, tokens.length);
     }
 
-    /** What the engine keeps of a prompt. */
-    private static int[] kept(InferenceRequest request, int[] tokens) {
+    /**
+     * What the engine keeps of a prompt.
+     *
+     * @param marked whether the tokenizer has added special tokens, which stay unless the request
+     *     names a side
+     */
+    private int[] kept(InferenceRequest request, int[] tokens, boolean marked) {
         final int keep = request.truncatePromptTokens;
         if (keep <= 0 || keep >= tokens.length) {
             return tokens;
+        }
+        if (marked && request.truncationSide == null) {
+            return encoder.tokenizer().keepLast(tokens, keep);
         }
         return "right".equals(request.truncationSide)
                 ? Arrays.copyOf(tokens, keep)
@@ -242,17 +248,16 @@ public final class PromptReader {
     }
 
     private int[] textTokens(InferenceRequest request, String text, int maxTokens) {
-        return encoder.encode(
-                text,
-                !Boolean.FALSE.equals(request.addSpecialTokens),
-                maxTokens,
-                request.cacheSalt);
+        final boolean marked = !Boolean.FALSE.equals(request.addSpecialTokens);
+        return kept(request, encoder.encode(text, marked, maxTokens, request.cacheSalt), marked);
     }
 
     private int[] chatTokens(InferenceRequest request, int maxTokens) {
-        if (Boolean.TRUE.equals(request.addSpecialTokens)) {
+        final boolean marked = Boolean.TRUE.equals(request.addSpecialTokens);
+        if (marked) {
             request.chat.put("add_special_tokens", true);
         }
-        return encoder.chatTokens(request.chat, maxTokens, request.cacheSalt);
+        return kept(
+                request, encoder.chatTokens(request.chat, maxTokens, request.cacheSalt), marked);
     }
 }

@@ -106,6 +106,11 @@ final class ByteLevelBpe implements Tokenizer {
         return call.out.toArray();
     }
 
+    @Override
+    public int[] keepLast(int[] encoded, int most) {
+        return post.keepLast(encoded, most);
+    }
+
     /** Encodes the pieces of a text. */
     private final class Encoding implements AddedTokenFinder.Sink {
         private final String whole;

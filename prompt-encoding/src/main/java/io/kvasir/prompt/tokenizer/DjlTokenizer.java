@@ -20,6 +20,7 @@ final class DjlTokenizer implements Tokenizer {
     private final HuggingFaceTokenizer library;
     private final JsonNode vocabulary;
     private final JsonNode addedTokens;
+    private final PostProcessor post;
     private final int idCount;
 
     /**
@@ -34,11 +35,21 @@ final class DjlTokenizer implements Tokenizer {
         final JsonNode tree = MAPPER.readTree(json);
         vocabulary = tree.path("model").path("vocab");
         addedTokens = tree.path("added_tokens");
+        post = postProcessor(tree.get("post_processor"));
         int count = vocabulary.size();
         for (JsonNode token : addedTokens) {
             count = Math.max(count, token.path("id").asInt() + 1);
         }
         idCount = count;
+    }
+
+    /** What the library adds; nothing where that is not known, which counts for cuts alone. */
+    private static PostProcessor postProcessor(JsonNode json) {
+        try {
+            return TokenizerJson.postProcessor(json);
+        } catch (UnsupportedTokenizerException e) {
+            return PostProcessor.NONE;
+        }
     }
 
     /** The native library is unpacked below the user's (or the temporary) folder, never fetched. */
@@ -84,6 +95,11 @@ final class DjlTokenizer implements Tokenizer {
             narrow[i] = (int) ids[i];
         }
         return narrow;
+    }
+
+    @Override
+    public int[] keepLast(int[] ids, int most) {
+        return post.keepLast(ids, most);
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.kvasir.prompt.tokenizer;
 
+import java.util.Arrays;
+
 /** Tokens added around one text. */
 final class PostProcessor {
     /** Adds nothing. */
@@ -20,5 +22,16 @@ final class PostProcessor {
 
     void appendAfter(IdBuffer out) {
         out.addAll(after, after.length);
+    }
+
+    /** See {@link Tokenizer#keepLast}. */
+    int[] keepLast(int[] ids, int most) {
+        if (most >= ids.length) {
+            return ids;
+        }
+        final int first = most < before.length + after.length ? 0 : before.length;
+        final int[] kept = Arrays.copyOf(ids, most);
+        System.arraycopy(ids, ids.length - (most - first), kept, first, most - first);
+        return kept;
     }
 }

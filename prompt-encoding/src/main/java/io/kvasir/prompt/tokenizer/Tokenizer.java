@@ -71,6 +71,17 @@ public interface Tokenizer extends AutoCloseable {
     }
 
     /**
+     * Cuts the encoding of a text from the left as the tokenizers of engines do: what the
+     * post-processor has added stays, of the text the last tokens do. Where not even the added ones
+     * have room they are cut like all others.
+     *
+     * @param ids from {@link #encode} with special tokens, not modified
+     * @param most of them to keep, not negative
+     * @return a fresh array, or {@code ids} where these are no more
+     */
+    int[] keepLast(int[] ids, int most);
+
+    /**
      * Decodes ids. Bytes that do not form UTF-8 become U+FFFD, ids that do not exist are left out.
      *
      * @param ids token ids in text order, not modified

@@ -275,7 +275,7 @@ final class TokenizerJson {
         return added.all();
     }
 
-    private static PostProcessor postProcessor(JsonNode root) throws UnsupportedTokenizerException {
+    static PostProcessor postProcessor(JsonNode root) throws UnsupportedTokenizerException {
         final List<JsonNode> steps = new ArrayList<>();
         flatten(root, "processors", steps);
         PostProcessor result = PostProcessor.NONE;

@@ -25,6 +25,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
@@ -264,6 +265,43 @@ class TokenizerVariantsTest {
         try (Tokenizer own = TokenizerOracleTest.own("qwen-style")) {
             assertArrayEquals(
                     own.encode("a\uFFFDb 😀\uFFFD", true), own.encode("a\uD83Db 😀\uDE00", true));
+        }
+    }
+
+    /** Recorded of vLLM 0.32 (TokenizeParams) over transformers 5.19 and the same file. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "1 | 4001",
+                "2 | 70, 4001",
+                "3 | 4000, 4000, 4001",
+                "5 | 4000, 4000, 750, 70, 4001",
+                "22 | 4000, 4000, 1814, 3298, 89, 88, 750, 70, 4001",
+            })
+    void keepsAddedTokensOfALongText(int most, String expected) throws IOException {
+        final ObjectNode file = file("llama3-style");
+        file.set(
+                "post_processor",
+                node(
+                        """
+                        {"type": "TemplateProcessing",
+                         "single": [{"SpecialToken": {"id": "B", "type_id": 0}},
+                                    {"SpecialToken": {"id": "B", "type_id": 0}},
+                                    {"Sequence": {"id": "A", "type_id": 0}},
+                                    {"SpecialToken": {"id": "E", "type_id": 0}}],
+                         "pair": [],
+                         "special_tokens": {"B": {"id": "B", "ids": [4000], "tokens": ["b"]},
+                                            "E": {"id": "E", "ids": [4001], "tokens": ["e"]}}}
+                        """));
+        try (Tokenizer own = assertInstanceOf(ByteLevelBpe.class, load(file));
+                Tokenizer library = new DjlTokenizer(MAPPER.writeValueAsBytes(file))) {
+            for (Tokenizer tokenizer : List.of(own, library)) {
+                assertEquals(
+                        "[" + expected + "]",
+                        Arrays.toString(
+                                tokenizer.keepLast(tokenizer.encode("the lazy dog", true), most)));
+            }
         }
     }
 
