@@ -3,15 +3,23 @@ package io.kvasir.gateway;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.openai.InferenceRequest;
+import io.kvasir.gateway.openai.RequestParser;
+import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.chat.SimModel;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
 /** Prompts that are longer than any worker takes. */
@@ -76,6 +84,48 @@ class PromptLengthTest {
                         Gateways.post(gateway, "/tokenize", text(500, ""));
                 assertEquals(200, counted.statusCode(), counted.body());
             }
+        }
+    }
+
+    /** Engines hold one token back for the answer where its length has a limit. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "COMPLETIONS | \"prompt\":\"%s\" | 76",
+                "COMPLETIONS | \"prompt\":\"%s\",\"max_tokens\":null | 77",
+                "COMPLETIONS | \"prompt\":\"%s\",\"max_tokens\":0.0 | 77",
+                "COMPLETIONS | \"prompt\":\"%s\",\"max_tokens\":\"5\" | 76",
+                "CHAT | \"messages\":[{\"role\":\"user\",\"content\":\"%s\"}] | 77",
+                "CHAT | \"messages\":[{\"role\":\"user\",\"content\":\"%s\"}],\"max_tokens\":5 |"
+                        + " 76",
+                "CHAT | \"messages\":[{\"role\":\"user\",\"content\":\"%s\"}],\"max_tokens\":5,"
+                        + "\"max_completion_tokens\":0 | 77",
+                "CHAT | \"messages\":[{\"role\":\"user\",\"content\":\"%s\"}],\"max_tokens\":0,"
+                        + "\"max_completion_tokens\":5 | 76",
+                "CHAT | \"messages\":[{\"role\":\"user\",\"content\":\"%s\"}],\"max_tokens\":5,"
+                        + "\"max_completion_tokens\":null | 76",
+            })
+    void areBookedAsTheEndThatTheModelTakesWhereTheRequestAsksForIt(
+            InferenceRequest.Route route, String members, int expected) throws Exception {
+        try (ChatModel model = ChatModel.simulated()) {
+            final PromptReader reader =
+                    new PromptReader(
+                            GatewayConfig.builder().set(GatewaySettings.MODEL, "m").build(),
+                            model,
+                            () -> LIMIT,
+                            () -> false,
+                            _ -> false);
+            final String body =
+                    "{\"truncate_prompt_tokens\":-1," + members.formatted("a".repeat(200)) + "}";
+            final int[] tokens =
+                    reader.read(
+                                    RequestParser.parse(
+                                            route, body.getBytes(StandardCharsets.UTF_8)),
+                                    null,
+                                    "id")
+                            .tokens();
+            assertEquals(expected, tokens.length);
         }
     }
 }

@@ -94,8 +94,14 @@ public final class InferenceRequest {
     /** Whether the request asks the engine to shorten prompts. */
     public boolean truncates;
 
-    /** How many tokens of a prompt the engine is to keep; 0 for all. */
+    /**
+     * How many tokens of a prompt the engine is to keep; -1 for as many as its model takes, 0 for
+     * all.
+     */
     public int truncatePromptTokens;
+
+    /** Whether the length of the answer has a limit, the default of engines included. */
+    public boolean limitsOutput;
 
     /**
      * "right" where the first ones are to be kept, "left" for the last ones; null where the request

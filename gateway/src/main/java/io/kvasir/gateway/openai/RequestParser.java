@@ -48,10 +48,13 @@ public final class RequestParser {
     private boolean promptSeen;
     private boolean embedsSeen;
     private int embeds;
+    private boolean maxTokens; // whether there is such a limit
+    private Boolean maxCompletionTokens; // likewise; null where it is not given
 
     private RequestParser(InferenceRequest request, JsonParser json) {
         this.request = request;
         this.json = json;
+        this.maxTokens = request.route == InferenceRequest.Route.COMPLETIONS; // 16 unless given
     }
 
     /**
@@ -125,6 +128,10 @@ public final class RequestParser {
                         json.currentToken() == JsonToken.VALUE_NULL ? null : json.getText();
                 json.skipChildren();
             }
+            case "max_tokens" -> maxTokens = outputLimit();
+            case "max_completion_tokens" ->
+                    maxCompletionTokens =
+                            json.currentToken() == JsonToken.VALUE_NULL ? null : outputLimit();
             case "n", "best_of" -> samples();
             case "add_generation_prompt", "continue_final_message" -> {
                 final Boolean value = bool(name);
@@ -167,8 +174,10 @@ public final class RequestParser {
                 throw ApiException.invalid("prompt", "'prompt' is missing");
             }
             request.moreEmbeds = promptSeen ? embeds : Math.max(0, embeds - 1);
+            request.limitsOutput = maxTokens;
             return;
         }
+        request.limitsOutput = maxCompletionTokens == null ? maxTokens : maxCompletionTokens;
         final JsonNode messages = request.chat.get("messages");
         if (messages == null || messages.isNull()) {
             throw ApiException.invalid("messages", "'messages' is missing");
@@ -267,14 +276,18 @@ public final class RequestParser {
 
     private void truncate() throws IOException, ApiException {
         request.truncates = json.currentToken() != JsonToken.VALUE_NULL;
-        if (!request.truncates) {
-            request.truncatePromptTokens = 0;
-        } else if (json.currentToken() == JsonToken.VALUE_NUMBER_INT) {
-            request.truncatePromptTokens =
-                    (int) Math.clamp(json.getDoubleValue(), 0, Integer.MAX_VALUE);
-        } else {
-            throw wrongType("truncate_prompt_tokens", "an integer");
+        final int given = request.truncates ? LaxInteger.read(json, Integer.MIN_VALUE) : 0;
+        if (given < -1) {
+            throw wrongType("truncate_prompt_tokens", "an integer of at least -1");
         }
+        request.truncatePromptTokens = given;
+    }
+
+    /** Whether an answer's length has a limit; what is no number is the engine's to refuse. */
+    private boolean outputLimit() throws IOException {
+        final boolean limited = LaxInteger.read(json, 0) != 0;
+        json.skipChildren();
+        return limited;
     }
 
     private void streamOptions() throws IOException, ApiException {

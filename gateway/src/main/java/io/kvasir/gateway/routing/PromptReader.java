@@ -235,7 +235,9 @@ public final class PromptReader {
      *     names a side
      */
     private int[] kept(InferenceRequest request, int[] tokens, boolean marked) {
-        final int keep = request.truncatePromptTokens;
+        final int given = request.truncatePromptTokens;
+        // engines hold one token back for an answer whose length has a limit
+        final int keep = given >= 0 ? given : maxTokens() - (request.limitsOutput ? 1 : 0);
         if (keep <= 0 || keep >= tokens.length) {
             return tokens;
         }

@@ -104,6 +104,12 @@ class RequestParserTest {
                 expected,
                 chat("{\"messages\":[{\"role\":\"user\"}],\"top_logprobs\":" + given + "}")
                         .topLogprobs);
+        if (expected > 0) {
+            assertEquals(
+                    expected,
+                    completion("{\"prompt\":[1],\"truncate_prompt_tokens\":" + given + "}")
+                            .truncatePromptTokens);
+        }
     }
 
     @ParameterizedTest
@@ -256,6 +262,12 @@ class RequestParserTest {
                         + " is a number",
                 "{\"prompt\":\"a\",\"model\":[]}     | model    | 'model' must be a string, but is"
                         + " a list",
+                "{\"prompt\":\"a\",\"truncate_prompt_tokens\":2.5} | truncate_prompt_tokens | must"
+                        + " be an integer of at least -1, but is a number",
+                "{\"prompt\":\"a\",\"truncate_prompt_tokens\":-2} | truncate_prompt_tokens | must"
+                        + " be an integer of at least -1",
+                "{\"prompt\":\"a\",\"truncate_prompt_tokens\":\"x\"} | truncate_prompt_tokens |"
+                        + " must be an integer of at least -1, but is a string",
                 "{\"prompt\":\"a\",\"stream_options\":1} | stream_options | must be an object",
                 "{\"prompt\":\"a\",\"cache_salt\":{}} | cache_salt | must be a string, but is an"
                         + " object",
