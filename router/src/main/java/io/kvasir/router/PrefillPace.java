@@ -59,12 +59,13 @@ final class PrefillPace {
      * A first token was seen: the worker has computed the prompt since the end of the one before
      * it, or since it was booked.
      *
-     * @param computed tokens of the prompt that were not cached
+     * @param computed tokens of the prompt that were not cached; 0 only where they are not known,
+     *     as an engine always computes the last one: an end, and no sample
      */
     void completed(double computed, long bookedNs, long nowNs) {
         final double took = (nowNs - Math.max(bookedNs, sinceNs)) / NS_PER_S;
         sinceNs = nowNs;
-        if (computed >= 0
+        if (computed > 0
                 && computed < Double.POSITIVE_INFINITY
                 && took >= 0
                 && took <= LONGEST_SECONDS) {

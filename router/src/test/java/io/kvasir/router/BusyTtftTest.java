@@ -211,6 +211,19 @@ class BusyTtftTest {
     }
 
     @Test
+    void promptsWhoseTokensAreNotKnownDoNotRaiseThePace() throws RouteException {
+        final Worker worker = worker(1);
+        learn(worker);
+        for (int i = 0; i < 10; i++) {
+            final Lease unknown = book(router.newRequest());
+            nowNs[0] += 5_000 * MS;
+            computed(unknown);
+        }
+        book(request(2_000));
+        assertEquals(2_016, refused(request(16)).limitOrNull().observed(), "a ms a token");
+    }
+
+    @Test
     void aPolicyOfPrefillTimeGoesByTheSamePace() throws RouteException {
         restart(builder().set(RouterSettings.SELECTION_POLICY, "prefill-time"));
         final Worker worker = worker(1);

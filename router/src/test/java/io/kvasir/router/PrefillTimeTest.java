@@ -151,10 +151,22 @@ class PrefillTimeTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"0, 1", "-5, 1", "NaN, 1", "Infinity, 1", "100, 0", "100, -1", "100, 4000"})
+    @CsvSource({"0, 1", "-5, 1", "NaN, 1", "Infinity, 1", "100, -1", "100, 4000"})
     void aSampleThatCannotBeIsIgnored(double tokens, long seconds) {
         final PrefillPace pace = paces.of(worker(1));
         pace.completed(tokens, 0, seconds * SECOND);
+        assertEquals(0, paces.secondsPerToken());
+        assertEquals(1, pace.factor());
+        final long later = 5_000 * SECOND;
+        pace.completed(1_000, later, later + SECOND);
+        assertEquals(1.0 / 1_000, paces.secondsPerToken(), 1e-9);
+        assertEquals(1, pace.factor());
+    }
+
+    @Test
+    void promptsThatEndAtOnceSayNothingAlone() {
+        final PrefillPace pace = paces.of(worker(1));
+        pace.completed(100, 0, 0);
         assertEquals(0, paces.secondsPerToken());
         assertEquals(1, pace.factor());
     }
