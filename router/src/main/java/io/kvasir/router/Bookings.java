@@ -124,10 +124,13 @@ final class Bookings {
         }
     }
 
-    /** A prompt was found to be computed whose first token was not seen. */
+    /**
+     * A prompt was found to be computed whose first token was not seen, or it was given up before.
+     * Of a worker that was removed it says nothing: its slot may be another one's.
+     */
     void computedUnseen(Worker worker, long nowNs) {
         final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
-        if (pacesOrNull != null) {
+        if (pacesOrNull != null && !worker.isRemoved()) {
             pacesOrNull.of(worker).passed(nowNs);
         }
     }

@@ -24,7 +24,7 @@ public final class Lease implements AutoCloseable {
     private boolean tracksOutput;
     private double tokensToCompute;
     private int ownTokens;
-    private long bookedNs; // 0 where nothing is learned from it
+    private long bookedNs; // 0 where nothing is learned from it, or was
     private WatchedPrompt watched; // null where the caller sees the first token
     private boolean reported;
     private DecisionJournal journal; // null where the decision is not kept
@@ -186,13 +186,24 @@ public final class Lease implements AutoCloseable {
         }
         if (first && watched == null && bookedNs != 0) {
             bookings.computed(worker, tokensToCompute, ownTokens, bookedNs);
+            bookedNs = 0;
         }
-        if (first && watched != null) {
-            bookings.computedUnseen(worker, bookings.nowNs());
-        }
+        endUnseen();
         if (first && watched == null && journal != null) {
             journal.firstToken(journalNumber, bookings.nowNs() - decidedNs);
         }
+    }
+
+    /**
+     * The worker computes the prompt no more, if it did, and nothing has said so before: what it
+     * has taken is not the next one's. Also after the timeout of the booking. Of two threads that
+     * end it at once both may say so, which is one end.
+     */
+    private void endUnseen() {
+        if (bookedNs != 0 && (watched == null || watched.end() == PromptEnd.NOT_YET)) {
+            held.bookings.computedUnseen(worker, held.bookings.nowNs());
+        }
+        bookedNs = 0;
     }
 
     /**
@@ -242,6 +253,7 @@ public final class Lease implements AutoCloseable {
         try {
             if (held.bookings != null) {
                 held.bookings.release(held.number);
+                endUnseen();
             }
         } finally {
             Reference.reachabilityFence(this); // not forgotten while this call releases it

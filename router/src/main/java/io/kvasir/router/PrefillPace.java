@@ -7,10 +7,10 @@ package io.kvasir.router;
  *
  * <p>Engines compute prompts one after the other, so since the last end of a prompt, or since one
  * was booked that found none before it, the worker has worked on those that are booked. An end is a
- * first token, or for a prompt whose first token is not seen what the router finds it by: nothing
- * is learned from that, but what the prompt has taken is not the next one's. That is an estimate:
- * it never takes more than half of what is booked, so a pace that is far too high costs little, and
- * one that is unknown nothing.
+ * first token, or for a prompt whose first token is not seen what the router finds it by, or that
+ * it was given up: nothing is learned from that, but what the prompt has taken is not the next
+ * one's. That is an estimate: it never takes more than half of what is booked, so a pace that is
+ * far too high costs little, and one that is unknown nothing.
  */
 final class PrefillPace {
     /** A sample weighs so much of the one after it. */
@@ -50,7 +50,7 @@ final class PrefillPace {
         sinceNs = nowNs;
     }
 
-    /** A prompt was found to be computed whose first token was not seen. */
+    /** A prompt was found to be computed whose first token was not seen, or it was given up. */
     void passed(long nowNs) {
         sinceNs = nowNs;
     }

@@ -211,6 +211,66 @@ class BusyTtftTest {
     }
 
     @Test
+    void whatAPromptTakesThatIsAbandonedIsNotTheNextOnes() throws RouteException {
+        final Worker worker = worker(1);
+        learn(worker);
+        final Lease abandoned = book(request(800));
+        final Lease next = book(request(160));
+        nowNs[0] += 800 * MS;
+        abandoned.close(); // its client has left before the first token
+        settle();
+        nowNs[0] += 100 * MS;
+        abandoned.close(); // again: says nothing
+        abandoned.prefillComplete(); // likewise
+        nowNs[0] += 60 * MS;
+        computed(next);
+        book(request(700));
+        assertEquals(1_216, refused(request(516)).limitOrNull().observed(), "a ms a token");
+    }
+
+    @Test
+    void anEndIsAlsoWhatComesAfterTheTimeoutOfABooking() throws RouteException {
+        restart(
+                builder()
+                        .set(RouterSettings.BUSY_TTFT, Duration.ofMinutes(1))
+                        .set(RouterSettings.BOOKING_TIMEOUT, Duration.ofSeconds(2)));
+        final Worker worker = worker(1);
+        learn(worker);
+        final Lease seen = book(request(4_800));
+        final Lease abandoned = book(request(4_800));
+        final Lease next = book(request(160).noDeadline());
+        nowNs[0] += 4_800 * MS;
+        router.tick(nowNs[0]);
+        settle();
+        assertFalse(seen.isOpen() || abandoned.isOpen());
+        computed(seen);
+        nowNs[0] += 4_800 * MS;
+        abandoned.close();
+        nowNs[0] += 160 * MS;
+        computed(next);
+        router.change(router.settings().with(RouterSettings.BUSY_TTFT, Duration.ofSeconds(1)));
+        book(request(700));
+        assertEquals(1_216, refused(request(516)).limitOrNull().observed(), "a ms a token");
+    }
+
+    @Test
+    void thePaceOfTheSlotsNextWorkerStaysWhenOneOfTheLastEnds() throws RouteException {
+        restart(builder().maxWorkers(1));
+        final Worker last = worker(1);
+        final Lease late = book(request(800));
+        router.removeWorker(last);
+        final Worker next = worker(2);
+        assertEquals(last.slot(), next.slot());
+        learn(next);
+        final Lease before = book(request(2_000));
+        nowNs[0] += 900 * MS;
+        late.prefillComplete();
+        late.close();
+        assertEquals(1_116, refused(request(16)).limitOrNull().observed(), "of its own work");
+        before.close();
+    }
+
+    @Test
     void promptsWhoseTokensAreNotKnownDoNotRaiseThePace() throws RouteException {
         final Worker worker = worker(1);
         learn(worker);
