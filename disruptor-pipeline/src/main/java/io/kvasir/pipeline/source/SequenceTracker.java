@@ -39,6 +39,8 @@ final class SequenceTracker {
     private final boolean[] sawFirst;
     private final long[] firstContents; // of the messages up to firstNumber
     private long last = NONE;
+    private long handedOn = NONE; // known beside the window: live messages ahead go over that
+    private long handedOnContent;
     private long highest = NONE; // that was handed on in this life
     private long highestLive = NONE;
     private long settled = NONE; // up to it all numbers are of this life, whatever their content
@@ -113,12 +115,14 @@ final class SequenceTracker {
 
     /** Whether a message is the last one that was handed on. */
     boolean isLast(long number, long content) {
-        return number == last && isKnown(number) && !differs(number, content);
+        return number == last && number == handedOn && content == handedOnContent;
     }
 
     /** Goes on to a message that was handed on. */
     void advance(long number, long content) {
         skipTo(number);
+        handedOn = number;
+        handedOnContent = content;
         remember(number, content);
         if (number <= firstNumber) {
             sawFirst[(int) number] = true;
@@ -166,6 +170,7 @@ final class SequenceTracker {
     /** Forgets all messages: the engine has restarted. */
     void forget() {
         last = NONE;
+        handedOn = NONE;
         highest = NONE;
         highestLive = NONE;
         settled = NONE;

@@ -173,6 +173,20 @@ class EngineStreamTest {
         index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
     }
 
+    /** Message 257 is remembered where message 1 was. */
+    @Test
+    void theLastMessageIsKnownAgainHoweverFarTheLiveOnesAreAhead() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(2));
+        stream.onMessage(257, store(258));
+
+        assertEquals(1, stream.replayFrom());
+        replay(stream, 1, store(2), store(3));
+        assertEquals(0, stream.status().restarts());
+        assertEquals(List.of(1L, 2L, 3L, 258L), held());
+    }
+
     @Test
     void aGapOfAnEngineThatHasRestartedIsNoticedByTheBytes() {
         final EngineStream stream = replayable();
