@@ -14,6 +14,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
+import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -28,7 +29,7 @@ class DeadWorkerTest {
 
     private final FakeEngine dying = new FakeEngine(call -> call.awaitClientGone(60));
     private final FakeEngine other = new FakeEngine(call -> call.json(200, ANSWER));
-    private final AtomicInteger silentProbes = new AtomicInteger();
+    private final AtomicInteger failedProbes = new AtomicInteger();
     private GatewayServer gateway;
 
     private void start(WorkerConfig... workers) throws InterruptedException {
@@ -46,9 +47,15 @@ class DeadWorkerTest {
     private void fallSilent() {
         dying.health =
                 call -> {
-                    silentProbes.incrementAndGet();
+                    failedProbes.incrementAndGet();
                     call.awaitClientGone(60);
                 };
+    }
+
+    /** As an engine does that ends: it takes no new requests, and finishes what it has. */
+    private void unhealthy(FakeEngine.Call call) throws IOException {
+        failedProbes.incrementAndGet();
+        call.json(503, "{}");
     }
 
     @AfterEach
@@ -110,29 +117,35 @@ class DeadWorkerTest {
 
     @Test
     void aWorkerThatStreamsIsNotDeadHoweverSilentItIsToProbes() throws Exception {
-        assertStreamEnds(this::fallSilent);
+        start(dying.worker("dying"));
+        finishesAStreamAfter(this::fallSilent);
     }
 
-    /** As one does that is about to end, and finishes what it has. */
     @Test
-    void aWorkerThatStreamsIsNotDeadThoughItRefusesProbes() throws Exception {
-        assertStreamEnds(
-                () ->
-                        dying.health =
-                                call -> {
-                                    silentProbes.incrementAndGet();
-                                    call.json(503, "{}");
-                                });
-        assertFalse(gateway.router().workers().get(0).available());
+    void aWorkerThatIsUnhealthyByItsOwnWordFinishesItsStreams() throws Exception {
+        start(dying.worker("dying"));
+        finishesAStreamAfter(() -> dying.health = this::unhealthy);
     }
 
-    private void assertStreamEnds(Runnable failing) throws Exception {
+    @Test
+    void aWorkerThatIsUnhealthyByItsOwnWordIsNotDeadHoweverLongItsAnswerTakes() throws Exception {
         start(dying.worker("dying"));
         dying.script =
                 call -> {
-                    failing.run();
+                    dying.health = this::unhealthy;
+                    Eventually.holds("probed", () -> failedProbes.get() >= 6);
+                    call.json(200, ANSWER);
+                };
+        assertEquals(200, Gateways.post(gateway, "/v1/completions", WHOLE).statusCode());
+        assertFalse(gateway.router().workers().get(0).available(), "used for further requests");
+    }
+
+    private void finishesAStreamAfter(Runnable change) throws Exception {
+        dying.script =
+                call -> {
+                    change.run();
                     call.beginEvents();
-                    while (silentProbes.get() < 6) { // half of them find a silent worker dead
+                    while (failedProbes.get() < 6) { // half of them find a silent worker dead
                         call.chunk(TOKEN);
                         Thread.sleep(20);
                     }
@@ -141,21 +154,6 @@ class DeadWorkerTest {
                 };
         final String events = Gateways.post(gateway, "/v1/completions", STREAM).body();
         assertTrue(events.endsWith("[DONE]\n\n"), events);
-    }
-
-    @Test
-    void aWorkerThatRefusesProbesAndSendsNothingIsDead() throws Exception {
-        start(dying.worker("dying"));
-        dying.script =
-                call -> {
-                    dying.health = probe -> probe.json(503, "{}");
-                    call.awaitClientGone(60);
-                };
-        GatewayHttpTest.assertError(
-                Gateways.post(gateway, "/v1/completions", WHOLE),
-                504,
-                "upstream_dead",
-                "does not answer any more");
     }
 
     @Test

@@ -1235,8 +1235,9 @@ public final class GatewaySettings {
                             1000,
                             "Probes in a row that must fail, by anything but a refused connection,"
                                     + " for a worker to be out of use; a byte of any answer in"
-                                    + " between begins the count again, unless probes are answered"
-                                    + " with 5xx."));
+                                    + " between begins the count again, unless a 5xx answers the"
+                                    + " probe. If so many in a row get no answer at all, the"
+                                    + " worker's requests end, too."));
 
     /** Good probes in a row after which a worker that was out of use is tried again. */
     public static final Setting<Integer> HEALTH_SUCCESSES =

@@ -122,7 +122,7 @@ public final class HealthProbe {
                     fault,
                     cause instanceof ConnectException,
                     "GET /health: " + UpstreamFault.describe(cause));
-            if (e.connection != null && upstream.health().isDead()) {
+            if (e.connection != null && upstream.health().isSilent()) {
                 // one of HTTP/2 is still there, and may be what is dead
                 e.connection.close();
             }

@@ -342,8 +342,8 @@ public final class Upstream {
     }
 
     /**
-     * A probe failed. Requests under way end when many have failed in a row without a byte of any
-     * answer in between.
+     * A probe failed. Requests under way end when many in a row got no answer, without a byte of
+     * any other one in between.
      *
      * @param refused the connection was refused: then the system of the server is there, and has
      *     closed the connections of what is not
@@ -352,7 +352,7 @@ public final class Upstream {
         if (health.probeFailed(fault, description)) {
             takeOut(description);
         }
-        if (!refused && health.isDead()) {
+        if (!refused && health.isSilent()) {
             underWay.forEach(attempt -> attempt.workerDied(description));
         }
     }

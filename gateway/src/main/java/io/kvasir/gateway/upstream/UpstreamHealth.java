@@ -43,8 +43,8 @@ public final class UpstreamHealth {
     private State state = State.UNKNOWN;
     private long ejectedNs;
     private int answersInTrial;
-    private int probeFaults;
-    private int silentProbes; // those since a byte of any answer
+    private int probeFaults; // in a row
+    private int silentProbes; // of these, in a row
     private int probeSuccesses;
     private String lastError;
     private volatile boolean heard;
@@ -153,24 +153,26 @@ public final class UpstreamHealth {
             return false; // the server was not asked
         }
         lastError = description;
-        if (heard) {
-            heard = false; // it has sent something since the last probe failed, so it lives
-            silentProbes = 0;
-            if (fault != UpstreamFault.STATUS) { // else it has said that it wants no more
+        if (fault == UpstreamFault.STATUS) {
+            silentProbes = 0; // what answers lives, and may finish what it has
+        } else {
+            if (heard) {
+                heard = false; // it has sent something since the last probe failed, so it lives
                 probeFaults = 0;
+                silentProbes = 0;
             }
+            silentProbes++;
         }
         probeFaults++;
-        silentProbes++;
-        final boolean many = probeFaults >= rules.get().probeFaults();
-        return (fault == UpstreamFault.CONNECT || many) && down();
+        return (fault == UpstreamFault.CONNECT || probeFaults >= rules.get().probeFaults())
+                && down();
     }
 
     /**
-     * Whether so many probes have failed in a row, with no byte of any answer in between, that the
-     * server must be taken for dead.
+     * Whether so many probes in a row got no answer, without a byte of any other one in between,
+     * that the server must be taken for dead.
      */
-    synchronized boolean isDead() {
+    synchronized boolean isSilent() {
         return silentProbes >= rules.get().probeFaults();
     }
 

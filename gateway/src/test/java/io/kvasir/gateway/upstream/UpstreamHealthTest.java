@@ -157,10 +157,26 @@ class UpstreamHealthTest {
         assertFalse(health.probeFailed(fault, "slow"));
         assertFalse(health.probeFailed(fault, "slow"));
         assertTrue(health.usable());
-        assertFalse(health.isDead());
+        assertFalse(health.isSilent());
         assertTrue(health.probeFailed(fault, "slow"));
         assertFalse(health.usable());
-        assertTrue(health.isDead());
+        assertEquals(fault != UpstreamFault.STATUS, health.isSilent());
+    }
+
+    @Test
+    void anAnswerToAProbeBeginsTheCountOfSilentOnesAgain() {
+        for (int i = 0; i < 10; i++) {
+            for (int silent = 1; silent < PROBE_FAULTS; silent++) {
+                health.probeFailed(UpstreamFault.TIMEOUT, "slow");
+            }
+            health.probeFailed(UpstreamFault.STATUS, "status 503");
+            assertFalse(health.isSilent());
+        }
+        assertFalse(health.usable());
+        for (int silent = 0; silent < PROBE_FAULTS; silent++) {
+            health.probeFailed(UpstreamFault.TIMEOUT, "slow");
+        }
+        assertTrue(health.isSilent());
     }
 
     @Test
@@ -170,7 +186,7 @@ class UpstreamHealthTest {
             assertFalse(health.probeFailed(UpstreamFault.TIMEOUT, "slow"));
         }
         assertTrue(health.usable());
-        assertFalse(health.isDead());
+        assertFalse(health.isSilent());
     }
 
     @Test
@@ -181,14 +197,14 @@ class UpstreamHealthTest {
         }
         assertNull(health.lastError());
         assertTrue(health.usable());
-        assertFalse(health.isDead());
+        assertFalse(health.isSilent());
     }
 
     @Test
     void aRefusedProbeTakesItOutAtOnce() {
         assertTrue(health.probeFailed(UpstreamFault.CONNECT, "refused"));
         assertFalse(health.usable());
-        assertFalse(health.isDead());
+        assertFalse(health.isSilent());
     }
 
     @ParameterizedTest
