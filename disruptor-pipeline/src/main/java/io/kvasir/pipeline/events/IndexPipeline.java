@@ -167,6 +167,22 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     /**
+     * The same for a slot with blocks that were {@linkplain #loadBlocks loaded}: nothing says how
+     * far their index was in the engine's messages. They are cleared before anything else is
+     * applied where there is a replay endpoint, or where the first message that comes has the
+     * number 0, as the engine has begun anew then; else they stay and events go on from there.
+     *
+     * @param source where to connect to, or what to bind
+     * @return the running source
+     * @throws IllegalArgumentException if an address is none, or cannot be bound
+     * @throws ClosedException if the pipeline is closed
+     */
+    public synchronized EventSource openZmqOnLoaded(SourceConfig source) {
+        checkOpen();
+        return sources.openZmqOnLoaded(source.withTiers(tiers), sink(source.slot()));
+    }
+
+    /**
      * Checks the addresses of a source, which is not opened; one to bind is bound for a moment.
      *
      * @param source what is to be opened later

@@ -219,6 +219,20 @@ public final class EngineStream implements EventSource {
         status.publish();
     }
 
+    /**
+     * Goes on from blocks of another index that were put into the slot; nothing says how far it was
+     * in the engine's messages. They are cleared at once where the engine sends old messages again,
+     * else when its message 0 is the first that comes: then it has begun anew. Before the first
+     * message.
+     */
+    synchronized void startOnLoaded() {
+        if (parts.isReplayable()) {
+            output.clear();
+        } else {
+            output.startOnLoaded();
+        }
+    }
+
     synchronized void endpoint(String boundAddress) {
         endpoint = boundAddress;
     }

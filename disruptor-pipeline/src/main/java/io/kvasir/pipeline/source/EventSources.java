@@ -4,6 +4,7 @@ import io.kvasir.pipeline.wire.KvEventSink;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 
 /**
  * The open sources of one pipeline. Sources over ZMQ share connections and threads, which exist
@@ -39,11 +40,26 @@ public final class EventSources implements AutoCloseable {
      */
     public synchronized EventSource openZmq(
             SourceConfig source, KvEventSink sink, StreamStart startOrNull) {
+        return open(
+                source,
+                sink,
+                stream -> {
+                    if (startOrNull != null) {
+                        stream.startAfter(startOrNull);
+                    }
+                });
+    }
+
+    /** The same for a slot with blocks of another index; see {@link EngineStream#startOnLoaded}. */
+    public synchronized EventSource openZmqOnLoaded(SourceConfig source, KvEventSink sink) {
+        zmq().check(source); // before blocks are cleared
+        return open(source, sink, EngineStream::startOnLoaded);
+    }
+
+    private EventSource open(SourceConfig source, KvEventSink sink, Consumer<EngineStream> start) {
         forgetClosedSources();
         final EngineStream stream = new EngineStream(source, sink, staleLines);
-        if (startOrNull != null) {
-            stream.startAfter(startOrNull);
-        }
+        start.accept(stream);
         final ZmqSource opened = zmq().open(stream);
         sources.add(opened);
         return opened;

@@ -27,6 +27,7 @@ final class StreamOutput {
     private final CountedSink sink;
     private final KvBatch batch = new KvBatch();
     private boolean clearPending;
+    private boolean onLoaded; // the slot has blocks of another index, and no message has come yet
     private boolean wasMissing; // blocks of adapters, after the last message
     private int warnedBlockSize;
 
@@ -43,6 +44,7 @@ final class StreamOutput {
     /** Decodes a message and offers it; false if the sink has no room, then nothing has changed. */
     boolean offer(long sequence, byte[] payload, int offset, int length) {
         reset(sequence);
+        settleLoaded(sequence);
         if (clearPending) {
             batch.addCleared();
         }
@@ -79,6 +81,17 @@ final class StreamOutput {
         batch.trim(RETAINED_WORDS);
         goTo(sequence, content);
         return true;
+    }
+
+    /** What another index knew goes before the first message of an engine that has begun anew. */
+    private void settleLoaded(long sequence) {
+        if (onLoaded && sequence == 0) {
+            clearPending = true;
+            LOG.info(
+                    "{}: the engine has begun anew since its blocks were loaded; they are cleared",
+                    config.label());
+        }
+        onLoaded = false;
     }
 
     /** Whether no message is missing before one; some publishers count from 1. */
@@ -173,6 +186,11 @@ final class StreamOutput {
         wasMissing = false;
         parts.loraNumbers.cleared();
         flushClear();
+    }
+
+    /** The slot has blocks of another index: see {@link EngineStream#startOnLoaded}. */
+    void startOnLoaded() {
+        onLoaded = true;
     }
 
     /** Offers a clear that found no room before. */

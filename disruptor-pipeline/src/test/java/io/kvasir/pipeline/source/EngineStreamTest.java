@@ -9,10 +9,12 @@ import static io.kvasir.pipeline.source.Messages.stored;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.source.EngineStream.ReplayStep;
+import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
 
@@ -491,6 +493,63 @@ class EngineStreamTest {
 
         assertEquals(List.of(), held());
         assertEquals(0, index.appliedSequence(SLOT));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    private EngineStream onLoaded(boolean replayable) {
+        final long[] hashes = {1, 2};
+        final KvBatch loaded = new KvBatch();
+        loaded.reset(SLOT, KvBatch.NO_SEQUENCE, CopyRule.PHYSICAL, false, ApplyListener.NONE);
+        loaded.addReported(true, 0, hashes, hashes, 2);
+        applier.offer(loaded);
+        final EngineStream stream = replayable ? replayable() : stream(c -> c);
+        stream.startOnLoaded();
+        return stream;
+    }
+
+    @Test
+    void whatWasLoadedGoesBeforeTheFirstMessageOfAnEngineThatHasBegunAnew() {
+        final EngineStream stream = onLoaded(false);
+        assertEquals(List.of(1L, 2L), held());
+        stream.onMessage(0, store(3));
+        stream.onMessage(1, store(4));
+
+        assertEquals(List.of(3L, 4L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void whatWasLoadedGoesAlsoWhereThatMessageFindsNoRoom() {
+        final EngineStream stream = onLoaded(false);
+        full = true;
+        stream.onMessage(0, store(3));
+        full = false;
+        stream.onMessage(1, store(4));
+
+        assertEquals(List.of(4L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+    }
+
+    @Test
+    void whatWasLoadedStaysWhereTheEngineIsHeardInTheMiddleOfItsLife() {
+        final EngineStream stream = onLoaded(false);
+        stream.onMessage(9, batch(removed(List.of(2))));
+        stream.onMessage(10, store(3));
+
+        assertEquals(List.of(1L, 3L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        stream.onMessage(0, store(4));
+        assertEquals(List.of(4L), held(), "it has begun anew");
+    }
+
+    @Test
+    void whatWasLoadedGoesAtOnceWhereTheEngineSendsAllAgain() {
+        final EngineStream stream = onLoaded(true);
+        assertEquals(List.of(), held());
+        stream.onConnected();
+        replay(stream, 0, store(3), store(4));
+
+        assertEquals(List.of(3L, 4L), held());
         assertEquals(IndexState.EXACT, stream.state());
     }
 

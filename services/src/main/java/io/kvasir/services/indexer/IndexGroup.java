@@ -117,14 +117,22 @@ public final class IndexGroup implements AutoCloseable {
      * @throws IllegalArgumentException if an address is none
      */
     EventSource open(Tenant tenant, String endpoint, String replayEndpoint) {
-        return pipeline.openZmq(
-                SourceConfig.of(
-                                Long.toUnsignedString(tenant.instance),
-                                tenant.slot,
-                                blockSize,
-                                endpoint)
-                        .withDpRank(tenant.dpRank)
-                        .withReplayEndpoint(replayEndpoint));
+        return pipeline.openZmq(source(tenant, endpoint, replayEndpoint));
+    }
+
+    /**
+     * The same for a tenant with blocks of a peer's dump; see {@link
+     * IndexPipeline#openZmqOnLoaded}.
+     */
+    EventSource openRecovered(Tenant tenant, String endpoint, String replayEndpoint) {
+        return pipeline.openZmqOnLoaded(source(tenant, endpoint, replayEndpoint));
+    }
+
+    private SourceConfig source(Tenant tenant, String endpoint, String replayEndpoint) {
+        return SourceConfig.of(
+                        Long.toUnsignedString(tenant.instance), tenant.slot, blockSize, endpoint)
+                .withDpRank(tenant.dpRank)
+                .withReplayEndpoint(replayEndpoint);
     }
 
     /**

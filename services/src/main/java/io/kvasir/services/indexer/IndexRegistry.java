@@ -6,9 +6,6 @@ import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.ServiceException;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -23,8 +20,6 @@ import java.util.concurrent.ConcurrentSkipListMap;
  * instance.
  */
 public final class IndexRegistry implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(IndexRegistry.class);
-
     private final PrefixIndexConfig sizes;
     private final int maxGroups;
     private final Map<GroupKey, IndexGroup> groups = new ConcurrentSkipListMap<>();
@@ -123,7 +118,11 @@ public final class IndexRegistry implements AutoCloseable {
             throws ServiceException {
         final EventSource source;
         try {
-            source = group.open(tenant, wanted.endpoint(), wanted.replayEndpoint());
+            source =
+                    isRecovered
+                            ? group.openRecovered(
+                                    tenant, wanted.endpoint(), wanted.replayEndpoint())
+                            : group.open(tenant, wanted.endpoint(), wanted.replayEndpoint());
         } catch (RuntimeException | Error e) {
             if (!isRecovered) {
                 group.dismiss(tenant);
@@ -133,11 +132,7 @@ public final class IndexRegistry implements AutoCloseable {
             }
             throw e;
         }
-        if (isRecovered && wanted.replayEndpoint() != null) {
-            source.clear(); // the engine itself tells what it holds, from its first message on
-        }
-        return new Listener(
-                tenant, wanted.endpoint(), source, isRecovered && wanted.replayEndpoint() == null);
+        return new Listener(tenant, wanted.endpoint(), source);
     }
 
     /**
@@ -247,19 +242,6 @@ public final class IndexRegistry implements AutoCloseable {
             }
         }
         return views;
-    }
-
-    /** Lets engines that have begun anew lose what a peer had known of them. */
-    synchronized void settleRecovered() {
-        for (Instance instance : instances.values()) {
-            for (Listener listener : instance.listeners.values()) {
-                if (listener.settleRecovered()) {
-                    LOG.info(
-                            "instance {} has begun anew; what a peer knew of it is cleared",
-                            Long.toUnsignedString(instance.id));
-                }
-            }
-        }
     }
 
     private void checkOpen() {

@@ -2,7 +2,6 @@ package io.kvasir.services.indexer;
 
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.services.http.GroupKey;
-import io.kvasir.services.http.Housekeeping;
 import io.kvasir.services.http.ServiceException;
 import io.kvasir.services.http.ServiceServer;
 
@@ -22,12 +21,10 @@ public final class IndexerService implements AutoCloseable {
     static final int MOST_BODY_BYTES = 8 << 20;
 
     private static final Duration PEER_PATIENCE = Duration.ofSeconds(10);
-    private static final Duration SETTLE_INTERVAL = Duration.ofMillis(100);
 
     private final IndexerConfig config;
     private final IndexRegistry registry;
     private final ServiceServer server;
-    private volatile Housekeeping settling; // null where there are no peers
 
     /** Makes a service that does nothing yet. */
     public IndexerService(IndexerConfig config) {
@@ -63,11 +60,6 @@ public final class IndexerService implements AutoCloseable {
         try {
             if (!config.peers().isEmpty()) {
                 new PeerRecovery(registry, PEER_PATIENCE).recover(config.peers());
-                settling =
-                        Housekeeping.start(
-                                "kvasir-indexer-settle",
-                                SETTLE_INTERVAL,
-                                registry::settleRecovered);
             }
             for (InitialWorker worker : config.workers()) {
                 register(worker);
@@ -104,6 +96,6 @@ public final class IndexerService implements AutoCloseable {
     /** Closes the port, ends all sources and gives the memory back. A second call does nothing. */
     @Override
     public void close() {
-        CloseHelper.closeAll(server, settling, registry);
+        CloseHelper.closeAll(server, registry);
     }
 }

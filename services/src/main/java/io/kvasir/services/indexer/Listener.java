@@ -1,7 +1,6 @@
 package io.kvasir.services.indexer;
 
 import io.kvasir.pipeline.source.EventSource;
-import io.kvasir.pipeline.source.IndexState;
 
 import java.util.Locale;
 
@@ -11,14 +10,10 @@ final class Listener {
     final String endpoint;
     final EventSource source;
 
-    /** Whether the slot had blocks of a peer's dump when the source was opened. */
-    private boolean onRecovered;
-
-    Listener(Tenant tenant, String endpoint, EventSource source, boolean onRecovered) {
+    Listener(Tenant tenant, String endpoint, EventSource source) {
         this.tenant = tenant;
         this.endpoint = endpoint;
         this.source = source;
-        this.onRecovered = onRecovered;
     }
 
     /** One of the words that there are for it. */
@@ -33,25 +28,5 @@ final class Listener {
     /** The exact state, in the words of the router. */
     String state() {
         return source.state().name().toLowerCase(Locale.ROOT);
-    }
-
-    /**
-     * Empties the slot once if its engine was heard from its first message on: it has begun anew
-     * after the peer had seen it, and its cache is another. An engine that was heard in the middle
-     * of its life continues from what the peer knew.
-     *
-     * @return whether it did
-     */
-    synchronized boolean settleRecovered() {
-        if (!onRecovered || source.state() == IndexState.LOADING) {
-            return false;
-        }
-        if (source.state() == IndexState.EXACT) {
-            onRecovered = false;
-            source.clear();
-            return true;
-        }
-        onRecovered = source.state() == IndexState.STALE;
-        return false;
     }
 }

@@ -422,6 +422,8 @@ class IndexerServiceTest {
         awaitTokens(late, "1", "0", 8);
         assertEquals("[]", late.get("/workers").text());
         assertEquals(2, late.get("/peers").json().size());
+        final String replay = ",\"replay_endpoint\":\"" + UNUSED_ENDPOINT + "\"";
+        assertEquals(400, late.post("/register", registration("1", "nonsense", replay)).status());
         // its engine goes on in the middle of its life: what the peer knew stays
         assertEquals(201, late.post("/register", registration("1", engine, "")).status());
         engine.awaitSubscriber().at(9).stored(102L, List.of(103L), 9, 10, 11, 12);
@@ -442,6 +444,7 @@ class IndexerServiceTest {
         assertEquals(201, late.post("/register", registration("1", next, "")).status());
         next.awaitSubscriber().stored(null, List.of(7L), 5, 5, 5, 5);
         Waiting.until(() -> query(late, PROMPT).path("scores").isEmpty());
+        assertEquals(4, query(late, "[5,5,5,5]").at("/scores/1/0").asInt());
     }
 
     @Test
