@@ -5,9 +5,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.gateway.discovery.FoundWorkers.Found;
 
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.UUID;
 
@@ -58,6 +59,9 @@ final class EndpointSlices {
             return ready && !terminating ? READY : DRAINING;
         }
     }
+
+    /** What a slice says of a worker. */
+    record Entry(DiscoveredWorker worker, Condition condition) {}
 
     private final Ports ports;
 
@@ -117,22 +121,21 @@ final class EndpointSlices {
     }
 
     /**
-     * The workers of a slice by their names.
+     * The workers of a slice, those that serve nothing any more too.
      *
      * @param slice as the API server writes it
      * @param problems gets what is left out, and why
      */
-    Map<String, Found> workers(JsonNode slice, Map<String, String> problems) {
-        final Map<String, Found> all = new LinkedHashMap<>();
+    List<Entry> workers(JsonNode slice, Map<String, String> problems) {
+        final List<Entry> all = new ArrayList<>();
         for (JsonNode endpoint : slice.path("endpoints")) {
             final Condition condition = Condition.of(endpoint);
-            if (condition == Condition.GONE) {
-                continue;
-            }
             try {
-                final DiscoveredWorker worker = worker(slice, endpoint);
-                all.put(worker.name(), new Found(worker, condition == Condition.READY));
+                all.add(new Entry(worker(slice, endpoint), condition));
             } catch (IllegalArgumentException e) {
+                if (condition == Condition.GONE) {
+                    continue;
+                }
                 final String what = name(slice) + "/" + podOrAddress(endpoint);
                 problems.put(what, "endpoint " + what + " is left out: " + e.getMessage());
             }

@@ -2,7 +2,9 @@ package io.kvasir.gateway.discovery;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.discovery.EndpointSlices.Condition;
+import io.kvasir.gateway.discovery.EndpointSlices.Entry;
 import io.kvasir.gateway.discovery.FoundWorkers.Found;
 import io.kvasir.registry.kubernetes.ResourceWatch;
 
@@ -18,6 +20,7 @@ final class Slices implements ResourceWatch.Listener {
     private final Runnable onChange;
     private final Consumer<String> onLoss;
     private final Map<String, JsonNode> known = new TreeMap<>(); // by name; guarded by this
+    private final Map<String, DiscoveredWorker> used = new HashMap<>(); // by name; guarded by this
     private boolean isSettled; // guarded by this
 
     /**
@@ -83,17 +86,47 @@ final class Slices implements ResourceWatch.Listener {
     }
 
     /**
-     * The workers by their names. An endpoint that moves between slices may be in both: where it is
-     * ready it counts.
+     * The workers by their names. A pod is in several slices where its service has addresses of
+     * both families, or where it moves between them.
      *
      * @param problems gets what is left out, and why
      */
     synchronized Map<String, Found> workers(Map<String, String> problems) {
-        final Map<String, Found> all = new TreeMap<>();
+        final Map<String, Entry> all = new TreeMap<>();
         for (JsonNode slice : known.values()) {
-            slices.workers(slice, problems)
-                    .forEach((name, w) -> all.merge(name, w, (a, b) -> a.ready() ? a : b));
+            for (Entry entry : slices.workers(slice, problems)) {
+                all.merge(entry.worker().name(), entry, this::merged);
+            }
         }
-        return all;
+        all.values().removeIf(entry -> entry.condition() == Condition.GONE);
+        used.clear();
+        final Map<String, Found> workers = new TreeMap<>();
+        all.forEach(
+                (name, entry) -> {
+                    used.put(name, entry.worker());
+                    workers.put(
+                            name, new Found(entry.worker(), entry.condition() == Condition.READY));
+                });
+        return workers;
+    }
+
+    /**
+     * One pod is one worker, in the better condition, at the address that it was used at while a
+     * slice has that: at another one it would be a new worker. Of two pods the better one counts.
+     */
+    private Entry merged(Entry a, Entry b) {
+        final Entry better = a.condition().compareTo(b.condition()) <= 0 ? a : b;
+        final Entry kept = isUsed(a) ? a : isUsed(b) ? b : better;
+        if (a.worker().generation() == b.worker().generation()) {
+            return new Entry(kept.worker(), better.condition());
+        }
+        return a.condition() == b.condition() ? kept : better;
+    }
+
+    private boolean isUsed(Entry entry) {
+        final DiscoveredWorker before = used.get(entry.worker().name());
+        return before != null
+                && before.generation() == entry.worker().generation()
+                && before.worker().url().equals(entry.worker().worker().url());
     }
 }

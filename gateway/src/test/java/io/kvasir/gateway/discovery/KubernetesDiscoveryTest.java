@@ -15,6 +15,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.URI;
@@ -25,6 +27,10 @@ import java.util.Map;
 import java.util.Set;
 
 class KubernetesDiscoveryTest extends DiscoveryContract {
+    private static final String NOT_READY = "\"ready\":false";
+    private static final String ENDING = "\"ready\":false,\"serving\":true,\"terminating\":true";
+    private static final String GONE = "\"ready\":false,\"serving\":false,\"terminating\":true";
+
     @TempDir private Path account;
 
     private ScriptedApiServer server;
@@ -113,16 +119,16 @@ class KubernetesDiscoveryTest extends DiscoveryContract {
         start(known, Map.of());
         server.put(slice("a", Slice.READY));
         Eventually.holds("comes", () -> names().equals(List.of("a")));
-        server.put(slice("a", "\"ready\":false,\"serving\":true,\"terminating\":true"));
+        server.put(slice("a", ENDING));
         Eventually.holds("drains", () -> known.draining().equals(Set.of("a")));
         assertEquals(List.of("a"), names());
-        server.put(slice("a", "\"ready\":false,\"serving\":false,\"terminating\":true"));
+        server.put(slice("a", GONE));
         Eventually.holds("is gone", () -> names().isEmpty());
     }
 
     @Test
     void aPodThatIsNotReadyGetsNothingNewUntilItIs() throws Exception {
-        server.put(slice("a", "\"ready\":false"));
+        server.put(slice("a", NOT_READY));
         start(known, Map.of());
         assertEquals(List.of(), names());
         server.put(slice("a", Slice.READY));
@@ -154,6 +160,68 @@ class KubernetesDiscoveryTest extends DiscoveryContract {
         start(known, Map.of());
         assertEquals(List.of("a"), names());
         assertEquals("10.0.0.9", known.all().getFirst().worker().url().getHost());
+    }
+
+    private static Slice v4(String conditions) {
+        return new Slice("vllm-b").port("http", 8000).endpoint("a", "10.0.0.1", conditions);
+    }
+
+    private static Slice v6(String conditions) {
+        return new Slice("vllm-a").port("http", 8000).endpoint("a", "fd00::1", conditions);
+    }
+
+    /** Returns once all that was put before has been published. */
+    private void settled(String pod) throws InterruptedException {
+        server.put(new Slice("more").port("http", 8000).endpoint(pod, "10.0.0.2", Slice.READY));
+        Eventually.holds("settles", () -> names().contains(pod));
+    }
+
+    private DiscoveredWorker a() {
+        return known.all().getFirst();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aPodInASliceOfEachFamilyIsOneWorkerThatKeepsItsAddress(boolean isFourFirst)
+            throws Exception {
+        start(known, Map.of());
+        server.put(isFourFirst ? v4(Slice.READY) : v6(Slice.READY));
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        final DiscoveredWorker first = a();
+        server.put(isFourFirst ? v6(Slice.READY) : v4(Slice.READY));
+        settled("b");
+        assertEquals(first, a());
+        server.put(v4(NOT_READY));
+        settled("c");
+        assertEquals(first, a());
+        assertEquals(Set.of(), known.draining());
+        server.put(v6(NOT_READY));
+        Eventually.holds("drains", () -> known.draining().equals(Set.of("a")));
+        assertEquals(first, a());
+        server.put(v6(Slice.READY));
+        Eventually.holds("is used again", () -> known.draining().isEmpty());
+        server.put(v4(Slice.READY));
+        settled("d");
+        assertEquals(first, a());
+        server.put(isFourFirst ? v4(GONE) : v6(GONE));
+        server.put(isFourFirst ? v6(ENDING) : v4(ENDING));
+        Eventually.holds("drains at its end", () -> known.draining().equals(Set.of("a")));
+        assertEquals(first, a());
+        server.put(isFourFirst ? v6(GONE) : v4(GONE));
+        Eventually.holds("is gone", () -> names().equals(List.of("d")));
+    }
+
+    @Test
+    void aPodThatIsNotReadyInSlicesOfBothFamiliesDrains() throws Exception {
+        server.put(v4(Slice.READY));
+        server.put(v6(Slice.READY));
+        start(known, Map.of());
+        final DiscoveredWorker first = a();
+        server.missed(v4(NOT_READY));
+        server.missed(v6(NOT_READY));
+        server.gone(true);
+        Eventually.holds("drains", () -> known.draining().equals(Set.of("a")));
+        assertEquals(List.of(first), known.all());
     }
 
     @Test
