@@ -90,6 +90,16 @@ final class InFlight {
         return startNs[i];
     }
 
+    /** Whether one of them goes over a link. */
+    boolean isUsed(KvLink link) {
+        for (int i = 0; i < count; i++) {
+            if (transfers[i].link == link) {
+                return true;
+            }
+        }
+        return false;
+    }
+
     /** Whether it is over and only its handle is left. */
     boolean isEnded(int i) {
         return ended[i];

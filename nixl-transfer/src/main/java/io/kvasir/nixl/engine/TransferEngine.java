@@ -46,7 +46,7 @@ import java.util.function.Function;
  * <p>Submitting, posting, polling and ending allocate nothing once arrays have grown.
  */
 public final class TransferEngine implements Agent, AutoCloseable {
-    private static final long CLOSE_PATIENCE_NS = 5_000_000_000L;
+    private static final long RELEASE_PATIENCE_NS = 5_000_000_000L;
     private static final int CALLS = 256;
     private static final int LOOKS = 8;
 
@@ -63,6 +63,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             List.of(new WaitingTransfers(), new WaitingTransfers(), new WaitingTransfers());
     private final List<Transfer> aside = new ArrayList<>(); // waiting, but may not go on yet
     private final InFlight inFlight;
+    private final LeavingLinks leaving;
     private final EngineTelemetry telemetry = new EngineTelemetry();
     private int waitingCount;
     private long busySinceNs; // if something is in flight
@@ -88,6 +89,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         this.notifications = notifications;
         submitted = new SubmissionQueue<>(config.queueCapacity());
         inFlight = new InFlight(config.inFlightRequests());
+        leaving = new LeavingLinks(transport, inFlight);
     }
 
     /**
@@ -128,7 +130,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     /**
      * Connects to a peer and prepares its memory; forgets the peer if that fails. One link a peer
-     * at a time.
+     * at a time: the next one when {@link #unlink} of the one before has ended.
      *
      * @param metadata what the peer's transport published of itself
      * @param descriptors of its memory, in the list's order
@@ -148,19 +150,14 @@ public final class TransferEngine implements Agent, AutoCloseable {
     }
 
     /**
-     * Gives a link up. What still moves over it fails first.
+     * Gives a link up. What still moves over it fails first; other links go on meanwhile.
      *
      * @param link from {@link #link}
-     * @return ends when nothing of it is left
+     * @return ends when nothing of it is left; exceptionally with a {@link KvTransportException} of
+     *     kind {@code FAILED} if the transport has not let go of it for 5 s: it is still linked
      */
     public CompletableFuture<Void> unlink(KvLink link) {
-        return call(
-                t -> {
-                    lose(link, "given up");
-                    t.releaseList(link.list());
-                    t.disconnect(link.peer());
-                    return null;
-                });
+        return call(_ -> leave(link)).thenCompose(left -> left);
     }
 
     /**
@@ -304,6 +301,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         final long nowNs = clock.nanoTime();
         work += takeSubmitted();
         work += poll(nowNs);
+        work += leaving.forget(nowNs);
         work += takeFromAside(nowNs);
         work += endWaiting(nowNs);
         work += post(nowNs);
@@ -577,27 +575,14 @@ public final class TransferEngine implements Agent, AutoCloseable {
         }
     }
 
-    /** Fails everything of a link, and waits until the transport has let go of it. */
-    private void lose(KvLink link, String why) {
-        link.lose(why);
-        final long deadline = clock.nanoTime() + CLOSE_PATIENCE_NS;
-        while (isUsed(link)) {
-            poll(clock.nanoTime());
-            if (clock.nanoTime() - deadline > 0) {
-                throw new KvTransportException(
-                        KvTransportException.Kind.FAILED,
-                        "requests to " + link.peer() + " could not be given up; try again later");
-            }
-        }
-    }
-
-    private boolean isUsed(KvLink link) {
-        for (int i = 0; i < inFlight.count(); i++) {
-            if (inFlight.transfer(i).link == link) {
-                return true;
-            }
-        }
-        return false;
+    /** Fails everything of a link, which is forgotten here if the transport lets go of it. */
+    private CompletableFuture<Void> leave(KvLink link) {
+        link.lose("given up");
+        final long nowNs = clock.nanoTime();
+        poll(nowNs);
+        final CompletableFuture<Void> left = leaving.add(link, nowNs + RELEASE_PATIENCE_NS);
+        leaving.forget(nowNs);
+        return left;
     }
 
     /**
@@ -623,13 +608,14 @@ public final class TransferEngine implements Agent, AutoCloseable {
         for (int i = 0; i < inFlight.count(); i++) {
             inFlight.transfer(i).cancel();
         }
-        final long deadline = clock.nanoTime() + CLOSE_PATIENCE_NS;
+        final long deadline = clock.nanoTime() + RELEASE_PATIENCE_NS;
         do {
             poll(clock.nanoTime());
         } while (inFlight.count() > 0 && clock.nanoTime() - deadline < 0);
         for (Runnable call = calls.drain(); call != null; call = calls.drain()) {
             call.run();
         }
+        leaving.close();
         transport.close();
     }
 

@@ -68,6 +68,8 @@ public final class ManagedLink implements AutoCloseable {
         LINKED,
         /** The engine gives a link up. */
         UNLINKING,
+        /** It could not: blocks are still in use. Waits for the pause to be over. */
+        STUCK,
         /** Nothing is left. */
         ENDED
     }
@@ -218,6 +220,7 @@ public final class ManagedLink implements AutoCloseable {
             case LINKING -> handOutIfDone(nowNs);
             case LINKED -> loseIfDue(nowNs);
             case UNLINKING -> forgetIfDone(nowNs);
+            case STUCK -> unlinkAgainIfDue(nowNs);
             case ENDED -> {}
         }
         return step == before ? 0 : 1;
@@ -303,14 +306,18 @@ public final class ManagedLink implements AutoCloseable {
             return;
         }
         if (unlinking.isCompletedExceptionally() && !keeper.isClosed()) {
-            if (nowNs - notBeforeNs >= 0) { // blocks are still in use: again until they are not
-                fail(unlinking.exceptionNow().getMessage(), nowNs);
-                unlink();
-            }
+            fail(unlinking.exceptionNow().getMessage(), nowNs);
+            step = Step.STUCK;
             return;
         }
         link = null;
         step = Step.WAITING;
+    }
+
+    private void unlinkAgainIfDue(long nowNs) {
+        if (keeper.isClosed() || nowNs - notBeforeNs >= 0) {
+            unlink();
+        }
     }
 
     private void fail(String why, long nowNs) {

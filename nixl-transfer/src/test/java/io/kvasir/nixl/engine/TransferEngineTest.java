@@ -33,6 +33,7 @@ import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Future;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -684,6 +685,31 @@ class TransferEngineTest {
         now(engine.unlink(link));
         assertEquals(State.FAILED, transfer.state());
         assertEquals("given up", transfer.failure());
+        assertFalse(transport.peers.contains("peer"));
+    }
+
+    @Test
+    void aLinkWhoseRequestsAreNotGivenUpStaysAndCanBeGivenUpAgain() {
+        engine.submit(transfer("a", 0));
+        work(1);
+        transport.releaseFails = true;
+        final CompletableFuture<Void> first = engine.unlink(link);
+        nowNs += TimeUnit.SECONDS.toNanos(5) - 1;
+        work(1);
+        nowNs += TimeUnit.SECONDS.toNanos(5) - 1;
+        work(1);
+        assertFalse(first.isDone());
+        nowNs++;
+        work(1);
+        final KvTransportException refusal = (KvTransportException) first.exceptionNow();
+        assertEquals(Kind.FAILED, refusal.kind());
+        assertTrue(transport.peers.contains("peer"));
+        final CompletableFuture<Void> second = engine.unlink(link);
+        work(1);
+        assertFalse(second.isDone());
+        transport.releaseFails = false;
+        engine.close();
+        assertEquals(Future.State.SUCCESS, second.state());
         assertFalse(transport.peers.contains("peer"));
     }
 

@@ -274,7 +274,9 @@ class TransferStormTest {
     }
 
     private <T> T now(CompletableFuture<T> future) {
-        engine.doWork();
+        do {
+            engine.doWork();
+        } while (!future.isDone());
         return future.join();
     }
 }

@@ -287,9 +287,9 @@ class LinkManagerTest {
         pull(link.link());
         engine.doWork();
         keeper.doWork(); // asks the engine to unlink
-        engineStepNs = 1_000 * MS; // which waits for some seconds
         engine.doWork();
-        engineStepNs = 0;
+        nowNs += 5_000 * MS; // for which the engine tries to
+        engine.doWork();
         keeper.doWork();
         assertEquals(State.LOST, link.state());
         assertTrue(link.why().contains("could not be given up"), link.why());
@@ -300,6 +300,53 @@ class LinkManagerTest {
         work();
         workAfter(50);
         assertEquals(State.UP, link.state());
+    }
+
+    @Test
+    void aPeerThatHangsHoldsUpNoOther() {
+        up();
+        final ManagedLink other = keeper.keep("other", "", (kept, state, why) -> {});
+        exchange.publish(Records.record("other", 1, 1));
+        work();
+        final CompletableFuture<LocalBlocks> own =
+                engine.local(new PeerMemory.Pool(Records.LAYOUT, 4096).descriptors());
+        work();
+        pull(link.link());
+        transport.releaseFails = true;
+        exchange.withdraw("peer");
+        keeper.doWork(); // asks the engine to unlink
+        final Transfer transfer = new Transfer().pull(own.join(), other.link()).add(0, 0);
+        assertTrue(engine.submit(transfer.deadlineNs(nowNs + 1_000 * MS)));
+        engineStepNs = 10 * MS;
+        engine.doWork();
+        engineStepNs = 0;
+        assertEquals(Transfer.State.RUNNING, transfer.state());
+        assertEquals(2, transport.requests.size());
+        assertTrue(transport.all.getLast().posted);
+        assertEquals(1, engine.stuckRequests());
+        assertTrue(transport.peers.contains("peer"));
+    }
+
+    @Test
+    void aLinkThatCouldNotBeGivenUpIsGivenUpAgainAfterAPause() {
+        up();
+        pull(link.link());
+        transport.releaseFails = true;
+        exchange.withdraw("peer"); // its pause is the first
+        work();
+        workAfter(5_000);
+        assertTrue(link.why().contains("could not be given up"), link.why());
+        assertEquals(2, link.failures());
+        for (int moment = 0; moment < 20; moment++) {
+            keeper.doWork();
+            assertEquals(0, engine.doWork(), "asked again after " + moment + " ms");
+            nowNs += MS;
+        }
+        keeper.doWork();
+        assertEquals(1, engine.doWork());
+        assertEquals(2, link.failures());
+        workAfter(5_000);
+        assertEquals(3, link.failures());
     }
 
     @Test
