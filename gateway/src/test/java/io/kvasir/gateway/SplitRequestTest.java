@@ -147,7 +147,7 @@ class SplitRequestTest {
         assertEquals("d", answer.headers().firstValue("x-kvasir-worker").orElseThrow());
         assertEquals("p", answer.headers().firstValue("x-kvasir-prefill-worker").orElseThrow());
         assertTrue(metric("kvasir_split_requests_total{handoff=\"vllm\"}").endsWith(" 1.0"));
-        assertTrue(metric("kvasir_handoff_tokens_total{worker=\"d\"}").endsWith(" 3.0"));
+        assertHandedOver(3, 1);
     }
 
     /** W3C Trace Context: what engines trace of either leg belongs to the client's trace. */
@@ -643,6 +643,59 @@ class SplitRequestTest {
                                 .replace("}", "")),
                 sent);
         assertTrue(Json.MAPPER.readTree(sent).get("bootstrap_room").isIntegralNumber());
+    }
+
+    /** An engine may answer the prefill only once the blocks were fetched. */
+    @Test
+    void tokensAreHandedOverAlsoWhereThePrefillAnswersAfterTheDecode() throws Exception {
+        final CountDownLatch answered = new CountDownLatch(1);
+        prefill.script =
+                call -> {
+                    answered.await();
+                    call.json(200, PREFILLED);
+                };
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        assertEquals(200, ask(ASK).statusCode());
+        answered.countDown();
+        assertHandedOver(3, 0);
+    }
+
+    @Test
+    void theTimeOfAHandOffBeginsWithTheAnswerOfItsOwnPrefill() throws Exception {
+        final CountDownLatch answered = new CountDownLatch(1);
+        prefill.script =
+                call -> {
+                    if (prefill.calls.size() == 2) {
+                        answered.await();
+                    }
+                    call.json(200, PREFILLED);
+                };
+        decode.script =
+                call -> {
+                    Eventually.holds(
+                            "the first prefill has answered",
+                            () ->
+                                    MetricsPage.of(gateway).sum("kvasir_prefill_leg_seconds_count")
+                                            == 1);
+                    call.json(decode.calls.size() == 1 ? 500 : 200, DECODED);
+                };
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        assertEquals(200, ask(ASK).statusCode());
+        answered.countDown();
+        assertEquals(2, prefill.calls.size());
+        assertHandedOver(3, 0);
+    }
+
+    private void assertHandedOver(int tokens, int timed) {
+        final MetricsPage page = MetricsPage.of(gateway);
+        assertEquals(tokens, page.sum("kvasir_handoff_tokens_total", "worker", "d"));
+        assertEquals(timed, page.sum("kvasir_handoff_seconds_count", "worker", "d"));
     }
 
     @Test

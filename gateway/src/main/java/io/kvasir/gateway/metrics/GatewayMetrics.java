@@ -877,11 +877,18 @@ public final class GatewayMetrics {
      * A decode worker's answer begins.
      *
      * @param tokens of the prompt that it did not hold
-     * @param ns since the prefill worker's answer
      */
-    public void handedOver(Upstream worker, int tokens, long ns) {
-        handoff.labelValues(worker.name()).observe(ns / NANOS);
+    public void fetched(Upstream worker, int tokens) {
         handoffTokens.labelValues(worker.name()).inc(tokens);
+    }
+
+    /**
+     * A decode worker's answer begins, after the prefill worker's.
+     *
+     * @param ns since that
+     */
+    public void handedOver(Upstream worker, long ns) {
+        handoff.labelValues(worker.name()).observe(ns / NANOS);
     }
 
     /** A request that outlives its worker makes a series anew, until the next page. */

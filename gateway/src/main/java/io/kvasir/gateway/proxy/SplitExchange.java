@@ -66,6 +66,7 @@ final class SplitExchange implements SplitLegs {
         private final PrefillBlocks blocks = new PrefillBlocks();
         private final Rendezvous rendezvous; // null where the answer is waited for
         private boolean sent;
+        private volatile long answeredNs; // 0 before
         private volatile VerbatimJson answer;
 
         Prefill(PrefillLeg leg, Rendezvous rendezvous) {
@@ -95,7 +96,6 @@ final class SplitExchange implements SplitLegs {
     private LegBodies bodies; // null before the first prefill worker is chosen
     private volatile HandoffProtocol protocol;
     private volatile ByteBuffer decodeBody;
-    private volatile long answeredNs; // of the last prefill; 0 before
     private volatile ApiException refusal; // null as long as no prefill worker refuses
     private final AtomicReference<WorkerReservations.Booking> admitted =
             new AtomicReference<>(); // a prefill worker that was waited for and is not used yet
@@ -144,25 +144,31 @@ final class SplitExchange implements SplitLegs {
      * @param number the flow's of this decode
      */
     void decodeStarted(int number, WorkerReservations.Booking booking) {
-        if (answeredNs != 0 && flow.isSplit()) {
-            final long ns = System.nanoTime() - answeredNs;
-            final Upstream worker = booking.upstream();
-            final WorkerReservations.Booking prefill = last.leg.booking();
-            context.metrics()
-                    .handedOver(
-                            worker,
-                            prefill.decision().tokens()
-                                    - booking.decision().predictedCachedTokens(),
-                            ns);
-            proxied.record().trace().step("handoff", ns);
-            context.split()
-                    .policy()
-                    .learnTransfer(
-                            distance(prefill.upstream(), worker),
-                            prefill.decision().tokens(),
-                            ns / 1e9);
+        if (flow.isSplit()) {
+            handedOver(last, booking);
         }
         flow.decodeStarted(number);
+    }
+
+    /** One that meets its decode worker may answer after it: then nothing is known of the time. */
+    private void handedOver(Prefill from, WorkerReservations.Booking to) {
+        final WorkerReservations.Booking prefill = from.leg.booking();
+        context.metrics()
+                .fetched(
+                        to.upstream(),
+                        prefill.decision().tokens() - to.decision().predictedCachedTokens());
+        if (from.answeredNs == 0) {
+            return;
+        }
+        final long ns = System.nanoTime() - from.answeredNs;
+        context.metrics().handedOver(to.upstream(), ns);
+        proxied.record().trace().step("handoff", ns);
+        context.split()
+                .policy()
+                .learnTransfer(
+                        distance(prefill.upstream(), to.upstream()),
+                        prefill.decision().tokens(),
+                        ns / 1e9);
     }
 
     /** The first token of a stream that one worker does all of, so long after it was sent. */
@@ -600,8 +606,9 @@ final class SplitExchange implements SplitLegs {
         @Override
         public void answered(VerbatimJson answer) {
             final Prefill prefill = prefills[attempt];
-            answeredNs = System.nanoTime();
-            final long ns = answeredNs - prefill.leg.sentNs();
+            final long now = System.nanoTime();
+            prefill.answeredNs = now;
+            final long ns = now - prefill.leg.sentNs();
             context.metrics().prefilled(prefill.leg.booking().upstream(), ns);
             context.split()
                     .policy()
