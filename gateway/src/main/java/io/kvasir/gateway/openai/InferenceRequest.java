@@ -117,6 +117,9 @@ public final class InferenceRequest {
      */
     public String wholeFor;
 
+    /** Whether the answer is to begin with the prompt. */
+    boolean echo;
+
     /** Member {@link #ROUTER_OVERRIDE}; null where there is none. */
     public JsonNode routerOverride;
 

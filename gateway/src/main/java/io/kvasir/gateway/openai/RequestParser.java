@@ -268,8 +268,12 @@ public final class RequestParser {
     /** What says something of the prompt's tokens needs an engine that computes them. */
     private void wholePrompt(String name) throws IOException {
         final JsonToken value = json.currentToken();
-        if (value != JsonToken.VALUE_NULL && value != JsonToken.VALUE_FALSE) {
+        final boolean asked = value != JsonToken.VALUE_NULL && value != JsonToken.VALUE_FALSE;
+        if (asked) {
             request.wholeFor = name;
+        }
+        if (name.equals("echo")) {
+            request.echo = asked;
         }
         json.skipChildren();
     }

@@ -40,6 +40,8 @@ public final class TokenForm {
                     "top_logprobs");
 
     private static final String CHAT_ENDPOINT = "an engine answers it at its chat endpoint alone";
+    private static final String OWN_ECHO =
+            "of ids an engine gives back a text of its own, with special tokens in it";
     private static final byte[] NULL = {'n', 'u', 'l', 'l'};
     private static final byte[] ZERO = {'0'};
 
@@ -79,7 +81,7 @@ public final class TokenForm {
                                 : new ChatAnswer(request.sequences(), request.topLogprobs),
                         null,
                         null)
-                : none(request.route, member, CHAT_ENDPOINT);
+                : needsText(request, member);
     }
 
     /**
@@ -90,7 +92,7 @@ public final class TokenForm {
     public static TokenForm unknown(InferenceRequest request, boolean hasTokenizer) {
         final String member = textMember(request);
         if (member != null) {
-            return none(request.route, member, CHAT_ENDPOINT);
+            return needsText(request, member);
         }
         return none(
                 request.route,
@@ -100,14 +102,18 @@ public final class TokenForm {
                         : "the gateway has no tokenizer for the model; set tokenizer");
     }
 
+    private static TokenForm needsText(InferenceRequest request, String member) {
+        return none(request.route, member, request.chat == null ? OWN_ECHO : CHAT_ENDPOINT);
+    }
+
     private static TokenForm none(InferenceRequest.Route route, String member, String why) {
         return new TokenForm(route, null, null, member, why);
     }
 
-    /** A member by which a chat asks for what a completion cannot give; null for none. */
+    /** A member that asks for what a completion of ids cannot give; null for none. */
     private static String textMember(InferenceRequest request) {
         if (request.chat == null) {
-            return null;
+            return request.echo && request.promptIds == null ? "echo" : null;
         }
         if (request.wholeFor != null) {
             return request.wholeFor; // means another thing, or is answered elsewhere

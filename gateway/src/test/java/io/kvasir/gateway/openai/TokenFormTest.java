@@ -166,6 +166,38 @@ class TokenFormTest {
         assertTrue(error.get("message").textValue().contains("input=tokens"), error::toString);
     }
 
+    /** Of ids an engine echoes a text of its own, with BOS and the like in it. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "\"prompt\":\"a\",\"echo\":true | false",
+                "\"prompt\":[\"a\",\"b\"],\"echo\":true,\"prompt_logprobs\":1 | false",
+                "\"prompt\":\"a\",\"echo\":false | true",
+                "\"prompt\":\"a\",\"echo\":null | true",
+                "\"prompt\":\"a\",\"prompt_logprobs\":1 | true",
+                "\"prompt\":[1,2],\"echo\":true | true",
+            })
+    void theEchoOfATextNeedsTheText(String members, boolean possible) throws Exception {
+        final InferenceRequest.Route route = InferenceRequest.Route.COMPLETIONS;
+        final String body = "{" + members + "}";
+        final TokenForm form = form(route, body, new int[] {7}, new int[] {8});
+        assertEquals(possible, form.isPossible());
+        if (!possible) {
+            final JsonNode error = form.refusal().json("r").get("error");
+            assertEquals("echo", error.get("param").textValue());
+            assertEquals("needs_text_worker", error.at("/kvasir/kind").textValue());
+            assertFalse(error.get("message").textValue().contains("chat"), error::toString);
+            assertEquals(
+                    "echo",
+                    TokenForm.unknown(RequestParser.parse(route, bytes(body)), false)
+                            .refusal()
+                            .json("r")
+                            .at("/error/param")
+                            .textValue());
+        }
+    }
+
     @Test
     void aPromptWhoseIdsAreNotKnownSaysTheKnob() throws Exception {
         final InferenceRequest request =
