@@ -206,6 +206,7 @@ class SettingsApiTest {
                 "{'settings':{'temperature':-1,'block-size':1,'mod':'kv'}}|block-size cannot",
                 "{'settings':{'temperature':-1,'block-size':1,'mod':'kv'}}|temperature=-1",
                 "{'settings':{'temperature':-1,'block-size':1,'mod':'kv'}}|unknown setting 'mod'",
+                "{'settings':{'single-flight':'wait','prefill-overlap-weight':0}}|the prefill pool",
                 "{'settings':{'access-log':'/no/such/dir/x'}}|cannot write the access log"
             })
     void whatCannotBeIsRefusedByNameAndNothingChanges(String body, String why) throws Exception {

@@ -81,6 +81,7 @@ public final class RouterConfig {
         loadPlaneOrNull = builder.loadPlaneOrNull;
         planeStateOrNull = builder.planeStateOrNull;
         checkSeed();
+        checkReconnect(settings);
         checkEngineLoad(settings);
         checkQueue();
         if (planeStateOrNull != null && eventPlaneOrNull == null) {
@@ -146,6 +147,22 @@ public final class RouterConfig {
         return indexed
                 ? index(settings)
                 : new PrefixIndexConfig(settings.get(RouterSettings.MAX_WORKERS), 1, 1);
+    }
+
+    private static void checkReconnect(Settings s) {
+        final Duration pause = s.get(RouterSettings.EVENT_RECONNECT);
+        final Duration longest = s.get(RouterSettings.EVENT_RECONNECT_MAX);
+        if (longest.compareTo(pause) < 0) {
+            throw new IllegalArgumentException(
+                    RouterSettings.EVENT_RECONNECT_MAX
+                            + "="
+                            + longest.toMillis()
+                            + " must be "
+                            + RouterSettings.EVENT_RECONNECT
+                            + "="
+                            + pause.toMillis()
+                            + " or more");
+        }
     }
 
     /** Limits of what is not reported, or means nothing, would look as if they protected. */
@@ -426,17 +443,6 @@ public final class RouterConfig {
         final long receiveBytes = s.get(RouterSettings.EVENT_RECEIVE_BYTES);
         final int reconnectMs = millis(s.get(RouterSettings.EVENT_RECONNECT));
         final int reconnectMaxMs = millis(s.get(RouterSettings.EVENT_RECONNECT_MAX));
-        if (reconnectMaxMs < reconnectMs) {
-            throw new IllegalArgumentException(
-                    RouterSettings.EVENT_RECONNECT_MAX
-                            + "="
-                            + reconnectMaxMs
-                            + " must be "
-                            + RouterSettings.EVENT_RECONNECT
-                            + "="
-                            + reconnectMs
-                            + " or more");
-        }
         return IndexPipelineConfig.defaults()
                 .withRingSize(s.get(RouterSettings.EVENT_RING_SIZE))
                 .withWaitMode(s.get(RouterSettings.EVENT_WAIT))
@@ -796,6 +802,16 @@ public final class RouterConfig {
          */
         public KvRouter build() {
             return KvRouter.start(config(), new PartMaker());
+        }
+
+        /**
+         * Checks that a router can be made of what is set here, as {@link #build} does, and makes
+         * none.
+         *
+         * @throws IllegalArgumentException if it cannot; the message names the settings
+         */
+        public void check() {
+            var _ = config();
         }
 
         RouterConfig config() {

@@ -182,6 +182,10 @@ class SettingsTest {
                                 IllegalArgumentException.class,
                                 () -> KvRouter.builder().settings(builder.build()).build())
                         .getMessage());
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> KvRouter.builder().settings(builder.build()).check());
+        KvRouter.builder().check();
     }
 
     @Test

@@ -1,5 +1,6 @@
 package io.kvasir.gateway.config;
 
+import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
@@ -252,15 +253,19 @@ final class Contradictions {
 
     private static List<String> ofModel(GatewayConfig gateway, GatewayConfig model) {
         final List<String> errors = new ArrayList<>();
-        final Duration pause = model.get(RouterSettings.EVENT_RECONNECT);
-        final Duration longest = model.get(RouterSettings.EVENT_RECONNECT_MAX);
-        if (longest.compareTo(pause) < 0) {
+        final String main = whyNoRouterOrNull(model.settings());
+        if (main != null) {
+            errors.add(main);
+        }
+        final String prefill = whyNoRouterOrNull(PrefillSettings.of(model));
+        if (prefill != null && !prefill.equals(main)) {
             errors.add(
-                    "event-reconnect-max-ms="
-                            + longest.toMillis()
-                            + " must be event-reconnect-ms="
-                            + pause.toMillis()
-                            + " or more");
+                    "the prefill pool, with "
+                            + GatewaySettings.PREFILL_OVERLAP_WEIGHT
+                            + " as its "
+                            + RouterSettings.OVERLAP_WEIGHT
+                            + ": "
+                            + prefill);
         }
         final Duration digest = model.get(RouterSettings.REPLICA_DIGEST);
         final Duration lease = model.get(RouterSettings.REPLICA_LEASE);
@@ -274,6 +279,16 @@ final class Contradictions {
                             + ": one lost message would drop the bookings of a replica");
         }
         return errors;
+    }
+
+    /** What a router says of settings that it cannot be made of; null where it can. */
+    private static String whyNoRouterOrNull(Settings settings) {
+        try {
+            KvRouter.builder().settings(settings).check();
+            return null;
+        } catch (IllegalArgumentException e) {
+            return e.getMessage();
+        }
     }
 
     /** What has no effect, or hardly the wanted one. */

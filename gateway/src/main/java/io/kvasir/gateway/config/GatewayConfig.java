@@ -137,13 +137,15 @@ public final class GatewayConfig {
     }
 
     private void checkEvents() {
-        final Long seed = get(RouterSettings.HASH_SEED);
-        if (isOnPlane() && seed != null && seed != BlockHasher.BASE_SEED) {
-            throw new IllegalArgumentException(
-                    "events of an event-plane carry public hashes, and hash-seed is another one;"
-                            + " set hash-seed="
-                            + BlockHasher.BASE_SEED
-                            + " or leave it out");
+        for (GatewayConfig model : models()) {
+            final Long seed = model.get(RouterSettings.HASH_SEED);
+            if (isOnPlane() && seed != null && seed != BlockHasher.BASE_SEED) {
+                throw new IllegalArgumentException(
+                        "events of an event-plane carry public hashes, and hash-seed is another"
+                                + " one; set hash-seed="
+                                + BlockHasher.BASE_SEED
+                                + " or leave it out");
+            }
         }
         final Duration interval = get(GatewaySettings.ENGINE_LOAD_INTERVAL);
         final Duration ttl = get(RouterSettings.ENGINE_LOAD_TTL);

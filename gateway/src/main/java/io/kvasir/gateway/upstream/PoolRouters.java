@@ -4,6 +4,7 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.PrefillSettings;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.nats.events.PlaneSnapshots;
 import io.kvasir.pipeline.source.EventPlane;
@@ -13,7 +14,6 @@ import io.kvasir.router.RouterConfig;
 import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.spi.StateStore;
 import io.kvasir.router.spi.StateStoreProvider;
@@ -32,8 +32,6 @@ import java.util.function.Function;
  * registered and stays from then on, so that it costs nothing where there is none. Any thread.
  */
 public final class PoolRouters implements AutoCloseable {
-    private static final String PREFILL_FOLDER = "prefill";
-
     private final GatewayConfig config;
     private final Function<RouterConfig.Builder, KvRouter> maker;
     private final KvRouter main;
@@ -209,7 +207,7 @@ public final class PoolRouters implements AutoCloseable {
         }
         if (of(pool) == null) {
             try {
-                final Settings settings = prefillSettings(config);
+                final Settings settings = PrefillSettings.of(config);
                 final KvRouter made = make(settings, WorkerPool.PREFILL);
                 made.change(settings, version);
                 prefillQueueOrNull = queueOrNull(made);
@@ -222,7 +220,8 @@ public final class PoolRouters implements AutoCloseable {
     }
 
     /**
-     * Checks that the routers would take the settings of another configuration.
+     * Checks that the routers would take the settings of another configuration. That one can be
+     * made of them which is not yet, {@link GatewayConfig} has checked.
      *
      * @throws IllegalArgumentException if one would not
      */
@@ -231,7 +230,7 @@ public final class PoolRouters implements AutoCloseable {
         final KvRouter prefill = prefillOrNull;
         if (prefill != null) {
             try {
-                prefill.checkChange(prefillSettings(wanted));
+                prefill.checkChange(PrefillSettings.of(wanted));
             } catch (IllegalArgumentException e) {
                 throw new IllegalArgumentException("the prefill pool: " + e.getMessage(), e);
             }
@@ -251,32 +250,11 @@ public final class PoolRouters implements AutoCloseable {
             mainQueueOrNull = queueOrNull(main); // it stays: what waits in it is to be served
         }
         if (prefillOrNull != null) {
-            prefillOrNull.change(prefillSettings(config), now);
+            prefillOrNull.change(PrefillSettings.of(config), now);
             if (prefillQueueOrNull == null && !closed) {
                 prefillQueueOrNull = queueOrNull(prefillOrNull);
             }
         }
-    }
-
-    private static Settings prefillSettings(GatewayConfig config) {
-        final Settings.Builder settings =
-                config.settings().toBuilder()
-                        .without(RouterSettings.MODE)
-                        .without(RouterSettings.OVERLAP_WEIGHT)
-                        .without(RouterSettings.TRACK_PREFILL_TOKENS)
-                        .set(RouterSettings.MODE, config.get(GatewaySettings.PREFILL_MODE))
-                        .set(
-                                RouterSettings.OVERLAP_WEIGHT,
-                                config.get(GatewaySettings.PREFILL_OVERLAP_WEIGHT))
-                        .set(RouterSettings.TRACK_PREFILL_TOKENS, true) // its only load
-                        .set(RouterSettings.TRACK_ACTIVE_BLOCKS, false);
-        for (Setting<Path> folder : RouterSettings.FOLDERS) {
-            final Path root = config.get(folder);
-            if (root != null) {
-                settings.set(folder, root.resolve(PREFILL_FOLDER));
-            }
-        }
-        return settings.build();
     }
 
     /** Bookings of all pools that are not released yet. */

@@ -96,6 +96,26 @@ class ContradictionsTest {
         assertEquals(List.of(), of("ttl-secs=9 kv-events=false").build().warnings());
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "single-flight=wait overlap-weight=0|single-flight=wait, and no index",
+                "busy-ttft-ms=1000 track-prefill-tokens=false|busy-ttft-ms=1000 with",
+                "queue-threshold=1 track-prefill-tokens=false|queue-threshold=1",
+                "engine-waiting-threshold=9|engine-load=true",
+                "event-reconnect-ms=99 event-reconnect-max-ms=9|event-reconnect-max-ms=9",
+                "single-flight=wait prefill-overlap-weight=0|the prefill pool, with",
+                "serve-model=name=n,single-flight=wait,prefix-index=off|single-flight=wait",
+                "serve-model=name=n,hash-seed=5 event-plane=nats|hash-seed",
+            })
+    void whatNoRouterCanBeMadeOfIsAnErrorOfThePoolThatMayHaveIt(String settings, String words) {
+        final WrongSettingsException wrong =
+                assertThrows(WrongSettingsException.class, () -> of(settings).build());
+        assertEquals(1, wrong.getMessage().lines().count(), wrong.getMessage());
+        assertTrue(wrong.getMessage().contains(words), wrong.getMessage());
+    }
+
     @Test
     void allThatCannotWorkIsSaidAtOnce() {
         final WrongSettingsException wrong =

@@ -20,8 +20,10 @@ import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.settings.IndexUse;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.SingleFlight;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
 
@@ -140,6 +142,21 @@ class WorkerPoolsTest {
         assertEquals(RoutingMode.RANDOM, routers.main().mode());
         assertEquals(7.0, made.get(0).get(RouterSettings.OVERLAP_WEIGHT));
         assertTrue(made.get(0).get(RouterSettings.TRACK_ACTIVE_BLOCKS));
+    }
+
+    @Test
+    void whatAConfigurationMayHaveIsWhatThePrefillRouterIsMadeOf() {
+        final GatewayConfig.Builder config =
+                Gateways.config()
+                        .set(RouterSettings.SINGLE_FLIGHT, SingleFlight.WAIT)
+                        .set(GatewaySettings.PREFILL_OVERLAP_WEIGHT, 0.0);
+        final IllegalArgumentException wrong =
+                assertThrows(IllegalArgumentException.class, config::build);
+        assertTrue(wrong.getMessage().contains("the prefill pool"), wrong.getMessage());
+        start(config.set(RouterSettings.PREFIX_INDEX, IndexUse.ON), WorkerPoolsTest::router);
+        add("p", "role=prefill");
+        assertEquals(List.of("p"), names(WorkerPool.PREFILL));
+        assertNotNull(routers.queueOrNull(WorkerPool.PREFILL));
     }
 
     @Test
