@@ -125,13 +125,21 @@ final class Bookings {
     }
 
     /**
-     * A prompt was found to be computed whose first token was not seen, or it was given up before.
-     * Of a worker that was removed it says nothing: its slot may be another one's.
+     * A prompt was found to be computed whose first token was not seen. Of a worker that was
+     * removed it says nothing: its slot may be another one's.
      */
     void computedUnseen(Worker worker, long nowNs) {
         final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
         if (pacesOrNull != null && !worker.isRemoved()) {
             pacesOrNull.of(worker).passed(nowNs);
+        }
+    }
+
+    /** A prompt was given up before its first token; likewise. */
+    void givenUp(Worker worker, long bookedNs) {
+        final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
+        if (pacesOrNull != null && !worker.isRemoved()) {
+            pacesOrNull.of(worker).givenUp(bookedNs, clock.getAsLong());
         }
     }
 

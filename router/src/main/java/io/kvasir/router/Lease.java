@@ -186,24 +186,24 @@ public final class Lease implements AutoCloseable {
         }
         if (first && watched == null && bookedNs != 0) {
             bookings.computed(worker, tokensToCompute, ownTokens, bookedNs);
-            bookedNs = 0;
+            bookedNs = 0; // that was its end
         }
-        endUnseen();
+        if (isEndUnseen()) {
+            bookings.computedUnseen(worker, bookings.nowNs());
+        }
+        bookedNs = 0;
         if (first && watched == null && journal != null) {
             journal.firstToken(journalNumber, bookings.nowNs() - decidedNs);
         }
     }
 
     /**
-     * The worker computes the prompt no more, if it did, and nothing has said so before: what it
-     * has taken is not the next one's. Also after the timeout of the booking. Of two threads that
-     * end it at once both may say so, which is one end.
+     * Whether nothing has said before that the worker computes the prompt no more. Also after the
+     * timeout of the booking. Of two threads that end it at once both may see that, which is one
+     * end.
      */
-    private void endUnseen() {
-        if (bookedNs != 0 && (watched == null || watched.end() == PromptEnd.NOT_YET)) {
-            held.bookings.computedUnseen(worker, held.bookings.nowNs());
-        }
-        bookedNs = 0;
+    private boolean isEndUnseen() {
+        return bookedNs != 0 && (watched == null || watched.end() == PromptEnd.NOT_YET);
     }
 
     /**
@@ -253,7 +253,10 @@ public final class Lease implements AutoCloseable {
         try {
             if (held.bookings != null) {
                 held.bookings.release(held.number);
-                endUnseen();
+                if (isEndUnseen()) {
+                    held.bookings.givenUp(worker, bookedNs);
+                }
+                bookedNs = 0;
             }
         } finally {
             Reference.reachabilityFence(this); // not forgotten while this call releases it

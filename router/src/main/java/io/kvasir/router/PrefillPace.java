@@ -50,9 +50,19 @@ final class PrefillPace {
         sinceNs = nowNs;
     }
 
-    /** A prompt was found to be computed whose first token was not seen, or it was given up. */
+    /** A prompt was found to be computed whose first token was not seen. */
     void passed(long nowNs) {
         sinceNs = nowNs;
+    }
+
+    /**
+     * A prompt was given up before its first token. An end where the worker may have computed it:
+     * as it found no other one before it, or since one has ended after it was booked.
+     */
+    void givenUp(long bookedNs, long nowNs) {
+        if (sinceNs - bookedNs >= 0) {
+            sinceNs = nowNs;
+        }
     }
 
     /**

@@ -229,6 +229,20 @@ class BusyTtftTest {
     }
 
     @Test
+    void whatIsGivenUpBehindAnotherPromptIsNoEndOfThatOne() throws RouteException {
+        final Worker worker = worker(1);
+        learn(worker);
+        final Lease computed = book(request(800));
+        nowNs[0] += 700 * MS;
+        book(request(160)).close(); // as of a request that is not split after all
+        settle();
+        nowNs[0] += 100 * MS;
+        computed(computed);
+        book(request(700));
+        assertEquals(1_216, refused(request(516)).limitOrNull().observed(), "a ms a token");
+    }
+
+    @Test
     void anEndIsAlsoWhatComesAfterTheTimeoutOfABooking() throws RouteException {
         restart(
                 builder()
