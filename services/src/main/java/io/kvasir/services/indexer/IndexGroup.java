@@ -29,6 +29,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  */
 public final class IndexGroup implements AutoCloseable {
     private static final Tenant[] NO_TENANTS = {};
+    private static final long[] NO_HASHES = {};
     private static final Set<StorageTier> TIERS =
             Set.of(StorageTier.HOST, StorageTier.DISK, StorageTier.SHARED);
 
@@ -146,18 +147,44 @@ public final class IndexGroup implements AutoCloseable {
     public List<Match> match(int[] tokens, String loraName, String cacheSalt) {
         final long seed = BlockHasher.seed(loraName, cacheSalt);
         final long[] hashes = new long[BlockHasher.blockCount(tokens.length, blockSize)];
-        final int blocks =
-                BlockHasher.localHashes(tokens, 0, tokens.length, blockSize, seed, hashes);
-        final List<Match> plain = match(hashes, blocks);
+        BlockHasher.localHashes(tokens, 0, tokens.length, blockSize, seed, hashes);
+        return match(hashes, eagleHashes(tokens, seed));
+    }
+
+    /**
+     * Local hashes of a prompt's blocks as engines that draft with EAGLE have them, each with the
+     * token after it.
+     *
+     * @param tokens the prompt
+     * @param seed see {@link BlockHasher#seed}
+     * @return empty where no engine has announced such blocks
+     */
+    public long[] eagleHashes(int[] tokens, long seed) {
         if (!pipeline.hasEagleBlocks()) {
+            return NO_HASHES;
+        }
+        final long[] hashes =
+                new long[BlockHasher.blockCount(Math.max(0, tokens.length - 1), blockSize)];
+        BlockHasher.eagleLocalHashes(tokens, 0, tokens.length, blockSize, seed, hashes);
+        return hashes;
+    }
+
+    /**
+     * The same by local hashes of both kinds.
+     *
+     * @param localHashes of the prompt's blocks
+     * @param eagleHashes as of {@link #eagleHashes}
+     * @return ranks that hold a block, in no particular order
+     */
+    public List<Match> match(long[] localHashes, long[] eagleHashes) {
+        final List<Match> plain = match(localHashes, localHashes.length);
+        if (eagleHashes.length == 0) {
             return plain;
         }
-        final int eagleBlocks =
-                BlockHasher.eagleLocalHashes(tokens, 0, tokens.length, blockSize, seed, hashes);
         final List<Match> both = new ArrayList<>(plain);
         final Set<Match.Rank> found = new HashSet<>();
         plain.forEach(match -> found.add(match.rank()));
-        for (Match match : match(hashes, eagleBlocks)) {
+        for (Match match : match(eagleHashes, eagleHashes.length)) {
             if (!found.contains(match.rank())) {
                 both.add(match);
             }
@@ -166,7 +193,7 @@ public final class IndexGroup implements AutoCloseable {
     }
 
     /**
-     * The same by local hashes.
+     * The same by local hashes of one kind.
      *
      * @param localHashes of the prompt's blocks
      * @param count leading blocks of the prompt

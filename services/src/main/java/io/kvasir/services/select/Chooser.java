@@ -56,14 +56,13 @@ final class Chooser {
     Map<Match.Rank, Match> overlaps(GroupKey key, Prompt prompt) throws ServiceException {
         final Map<Match.Rank, Match> matches = new HashMap<>();
         try {
-            for (Match match :
-                    registry.group(key).match(prompt.localHashes, prompt.localHashes.length)) {
+            for (Match match : registry.group(key).match(prompt.localHashes, prompt.eagleHashes)) {
                 matches.put(match.rank(), match);
             }
         } catch (ServiceException e) {
             throw WorkerCatalogue.none(key); // its last worker was just removed
         } catch (ClosedException e) {
-            workers.blockSize(key); // likewise: 503
+            var _ = workers.index(key); // likewise: 503
             throw e;
         }
         return matches;
@@ -86,7 +85,7 @@ final class Chooser {
     synchronized Selection choose(
             GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted, String session)
             throws ServiceException {
-        final int blockSize = workers.blockSize(key);
+        final int blockSize = workers.index(key).blockSize();
         final Map<Match.Rank, Match> overlaps = overlaps(key, prompt);
         RankLoad best = null;
         double bestCost = 0;

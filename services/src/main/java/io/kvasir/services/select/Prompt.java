@@ -4,17 +4,21 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.JsonBody;
 import io.kvasir.services.http.ServiceException;
+import io.kvasir.services.indexer.IndexGroup;
 
 /** The prompt of a call: its tokens, or the hashes of its blocks and how long it is. */
 final class Prompt {
     private static final String DEFAULT_MODEL = "default";
+    private static final long[] NONE = {};
 
     final long[] localHashes; // of the full blocks; empty where nothing but sequences is known
-    final long[] sequenceHashes; // likewise
+    final long[] eagleHashes; // as of IndexGroup.eagleHashes; empty where the tokens are not known
+    final long[] sequenceHashes; // of the full blocks
     final int tokens;
 
-    private Prompt(long[] localHashes, long[] sequenceHashes, int tokens) {
+    private Prompt(long[] localHashes, long[] eagleHashes, long[] sequenceHashes, int tokens) {
         this.localHashes = localHashes;
+        this.eagleHashes = eagleHashes;
         this.sequenceHashes = sequenceHashes;
         this.tokens = tokens;
     }
@@ -31,9 +35,9 @@ final class Prompt {
      *
      * @throws ServiceException 400 if there is neither, or there are other numbers of them
      */
-    static Prompt of(JsonBody body, int blockSize) throws ServiceException {
+    static Prompt of(JsonBody body, IndexGroup index) throws ServiceException {
         if (!body.isAbsent("token_ids")) {
-            return ofTokens(body, blockSize);
+            return ofTokens(body, index);
         }
         final long[] locals = hashes(body, "block_hashes");
         final long[] sequences = hashes(body, "sequence_hashes");
@@ -45,7 +49,7 @@ final class Prompt {
                             + " must match sequence_hashes length "
                             + sequences.length);
         }
-        return new Prompt(locals, sequences, length(body, sequences, blockSize));
+        return new Prompt(locals, NONE, sequences, length(body, sequences, index.blockSize()));
     }
 
     /**
@@ -53,23 +57,24 @@ final class Prompt {
      *
      * @throws ServiceException 400 if there are neither tokens nor hashes
      */
-    static Prompt ofReservation(JsonBody body, int blockSize) throws ServiceException {
+    static Prompt ofReservation(JsonBody body, IndexGroup index) throws ServiceException {
         if (!body.isAbsent("token_ids")) {
-            return ofTokens(body, blockSize);
+            return ofTokens(body, index);
         }
         final long[] sequences = hashes(body, "sequence_hashes");
-        return new Prompt(new long[0], sequences, length(body, sequences, blockSize));
+        return new Prompt(NONE, NONE, sequences, length(body, sequences, index.blockSize()));
     }
 
-    private static Prompt ofTokens(JsonBody body, int blockSize) throws ServiceException {
+    private static Prompt ofTokens(JsonBody body, IndexGroup index) throws ServiceException {
         final int[] ids = body.unsigned32Array("token_ids");
+        final int blockSize = index.blockSize();
         final long[] locals = new long[BlockHasher.blockCount(ids.length, blockSize)];
         final long seed =
                 BlockHasher.seed(body.textOrNull("lora_name"), body.textOrNull("cache_salt"));
         BlockHasher.localHashes(ids, 0, ids.length, blockSize, seed, locals);
         final long[] sequences = new long[locals.length];
         BlockHasher.sequenceHashes(locals, locals.length, sequences);
-        return new Prompt(locals, sequences, ids.length);
+        return new Prompt(locals, index.eagleHashes(ids, seed), sequences, ids.length);
     }
 
     private static long[] hashes(JsonBody body, String name) throws ServiceException {

@@ -10,6 +10,7 @@ import io.kvasir.services.http.JsonBody;
 import io.kvasir.services.http.Reply;
 import io.kvasir.services.http.ServiceException;
 import io.kvasir.services.http.ServiceJson;
+import io.kvasir.services.indexer.IndexGroup;
 import io.kvasir.services.indexer.Match;
 import io.kvasir.services.slots.RankLoad;
 import io.kvasir.services.slots.SlotTracker;
@@ -171,7 +172,7 @@ final class SelectApi {
         final Selection chosen =
                 chooser.choose(
                         key,
-                        Prompt.of(body, workers.blockSize(key)),
+                        Prompt.of(body, workers.index(key)),
                         allowed(body),
                         Wanted.of(body),
                         session(body));
@@ -187,7 +188,7 @@ final class SelectApi {
     private Reply selectAndReserve(Call call) throws ServiceException {
         final JsonBody body = call.body();
         final GroupKey key = Prompt.key(body);
-        final Prompt prompt = Prompt.of(body, workers.blockSize(key));
+        final Prompt prompt = Prompt.of(body, workers.index(key));
         final String given = body.textOrNull(ID);
         final String id = given == null ? UUID.randomUUID().toString() : given;
         final Selection chosen =
@@ -255,8 +256,7 @@ final class SelectApi {
         if (body.isAbsent("worker_id")) {
             return claim(id, key);
         }
-        final int blockSize = workers.blockSize(key);
-        final Prompt prompt = Prompt.ofReservation(body, blockSize);
+        final Prompt prompt = Prompt.ofReservation(body, workers.index(key));
         final int toPrefill =
                 body.isAbsent("effective_prefill_tokens")
                         ? 0
@@ -360,7 +360,7 @@ final class SelectApi {
     private Reply potentialLoads(Call call) throws ServiceException {
         final JsonBody body = call.body();
         final GroupKey key = Prompt.key(body);
-        final Prompt prompt = Prompt.of(body, workers.blockSize(key));
+        final Prompt prompt = Prompt.of(body, workers.index(key));
         final ArrayNode list = ServiceJson.array();
         chooser.potentialLoads(key, prompt, chooser.overlaps(key, prompt))
                 .forEach(load -> add(list, load));
@@ -370,8 +370,9 @@ final class SelectApi {
     private Reply overlapScores(Call call) throws ServiceException {
         final JsonBody body = call.body();
         final GroupKey key = Prompt.key(body);
-        final int blockSize = workers.blockSize(key);
-        final Prompt prompt = Prompt.of(body, blockSize);
+        final IndexGroup index = workers.index(key);
+        final int blockSize = index.blockSize();
+        final Prompt prompt = Prompt.of(body, index);
         final Map<Match.Rank, Match> overlaps = chooser.overlaps(key, prompt);
         final ObjectNode shown = ServiceJson.object().put("block_size", blockSize);
         shown.put("num_blocks", prompt.sequenceHashes.length);

@@ -2,6 +2,7 @@ package io.kvasir.services.select;
 
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.ServiceException;
+import io.kvasir.services.indexer.IndexGroup;
 import io.kvasir.services.indexer.IndexRegistry;
 import io.kvasir.services.indexer.Registration;
 import io.kvasir.services.slots.SlotTracker;
@@ -195,14 +196,13 @@ final class WorkerCatalogue {
     }
 
     /**
-     * Makes sure that a group has a worker that requests can be sent to.
+     * The index of a group that has a worker that requests can be sent to.
      *
-     * @return its block size
      * @throws ServiceException 503 if it has none
      */
-    int blockSize(GroupKey key) throws ServiceException {
+    IndexGroup index(GroupKey key) throws ServiceException {
         try {
-            return registry.group(key).blockSize();
+            return registry.group(key);
         } catch (ServiceException e) {
             throw none(key);
         }

@@ -12,6 +12,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.router.settings.SessionMode;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.ServiceException;
+import io.kvasir.services.indexer.IndexerConfig;
+import io.kvasir.services.indexer.IndexerService;
 import io.kvasir.services.slots.SlotsConfig;
 import io.kvasir.services.testing.EnginePublisher;
 import io.kvasir.services.testing.Http;
@@ -159,6 +161,34 @@ class SelectServiceTest {
         assertEquals(2, scores.at("/workers/1/device_blocks").asInt(), scores::toString);
         assertEquals(2, scores.path("num_blocks").asInt());
         assertTrue(http.get("/dump").text().contains("m:default"));
+    }
+
+    @Test
+    void anEngineThatDraftsWithEagleIsChosenForWhatItHolds() throws Exception {
+        final EnginePublisher engine = closing(new EnginePublisher(0));
+        final IndexerService indexer =
+                closing(new IndexerService(IndexerConfig.of("127.0.0.1", 0)));
+        indexer.start();
+        final Http index = new Http(indexer.port());
+        index.post(
+                "/register",
+                "{\"instance_id\":2,\"model_name\":\"m\",\"block_size\":4,\"endpoint\":\""
+                        + engine.endpoint()
+                        + "\"}");
+        name(1, UNUSED_ENDPOINT, "");
+        name(2, engine.endpoint(), "");
+        engine.awaitSubscriber().awaitSubscriber();
+        engine.storedInPairs(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8, 9);
+        Waiting.until(() -> index.post("/query", ask("")).json().at("/scores/2/0").asInt() == 8);
+        Waiting.until(() -> posted(200, "/select", ask("")).at("/overlap/gpu").asInt() == 8);
+        final JsonNode chosen = posted(200, "/select", ask(""));
+        assertEquals(2, chosen.path("worker_id").asInt());
+        assertEquals(1, chosen.path("effective_prefill_tokens").asInt());
+        final JsonNode scores = posted(200, "/overlap_scores", ask(""));
+        assertEquals(2, scores.at("/workers/1/device_blocks").asInt(), scores::toString);
+        final String shorter = ask("").replace(",9]", "]"); // the last block lacks its next token
+        assertEquals(4, index.post("/query", shorter).json().at("/scores/2/0").asInt());
+        assertEquals(4, posted(200, "/select", shorter).at("/overlap/gpu").asInt());
     }
 
     @Test

@@ -15,6 +15,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.stream.IntStream;
 
 /** An engine's event socket, as vLLM has it, on a free port. One thread. */
 public final class EnginePublisher implements AutoCloseable {
@@ -62,12 +63,30 @@ public final class EnginePublisher implements AutoCloseable {
 
     /** Announces blocks of four tokens after a parent; null starts a prompt. */
     public void stored(Long parent, List<Long> hashes, int... tokens) {
+        stored(parent, hashes, Arrays.stream(tokens).boxed().toList());
+    }
+
+    /**
+     * The same as an engine that drafts with EAGLE does: each token with the one after it.
+     *
+     * @param tokens those of the blocks, and one more
+     */
+    public void storedInPairs(Long parent, List<Long> hashes, int... tokens) {
+        stored(
+                parent,
+                hashes,
+                IntStream.range(0, tokens.length - 1)
+                        .mapToObj(at -> List.of(tokens[at], tokens[at + 1]))
+                        .toList());
+    }
+
+    private void stored(Long parent, List<Long> hashes, List<?> tokens) {
         final Map<String, Object> event = new TreeMap<>();
         event.put("type", "BlockStored");
         event.put("block_hashes", hashes);
         event.put("parent_block_hash", parent);
-        event.put("token_ids", Arrays.stream(tokens).boxed().toList());
-        event.put("block_size", tokens.length / hashes.size());
+        event.put("token_ids", tokens);
+        event.put("block_size", tokens.size() / hashes.size());
         event.put("lora_id", null);
         event.put("medium", medium);
         send(event);
