@@ -49,8 +49,9 @@ public final class SideChannelExchange extends ViewedExchange {
     private final int port;
     private final long instance = ThreadLocalRandom.current().nextLong() | 1; // not 0: none
     private final PublishedRecords own = new PublishedRecords();
-    private final Set<String> endpoints = ConcurrentHashMap.newKeySet();
-    private final Map<String, SidePeer> peers = new HashMap<>(); // the thread's
+    private final HostLookups lookups;
+    private final Set<SideAddress> known = ConcurrentHashMap.newKeySet();
+    private final Map<SideAddress, SidePeer> peers = new HashMap<>(); // the thread's
     private final AtomicLong questions = new AtomicLong();
     private final Thread thread;
     private boolean yielded; // published has a record that is not own any more; under the lock
@@ -67,10 +68,15 @@ public final class SideChannelExchange extends ViewedExchange {
      * @throws ExchangeException of kind {@code UNAVAILABLE} if it cannot be bound
      */
     public SideChannelExchange(String host, int port, SideChannelConfig config) {
-        this(host, port, config, System::nanoTime);
+        this(host, port, config, System::nanoTime, HostLookups::ipv4);
     }
 
-    SideChannelExchange(String host, int port, SideChannelConfig config, LongSupplier clock) {
+    SideChannelExchange(
+            String host,
+            int port,
+            SideChannelConfig config,
+            LongSupplier clock,
+            HostLookups.Resolver resolver) {
         this.config = config;
         this.clock = clock;
         context.setLinger(0);
@@ -78,7 +84,8 @@ public final class SideChannelExchange extends ViewedExchange {
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
         router.setMaxMsgSize(MAX_QUESTION_BYTES);
         router.setIPv6(host.contains(":"));
-        final String endpoint = endpoint(host, port == 0 ? "*" : Integer.toString(port));
+        final String endpoint =
+                SideAddress.endpoint(host, port == 0 ? "*" : Integer.toString(port));
         try {
             router.bind(endpoint);
         } catch (ZMQException e) {
@@ -87,12 +94,9 @@ public final class SideChannelExchange extends ViewedExchange {
                     Kind.UNAVAILABLE, "cannot bind " + endpoint + ": " + e.getMessage(), e);
         }
         final String bound = router.getLastEndpoint();
+        lookups = new HostLookups(resolver);
         this.port = Integer.parseInt(bound.substring(bound.lastIndexOf(':') + 1));
         thread = Thread.ofPlatform().daemon().name("kvasir-exchange-" + this.port).start(this::run);
-    }
-
-    private static String endpoint(String host, String port) {
-        return "tcp://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
     }
 
     /**
@@ -106,7 +110,8 @@ public final class SideChannelExchange extends ViewedExchange {
 
     /**
      * Asks a peer from now on, whether it runs already or not. Knowing it twice is knowing it once.
-     * A host whose name is unknown is looked up again each {@link SideChannelConfig#silence}.
+     * A host whose name is unknown is looked up again each {@link SideChannelConfig#silence}; other
+     * peers do not wait for it.
      *
      * @param host of its side channel
      * @param peerPort of its side channel
@@ -118,19 +123,19 @@ public final class SideChannelExchange extends ViewedExchange {
             throw new IllegalArgumentException(
                     host + ":" + peerPort + ": ports are 1 to " + MAX_PORT);
         }
-        final String endpoint = endpoint(host, Integer.toString(peerPort));
-        synchronized (endpoints) {
-            if (!endpoints.contains(endpoint) && endpoints.size() >= config.maxPeers()) {
+        final SideAddress address = new SideAddress(host, peerPort);
+        synchronized (known) {
+            if (!known.contains(address) && known.size() >= config.maxPeers()) {
                 throw new ExchangeException(
                         Kind.CAPACITY,
-                        endpoints.size()
+                        known.size()
                                 + " peers are known, no room for "
                                 + host
                                 + ":"
                                 + peerPort
                                 + "; raise SideChannelConfig.maxPeers");
             }
-            endpoints.add(endpoint);
+            known.add(address);
         }
     }
 
@@ -141,7 +146,7 @@ public final class SideChannelExchange extends ViewedExchange {
      * @param peerPort of its side channel
      */
     public void forget(String host, int peerPort) {
-        endpoints.remove(endpoint(host, Integer.toString(peerPort)));
+        known.remove(new SideAddress(host, peerPort));
     }
 
     @Override
@@ -316,22 +321,22 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     private void meetPeers(ZMQ.Poller poller) {
-        if (endpoints.size() == peers.size() && peers.keySet().containsAll(endpoints)) {
+        if (known.size() == peers.size() && peers.keySet().containsAll(known)) {
             return;
         }
         final long nowNs = clock.getAsLong();
-        for (String endpoint : endpoints) {
-            if (!peers.containsKey(endpoint)) {
-                final SidePeer peer = new SidePeer(context, endpoint, nowNs);
+        for (SideAddress address : known) {
+            if (!peers.containsKey(address)) {
+                final SidePeer peer = new SidePeer(context, lookups, address, nowNs);
                 peer.open(poller);
                 peer.askNow(nowNs);
-                peers.put(endpoint, peer);
+                peers.put(address, peer);
             }
         }
         peers.values()
                 .removeIf(
                         peer -> {
-                            if (endpoints.contains(peer.endpoint())) {
+                            if (known.contains(peer.address())) {
                                 return false;
                             }
                             view.goneFrom(peer.endpoint(), name -> true);
@@ -360,6 +365,7 @@ public final class SideChannelExchange extends ViewedExchange {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+        lookups.close();
         context.close();
     }
 }

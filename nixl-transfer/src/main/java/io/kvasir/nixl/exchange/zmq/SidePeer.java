@@ -8,7 +8,10 @@ import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
 import org.zeromq.ZMQException;
 
+import java.net.Inet6Address;
+import java.net.InetAddress;
 import java.util.List;
+import java.util.concurrent.Future;
 
 /** One peer of a side channel: its socket and what it has said. Of the exchange's thread. */
 final class SidePeer {
@@ -16,19 +19,28 @@ final class SidePeer {
     static final int CONNECTION_HANDSHAKE_MS = 1_000;
 
     private final ZContext context;
+    private final HostLookups lookups;
+    private final SideAddress address;
     private final String endpoint;
     private ZMQ.Socket socket;
+    private Future<InetAddress> lookup; // null once the socket is connected, or cannot be
     private boolean asked;
     private long askedNs;
     private long heardNs;
     private Version heard = Version.NONE;
     private List<PeerRecord> records = List.of();
 
-    SidePeer(ZContext context, String endpoint, long nowNs) {
+    SidePeer(ZContext context, HostLookups lookups, SideAddress address, long nowNs) {
         this.context = context;
-        this.endpoint = endpoint;
+        this.lookups = lookups;
+        this.address = address;
+        this.endpoint = address.endpoint();
         askedNs = nowNs;
         heardNs = nowNs;
+    }
+
+    SideAddress address() {
+        return address;
     }
 
     String endpoint() {
@@ -43,22 +55,42 @@ final class SidePeer {
         return records;
     }
 
-    /** Without a connection, as when the host's name is unknown, it is silent until reopened. */
+    /** Connects once the host is looked up; if its name is unknown, it is silent until reopened. */
     void open(ZMQ.Poller poller) {
         socket = context.createSocket(SocketType.DEALER);
         socket.setHandshakeIvl(CONNECTION_HANDSHAKE_MS);
         socket.setMaxMsgSize(PeerRecord.MAX_BYTES);
-        socket.setIPv6(endpoint.contains("["));
-        try {
-            socket.connect(endpoint);
-        } catch (ZMQException e) {
-            // nothing is sent or received then: the next silence makes a new socket
-        }
         poller.register(socket, ZMQ.Poller.POLLIN);
         asked = false;
+        lookup = lookups.find(address.host());
+        connectIfFound();
+    }
+
+    /** Returns whether the lookup is over; without a connection nothing is sent or received. */
+    private boolean connectIfFound() {
+        if (!lookup.isDone()) {
+            return false;
+        }
+        if (lookup.state() == Future.State.SUCCESS) {
+            connect(lookup.resultNow());
+        }
+        lookup = null;
+        return true;
+    }
+
+    private void connect(InetAddress host) {
+        socket.setIPv6(host instanceof Inet6Address);
+        try {
+            socket.connect(new SideAddress(host.getHostAddress(), address.port()).endpoint());
+        } catch (ZMQException e) {
+            // as of an unknown name: the next silence makes a new socket
+        }
     }
 
     void close(ZMQ.Poller poller) {
+        if (lookup != null) {
+            lookup.cancel(false);
+        }
         poller.unregister(socket);
         socket.close();
     }
@@ -71,6 +103,12 @@ final class SidePeer {
 
     /** Asks if it is time to; a peer that does not answer gets a new connection. */
     void ask(SideChannelConfig config, ZMQ.Poller poller, long nowNs) {
+        if (lookup != null) {
+            if (connectIfFound()) {
+                askNow(nowNs);
+            }
+            return;
+        }
         final long sinceNs = nowNs - askedNs;
         if (asked && sinceNs >= config.silence().toNanos()) {
             reopen(poller);

@@ -18,9 +18,12 @@ import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 
 class SideChannelExchangeTest extends ExchangeContract {
@@ -47,10 +50,18 @@ class SideChannelExchangeTest extends ExchangeContract {
 
     @Override
     protected MetadataExchange open() {
+        return open(HostLookups::ipv4);
+    }
+
+    private SideChannelExchange open(HostLookups.Resolver resolver) {
         final SideChannelExchange exchange =
                 closing(
                         new SideChannelExchange(
-                                HOST, 0, CONFIG, () -> System.nanoTime() + skippedNs.get()));
+                                HOST,
+                                0,
+                                CONFIG,
+                                () -> System.nanoTime() + skippedNs.get(),
+                                resolver));
         for (SideChannelExchange other : all) {
             exchange.know(HOST, other.port());
             other.know(HOST, exchange.port());
@@ -142,6 +153,33 @@ class SideChannelExchangeTest extends ExchangeContract {
         a.forget("no-such-host.invalid", 1);
         late.publish(Records.record("later", 1, 1));
         assertEquals("later", a.find("later", PATIENCE).name());
+    }
+
+    @Test
+    void aPeerWhoseHostIsLookedUpForLongHoldsUpNoOther() throws InterruptedException {
+        final CountDownLatch asked = new CountDownLatch(1);
+        final CompletableFuture<InetAddress> answer = new CompletableFuture<>();
+        final SideChannelExchange a =
+                open(
+                        name -> {
+                            asked.countDown();
+                            return answer.join();
+                        });
+        final MetadataExchange b = open();
+        final Heard heard = new Heard();
+        b.watch("a", heard);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", heard.next());
+        final SideChannelExchange slow = closing(new SideChannelExchange(HOST, 0, CONFIG));
+        slow.publish(Records.record("slow", 1, 1));
+        a.know("slow.svc", slow.port());
+        asked.await();
+        a.publish(Records.record("a", 1, 2));
+        assertEquals("CHANGED a 1.2", heard.next());
+        b.publish(Records.record("b", 1, 1));
+        assertEquals("b", a.find("b", PATIENCE).name());
+        answer.complete(InetAddress.ofLiteral(HOST));
+        assertEquals("slow", a.find("slow", PATIENCE).name());
     }
 
     @Test

@@ -1,0 +1,13 @@
+package io.kvasir.nixl.exchange.zmq;
+
+/** Where a peer's side channel listens: its host by name or address, and its port. */
+record SideAddress(String host, int port) {
+    /** As ZMQ writes it. */
+    String endpoint() {
+        return endpoint(host, Integer.toString(port));
+    }
+
+    static String endpoint(String host, String port) {
+        return "tcp://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+    }
+}
