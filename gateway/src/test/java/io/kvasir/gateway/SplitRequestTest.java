@@ -877,6 +877,75 @@ class SplitRequestTest {
                 worker(decode, "d", "decode").with("handoff=trtllm"));
     }
 
+    private static String ended(String reason) {
+        return CONTEXT.replace("\"text\"", "\"finish_reason\":\"" + reason + "\",\"text\"");
+    }
+
+    /** Its first token was the last: the engine keeps no blocks, and there is nothing to decode. */
+    @Test
+    void aContextPhaseThatEndsTheAnswerIsAnsweredWith() throws Exception {
+        startContextAndGeneration(config());
+        final String used = ",\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}";
+        prefill.script = call -> call.json(200, ended("stop").replaceFirst("}$", used));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(
+                "{\"choices\":[{\"finish_reason\":\"stop\",\"text\":\"a\"}]" + used, answer.body());
+        assertEquals("application/json", answer.headers().firstValue("content-type").orElseThrow());
+        assertEquals("p", answer.headers().firstValue("x-kvasir-worker").orElseThrow());
+        assertEquals(1, prefill.calls.size());
+        assertEquals(0, decode.calls.size());
+        final MetricsPage page = MetricsPage.of(gateway);
+        assertEquals(1, page.sum("kvasir_requests_total", "status", "200"));
+        assertEquals(0, page.sum("kvasir_leg_failures_total"));
+        assertEquals(0, page.sum("kvasir_prefills_stranded_total"));
+    }
+
+    @Test
+    void aContextPhaseThatEndsTheAnswerOfAStreamIsStreamed() throws Exception {
+        startContextAndGeneration(config());
+        final String head = "{\"id\":\"c\",\"object\":\"chat.completion";
+        final String usage = "\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":1}}";
+        final String message = "{\"role\":\"assistant\",\"content\":\"a\"}";
+        prefill.script =
+                call ->
+                        call.json(
+                                200,
+                                head
+                                        + "\",\"choices\":[{\"index\":0,\"message\":"
+                                        + message
+                                        + ",\"finish_reason\":\"stop\",\"disaggregated_params\":{}}],"
+                                        + usage);
+        final HttpResponse<String> answer = Gateways.post(gateway, "/v1/chat/completions", STREAM);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(
+                "data: "
+                        + head
+                        + ".chunk\",\"choices\":[{\"index\":0,\"finish_reason\":\"stop\",\"delta\":"
+                        + message
+                        + "}]}\n\ndata: "
+                        + head
+                        + ".chunk\",\"choices\":[],"
+                        + usage
+                        + "\n\ndata: [DONE]\n\n",
+                answer.body());
+        assertTrue(
+                answer.headers()
+                        .firstValue("content-type")
+                        .orElseThrow()
+                        .startsWith("text/event-stream"));
+        assertEquals(0, decode.calls.size());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"length", "not_finished"})
+    void aContextPhaseThatEndsByItsOwnLimitIsFollowedByTheOther(String reason) throws Exception {
+        startContextAndGeneration(config());
+        prefill.script = call -> call.json(200, ended(reason));
+        assertEquals(DECODED, ask(ASK).body());
+        assertTrue(decode.calls.getFirst().text().contains("\"generation_only\""));
+    }
+
     @Test
     void parametersThatTheDecodeWorkerRefusesAreMadeAnewWhereNoWorkerCanDoAllOfIt()
             throws Exception {

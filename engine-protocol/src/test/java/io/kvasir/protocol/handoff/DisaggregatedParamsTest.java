@@ -46,6 +46,26 @@ class DisaggregatedParamsTest {
                         .toString());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"\"length\"", "\"not_finished\"", "null", "1"})
+    void anAnswerThatHasNotEndedIsNoneOfTheClients(String reason) {
+        assertEquals(Optional.empty(), TrtLlmHandoff.completeAnswer(ended(reason)));
+        assertEquals(
+                Optional.empty(), TrtLlmHandoff.completeAnswer(VerbatimJson.parse(CONTEXT_ANSWER)));
+    }
+
+    @Test
+    void anAnswerThatHasEndedIsTheClientsWithoutTheParameters() {
+        assertEquals(
+                "{\"id\":\"p\",\"choices\":[{\"index\":0,\"finish_reason\":\"stop\"}]}",
+                TrtLlmHandoff.completeAnswer(ended("\"stop\"")).orElseThrow().toString());
+    }
+
+    private static VerbatimJson ended(String reason) {
+        return VerbatimJson.parse(
+                CONTEXT_ANSWER.replace("}]}", ",\"finish_reason\":" + reason + "}]}"));
+    }
+
     @Test
     void bothPhasesGetTheClientsBodyWithNothingElseChanged() {
         final VerbatimJson client =

@@ -53,6 +53,18 @@ final class LegBodies {
         };
     }
 
+    /**
+     * What the client gets where the prefill worker has generated all of it.
+     *
+     * @param answer of the prefill worker
+     * @return empty where a decode worker goes on
+     */
+    Optional<VerbatimJson> complete(VerbatimJson answer) {
+        return protocol == HandoffProtocol.TRTLLM
+                ? TrtLlmHandoff.completeAnswer(answer)
+                : Optional.empty();
+    }
+
     /** What both workers get that meet. */
     VerbatimJson meeting(Rendezvous rendezvous) {
         return rendezvous.prompts() == 1

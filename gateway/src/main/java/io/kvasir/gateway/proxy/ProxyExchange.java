@@ -386,6 +386,13 @@ public final class ProxyExchange {
                 answer(refusal);
             }
         }
+
+        @Override
+        public void answerWith(CompleteAnswer answer, WorkerReservations.Booking prefill) {
+            if (endUnanswered()) {
+                answer(answer, prefill);
+            }
+        }
     }
 
     private LoggingEventBuilder log(Level level) {
@@ -454,6 +461,42 @@ public final class ProxyExchange {
                     response.getHeaders(), proxied.requestId(), tried.booking.decision());
         }
         Responses.error(response, callback, error, proxied.requestId());
+    }
+
+    /** Ends with what a prefill worker has answered; nothing was sent before. */
+    private void answer(CompleteAnswer answer, WorkerReservations.Booking prefill) {
+        endWatch();
+        final DecisionRecord decision = prefill.decision();
+        proxied.record().routed(decision.mode().spelling(), decision.worker(), decision.tokens());
+        proxied.record().firstByte(sinceStartNs());
+        final UsageReader usage = answer.usage();
+        generated(prefill.upstream(), usage.promptTokens(), usage.completionTokens());
+        completed(prefill.upstream(), usage, Math.max(0, usage.completionTokens()));
+        finished(200);
+        if (proxied.trusted()) {
+            final HttpFields.Mutable headers = response.getHeaders();
+            ProxyHeaders.putDecision(headers, proxied.requestId(), decision);
+            headers.put(RoutingHeaders.PREFILL_WORKER, decision.worker());
+        }
+        Responses.write(response, callback, 200, answer.type(), answer.body());
+    }
+
+    /** Tokens have come, of an answer that is complete or will never be. */
+    private void generated(Upstream worker, int promptTokens, int count) {
+        if (count > 0) {
+            proxied.record().tokens(promptTokens, count);
+            context.metrics().generated(worker, proxied.inference().route, count);
+        }
+    }
+
+    /** An answer is complete and good. */
+    private void completed(Upstream worker, UsageReader usage, int generated) {
+        context.metrics()
+                .byModel()
+                .answered(
+                        worker.model(),
+                        Math.max(usage.promptTokens(), proxied.prompt().tokens().length),
+                        generated);
     }
 
     /** The last bytes are about to be written, or none are. */
@@ -752,7 +795,7 @@ public final class ProxyExchange {
             if (over.compareAndSet(false, true)) {
                 booking.decision().end(outcome, status, sinceStartNs());
                 context.metrics().attempt(upstream.name(), outcome);
-                generated(UsageReader.UNKNOWN, streamedTokens);
+                generated(upstream, UsageReader.UNKNOWN, streamedTokens);
             }
             if (abortCause != null) {
                 attempt.abort(abortCause);
@@ -834,14 +877,6 @@ public final class ProxyExchange {
             lastTokensNs = now;
         }
 
-        /** Tokens have come, of an answer that is complete or will never be. */
-        private void generated(int promptTokens, int count) {
-            if (count > 0) {
-                proxied.record().tokens(promptTokens, count);
-                context.metrics().generated(upstream, proxied.inference().route, count);
-            }
-        }
-
         /** Tokens of several answers come interleaved, which says nothing of one. */
         private void timeTokens(int count) {
             if (firstTokenNs >= 0 && count > 1 && proxied.inference().sequences() == 1) {
@@ -881,17 +916,10 @@ public final class ProxyExchange {
             if (generated > 0) {
                 lease.outputTokens(generated);
             }
-            generated(usage.promptTokens(), generated);
+            generated(upstream, usage.promptTokens(), generated);
             timeTokens(generated);
             if (status == 200) {
-                context.metrics()
-                        .byModel()
-                        .answered(
-                                upstream.model(),
-                                Math.max(usage.promptTokens(), proxied.prompt().tokens().length),
-                                generated);
-            }
-            if (status == 200) {
+                completed(upstream, usage, generated);
                 lease.prefillComplete(); // an answer that is no stream shows nothing earlier
                 promptEnded(lease.promptEnd(), lease.promptEndNs());
             }

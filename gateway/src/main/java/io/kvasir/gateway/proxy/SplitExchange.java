@@ -26,6 +26,7 @@ import io.kvasir.router.policy.CandidateWorker;
 
 import org.eclipse.jetty.server.Request;
 
+import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -58,6 +59,9 @@ final class SplitExchange implements SplitLegs {
 
         /** The same, with the error that the prefill worker finds in the request. */
         void refuse(ApiException refusal);
+
+        /** Answers with what a prefill worker has answered. */
+        void answerWith(CompleteAnswer answer, WorkerReservations.Booking prefill);
     }
 
     /** One prefill. */
@@ -68,6 +72,7 @@ final class SplitExchange implements SplitLegs {
         private boolean sent;
         private volatile long answeredNs; // 0 before
         private volatile VerbatimJson answer;
+        private volatile CompleteAnswer complete; // null where a decode worker goes on
 
         Prefill(PrefillLeg leg, Rendezvous rendezvous) {
             this.leg = leg;
@@ -93,7 +98,7 @@ final class SplitExchange implements SplitLegs {
     private final Prefill[] prefills; // by attempt, from 1; null where no worker was found
     private volatile Prefill last; // null before the first prefill worker is chosen
     private final List<Worker> failed = new ArrayList<>(1);
-    private LegBodies bodies; // null before the first prefill worker is chosen
+    private volatile LegBodies bodies; // null before the first prefill worker is chosen
     private volatile HandoffProtocol protocol;
     private volatile ByteBuffer decodeBody;
     private volatile ApiException refusal; // null as long as no prefill worker refuses
@@ -500,20 +505,34 @@ final class SplitExchange implements SplitLegs {
             if (prefill.rendezvous != null) {
                 decodeBody = ByteBuffer.wrap(bodies.meeting(prefill.rendezvous).bytes());
             } else {
-                final VerbatimJson body =
-                        prefill.answer == null ? null : bodies.decode(prefill.answer).orElse(null);
+                final VerbatimJson answer = prefill.answer;
                 prefill.answer = null;
+                final VerbatimJson whole =
+                        answer == null ? null : bodies.complete(answer).orElse(null);
+                if (whole != null) {
+                    prefill.complete = CompleteAnswer.of(proxied.inference(), whole);
+                    flow.prefillComplete(attempt);
+                    return;
+                }
+                final VerbatimJson body =
+                        answer == null ? null : bodies.decode(answer).orElse(null);
                 if (body == null) { // such as one whose first token is the last
                     flow.prefillFailed(attempt, "no_blocks");
                     return;
                 }
                 decodeBody = ByteBuffer.wrap(body.bytes());
             }
-        } catch (MalformedJsonException e) {
+        } catch (MalformedJsonException | ProtocolException e) {
             flow.prefillFailed(attempt, "malformed");
             return;
         }
         flow.handedOver(attempt);
+    }
+
+    @Override
+    public void answer(int attempt) {
+        final Prefill prefill = prefills[attempt];
+        decode.answerWith(prefill.complete, prefill.leg.booking());
     }
 
     @Override
@@ -631,7 +650,15 @@ final class SplitExchange implements SplitLegs {
                 }
                 return context.split().release().hold(params);
             }
-            return new Stranded();
+            return answer != null && isComplete(answer) ? new NothingHeld() : new Stranded();
+        }
+
+        private boolean isComplete(VerbatimJson answer) {
+            try {
+                return bodies.complete(answer).isPresent();
+            } catch (MalformedJsonException e) {
+                return false;
+            }
         }
 
         private static KvTransferParams params(VerbatimJson answer) {

@@ -8,6 +8,8 @@ public enum SplitAction {
     SEND_PREFILL,
     /** Put the parameters into the request of the decode worker. */
     HAND_OVER,
+    /** Answer with what the prefill worker has answered. */
+    ANSWER,
     /** Book a decode worker. */
     CHOOSE_DECODE,
     /** Send the request to the decode worker; in a rendezvous that of the prefill worker first. */

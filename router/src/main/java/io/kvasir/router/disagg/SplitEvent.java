@@ -8,6 +8,8 @@ public enum SplitEvent {
     RENDEZVOUS_CHOSEN,
     /** The prefill worker has answered. */
     PREFILL_ANSWERED,
+    /** The prefill worker's answer is the client's: the first token was the last. */
+    PREFILL_COMPLETE,
     /** The request of the decode worker is ready. */
     HANDED_OVER,
     /** A decode worker is booked. */

@@ -207,6 +207,20 @@ public final class SplitFlow {
     }
 
     /**
+     * The prefill worker's answer is all of the client's: its first token was the last.
+     *
+     * @param of which attempt
+     */
+    public void prefillComplete(int of) {
+        post(
+                () -> {
+                    if (of == attempt) {
+                        take(SplitEvent.PREFILL_COMPLETE);
+                    }
+                });
+    }
+
+    /**
      * A decode worker is booked.
      *
      * @param of which decode
@@ -407,6 +421,7 @@ public final class SplitFlow {
                 legs.sendPrefill(attempt);
             }
             case HAND_OVER -> legs.handOver(attempt);
+            case ANSWER -> legs.answer(attempt);
             case CHOOSE_DECODE -> {
                 decode++;
                 legs.chooseDecode(decode, split);
@@ -436,7 +451,9 @@ public final class SplitFlow {
             case CHOOSE_PREFILL, SEND_PREFILL, HAND_OVER -> prefillFailed(attempt, INTERNAL);
             case CHOOSE_DECODE, SEND_DECODE ->
                     decodeFailed(decode, new LegFailure(Leg.DECODE, INTERNAL, true));
-            case BLOCKS_FETCHED, ABORT_DECODE, FREE_PREFILL, REPORT -> {} // nothing waits for them
+            case BLOCKS_FETCHED, ABORT_DECODE, FREE_PREFILL, ANSWER, REPORT -> {
+                // nothing waits for them
+            }
         }
     }
 

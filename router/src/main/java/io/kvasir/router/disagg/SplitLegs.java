@@ -32,11 +32,19 @@ public interface SplitLegs {
 
     /**
      * Makes the request of the decode worker out of what the prefill worker has answered, or out of
-     * the rendezvous. Reports {@link SplitFlow#handedOver} or {@link SplitFlow#prefillFailed}.
+     * the rendezvous. Reports {@link SplitFlow#handedOver}, {@link SplitFlow#prefillComplete} or
+     * {@link SplitFlow#prefillFailed}.
      *
      * @param attempt of the prefill that has answered
      */
     void handOver(int attempt);
+
+    /**
+     * Answers the client with what the prefill worker has answered.
+     *
+     * @param attempt of the prefill that is complete
+     */
+    void answer(int attempt);
 
     /**
      * Books a decode worker. Reports {@link SplitFlow#decodeChosen} or {@link

@@ -1,6 +1,7 @@
 package io.kvasir.router.disagg;
 
 import static io.kvasir.router.disagg.SplitAction.ABORT_DECODE;
+import static io.kvasir.router.disagg.SplitAction.ANSWER;
 import static io.kvasir.router.disagg.SplitAction.BLOCKS_FETCHED;
 import static io.kvasir.router.disagg.SplitAction.CHOOSE_DECODE;
 import static io.kvasir.router.disagg.SplitAction.CHOOSE_PREFILL;
@@ -51,6 +52,7 @@ public final class SplitTable {
         failures(SplitState.PREFILLING, FREE_PREFILL);
 
         row(SplitState.HANDOFF, SplitEvent.HANDED_OVER, SplitState.SELECT_DECODE, CHOOSE_DECODE);
+        row(SplitState.HANDOFF, SplitEvent.PREFILL_COMPLETE, SplitState.DONE, FREE_PREFILL, ANSWER);
         failures(SplitState.HANDOFF, FREE_PREFILL);
 
         row(SplitState.SELECT_DECODE, SplitEvent.DECODE_CHOSEN, SplitState.DECODING, SEND_DECODE);

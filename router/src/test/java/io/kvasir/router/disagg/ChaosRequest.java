@@ -309,11 +309,18 @@ final class ChaosRequest implements SplitLegs {
                 () -> {
                     if (prefill.room == null && prefill.parameters == null) {
                         flow.prefillFailed(attempt, "no_blocks");
+                    } else if (prefill.room == null && prompt % 16 == 0) {
+                        flow.prefillComplete(attempt);
                     } else {
                         decodesLeft = DECODES;
                         flow.handedOver(attempt);
                     }
                 });
+    }
+
+    @Override
+    public void answer(int attempt) {
+        ended("answer");
     }
 
     @Override

@@ -40,6 +40,11 @@ final class RecordedLegs implements SplitLegs {
     }
 
     @Override
+    public void answer(int attempt) {
+        called("answer " + attempt);
+    }
+
+    @Override
     public void chooseDecode(int number, boolean split) {
         decode = number;
         called("chooseDecode " + decode + (split ? "" : " alone"));

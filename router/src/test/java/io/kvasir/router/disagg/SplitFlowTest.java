@@ -56,6 +56,26 @@ class SplitFlowTest {
     }
 
     @Test
+    void aPrefillThatIsCompleteIsTheAnswer() {
+        begin(FallbackPolicy.DECODE_ONLY);
+        to(SplitState.HANDOFF, Path.COMPLETED);
+        flow.prefillComplete(2);
+        assertEquals(SplitState.HANDOFF, flow.state());
+        flow.prefillComplete(1);
+        flow.handedOver(1);
+        flow.abandoned();
+        assertEquals(
+                List.of(
+                        "choosePrefill 1",
+                        "sendPrefill 1",
+                        "handOver 1",
+                        "freePrefill 1",
+                        "answer 1"),
+                legs.calls);
+        assertEnded(SplitState.DONE);
+    }
+
+    @Test
     void inARendezvousThePrefillIsSentWithTheDecode() {
         begin(FallbackPolicy.DECODE_ONLY);
         to(SplitState.DECODING, Path.RENDEZVOUS);
@@ -318,7 +338,7 @@ class SplitFlowTest {
 
     private static void anyEvent(SplitFlow flow, Random random) {
         final int of = 1 + random.nextInt(4);
-        switch (random.nextInt(12)) {
+        switch (random.nextInt(13)) {
             case 0 -> flow.prefillChosen(of, Path.COMPLETED);
             case 1 -> flow.prefillChosen(of, Path.RENDEZVOUS);
             case 2, 3 -> flow.prefillAnswered(of);
@@ -327,6 +347,7 @@ class SplitFlowTest {
             case 7, 8 -> flow.decodeChosen(of);
             case 9 -> flow.decodeUnsent(of);
             case 10 -> flow.decodeFailed(of, BROKEN);
+            case 11 -> flow.prefillComplete(of);
             default -> flow.decodeDone(random.nextInt(10) == 0 ? of : 0);
         }
     }
@@ -794,6 +815,7 @@ class SplitFlowTest {
         flow.prefillChosen(of, Path.RENDEZVOUS);
         flow.prefillAnswered(of);
         flow.handedOver(of);
+        flow.prefillComplete(of);
         flow.prefillFailed(of, "late");
     }
 
