@@ -1,5 +1,6 @@
 package io.kvasir.gateway.server;
 
+import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.server.NetworkConnectionLimit;
 import org.eclipse.jetty.server.ServerConnector;
@@ -7,6 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.Comparator;
+import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -115,17 +117,25 @@ public final class ConnectionCap extends NetworkConnectionLimit {
         final long nowNs = System.nanoTime();
         connector.getConnectedEndPoints().stream()
                 .map(EndPoint::getConnection)
-                .filter(LimitedHttpConnection.class::isInstance)
-                .map(connection -> Idle.of((LimitedHttpConnection) connection, nowNs))
+                .map(ConnectionCap::idleConnection)
+                .filter(Objects::nonNull)
+                .map(connection -> Idle.of(connection, nowNs))
                 .filter(idle -> idle.forNs >= IDLE_NS)
                 .sorted(Comparator.comparingLong(Idle::forNs).reversed())
                 .limit(Math.max(CLOSED_AT_LEAST, getMaxNetworkConnectionCount() / CLOSED_SHARE))
                 .forEach(idle -> idle.connection.closeIfIdle());
     }
 
+    /** Null where it has not begun. */
+    private static IdleConnection idleConnection(Connection connection) {
+        return connection instanceof IdleConnection idle
+                ? idle
+                : Http2ConnectionFactory.idleConnection(connection);
+    }
+
     /** How long a connection had been idle at one moment: it changes while they are sorted. */
-    private record Idle(LimitedHttpConnection connection, long forNs) {
-        static Idle of(LimitedHttpConnection connection, long nowNs) {
+    private record Idle(IdleConnection connection, long forNs) {
+        static Idle of(IdleConnection connection, long nowNs) {
             final long sinceNs = connection.idleSinceNs();
             return new Idle(connection, sinceNs == 0 ? 0 : nowNs - sinceNs);
         }

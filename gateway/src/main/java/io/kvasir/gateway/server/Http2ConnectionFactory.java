@@ -10,6 +10,7 @@ import org.eclipse.jetty.http2.HTTP2Connection;
 import org.eclipse.jetty.http2.HTTP2Session;
 import org.eclipse.jetty.http2.SessionContainer;
 import org.eclipse.jetty.http2.api.Session;
+import org.eclipse.jetty.http2.api.Stream;
 import org.eclipse.jetty.http2.api.server.ServerSessionListener;
 import org.eclipse.jetty.http2.frames.GoAwayFrame;
 import org.eclipse.jetty.http2.server.HTTP2CServerConnectionFactory;
@@ -29,6 +30,9 @@ import org.eclipse.jetty.server.ServerConnector;
  * on that it does not see, without what it checks and sets.
  */
 public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory {
+    /** Attribute of a connection: its {@link ClientSession}. */
+    private static final String SESSION = ClientSession.class.getName();
+
     private final GatewayConfig config;
 
     private Http2ConnectionFactory(HttpConfiguration http, GatewayConfig config) {
@@ -90,13 +94,14 @@ public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory 
 
     @Override
     protected ServerSessionListener newSessionListener(Connector connector, EndPoint endPoint) {
-        return new HTTPServerSessionListener(endPoint) {
-            @Override
-            public void onGoAway(Session session, GoAwayFrame frame) {
-                waitForAnswers(session);
-                super.onGoAway(session, frame);
-            }
-        };
+        return new ClientSession(endPoint);
+    }
+
+    /** What closes a connection of HTTP/2 where it is idle; null if it is none. */
+    static IdleConnection idleConnection(Connection connection) {
+        return connection instanceof ConnectionMetaData data
+                ? (IdleConnection) data.getAttribute(SESSION)
+                : null;
     }
 
     /**
@@ -113,5 +118,58 @@ public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory 
                 .getConnectionFactory(Http2ConnectionFactory.class)
                 .goAway(connection.getSession());
         return true;
+    }
+
+    /** One connection, which is idle where it has no stream. */
+    private final class ClientSession extends HTTPServerSessionListener implements IdleConnection {
+        private volatile HTTP2Session session;
+        private volatile long sinceNs = IdleConnection.nowNs(); // end of the last stream
+        private volatile boolean sentAway;
+
+        ClientSession(EndPoint endPoint) {
+            super(endPoint);
+        }
+
+        @Override
+        public void onAccept(Session accepted) {
+            session = (HTTP2Session) accepted;
+            final Connection connection = session.getEndPoint().getConnection();
+            ((ConnectionMetaData) connection).setAttribute(SESSION, this);
+        }
+
+        /** Before the session counts one stream less. */
+        @Override
+        public void onClosed(Stream stream) {
+            sinceNs = IdleConnection.nowNs();
+        }
+
+        @Override
+        public void onGoAway(Session of, GoAwayFrame frame) {
+            waitForAnswers(of);
+            super.onGoAway(of, frame);
+        }
+
+        @Override
+        public long idleSinceNs() {
+            return session.getStreamCount() == 0 ? sinceNs : 0;
+        }
+
+        /**
+         * Asks the client to close it, and closes it if the client has not when it has been idle
+         * for long again: a request that was on its way is answered.
+         */
+        @Override
+        public void closeIfIdle() {
+            if (session.getStreamCount() > 0) {
+                return;
+            }
+            if (sentAway) {
+                session.disconnect();
+            } else {
+                sentAway = true;
+                sinceNs = IdleConnection.nowNs();
+                goAway(session);
+            }
+        }
     }
 }

@@ -28,7 +28,7 @@ import java.util.concurrent.TimeoutException;
  *
  * <p>What is not said to be otherwise runs on the thread that reads the connection.
  */
-final class LimitedHttpConnection extends HttpConnection {
+final class LimitedHttpConnection extends HttpConnection implements IdleConnection {
     private static final int REQUEST_TIMEOUT = 408;
 
     private final long limitNs;
@@ -77,7 +77,7 @@ final class LimitedHttpConnection extends HttpConnection {
     public void fillInterested(Callback callback) {
         if (headHasBegun()) {
             if (headBeganNs == 0) {
-                headBeganNs = nowNs();
+                headBeganNs = IdleConnection.nowNs();
             }
             awaitsHead = true;
             if (!timed) {
@@ -85,23 +85,18 @@ final class LimitedHttpConnection extends HttpConnection {
             }
         } else {
             headBeganNs = 0;
-            idleSinceNs = nowNs();
+            idleSinceNs = IdleConnection.nowNs();
         }
         super.fillInterested(callback);
     }
 
-    /** Never 0, which is no time. */
-    private static long nowNs() {
-        return System.nanoTime() | 1;
-    }
-
-    /** Since when nothing is under way; 0 where something is. By any thread. */
-    long idleSinceNs() {
+    @Override
+    public long idleSinceNs() {
         return idleSinceNs;
     }
 
-    /** Closes it if nothing is under way. By any thread. */
-    void closeIfIdle() {
+    @Override
+    public void closeIfIdle() {
         if (idleSinceNs != 0 && getEndPoint() instanceof AbstractEndPoint endPoint) {
             endPoint.getFillInterest().onFail(new EOFException("idle at max-connections"));
         }

@@ -9,10 +9,12 @@ import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.FrameClient;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.gateway.upstream.Descriptors;
 
+import org.eclipse.jetty.http2.ErrorCode;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.junit.jupiter.api.AfterEach;
@@ -23,6 +25,7 @@ import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketException;
 import java.net.UnknownHostException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -31,6 +34,9 @@ import java.util.concurrent.CountDownLatch;
 class ConnectionCapTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String GET = "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    /** All that a client of HTTP/2 says before its first request: no settings. */
+    private static final String HTTP2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0";
 
     private final CountDownLatch goOn = new CountDownLatch(1);
     private final FakeEngine engine =
@@ -48,6 +54,7 @@ class ConnectionCapTest {
                         Gateways.config(engine.worker("w"))
                                 .set(GatewaySettings.MAX_CONNECTIONS, most)
                                 .set(GatewaySettings.MAX_CONNECTIONS_PER_CLIENT, perClient)
+                                .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofHours(1))
                                 .build());
     }
 
@@ -116,6 +123,38 @@ class ConnectionCapTest {
         start(4, 0);
         for (int i = 0; i < 7; i++) {
             client();
+        }
+        client().send(GET).readUntil("\"object\":\"list\"");
+    }
+
+    @Test
+    void idleConnectionsOfHttp2MakeRoomAndThoseWithStreamsStay() throws Exception {
+        start(4, 0);
+        try (FrameClient busy = new FrameClient(gateway.port())) {
+            final FrameClient.Exchange underWay = busy.post("/v1/completions", "{\"prompt\":[1]}");
+            try (FrameClient first = new FrameClient(gateway.port());
+                    FrameClient second = new FrameClient(gateway.port())) {
+                for (FrameClient idle : List.of(first, second)) {
+                    idle.get("GET", "/v1/models").whole();
+                }
+                client();
+                client().send(GET).readUntil("\"object\":\"list\"");
+                for (FrameClient idle : List.of(first, second)) {
+                    assertTrue(idle.awaitClosed());
+                    assertEquals(ErrorCode.NO_ERROR.code, idle.goAways().getFirst().getError());
+                }
+            }
+            goOn.countDown();
+            assertEquals(ANSWER, underWay.whole());
+            assertEquals(List.of(), busy.goAways());
+        }
+    }
+
+    @Test
+    void theLimitHoldsForConnectionsOfHttp2ThatDoNotEndWhenTheyAreAsked() throws Exception {
+        start(4, 0);
+        for (int i = 0; i < 7; i++) {
+            client().send(HTTP2);
         }
         client().send(GET).readUntil("\"object\":\"list\"");
     }

@@ -43,6 +43,7 @@ public final class FrameClient implements AutoCloseable {
      */
     public FrameClient(int port, int streamWindow) throws Exception {
         client.setInitialStreamRecvWindow(streamWindow);
+        client.setIdleTimeout(-1); // it stays until it is closed
         client.start();
         final long startNs = System.nanoTime();
         Ends made = connect(port);

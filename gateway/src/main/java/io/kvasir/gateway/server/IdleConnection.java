@@ -1,0 +1,18 @@
+package io.kvasir.gateway.server;
+
+/**
+ * A connection of a client that is closed where others need its room and nothing is under way.
+ * Called by any thread.
+ */
+interface IdleConnection {
+    /** Since when nothing is under way, as {@link #nowNs} says it; 0 where something is. */
+    long idleSinceNs();
+
+    /** Closes it if nothing is under way. */
+    void closeIfIdle();
+
+    /** The time, never 0, which is no time. */
+    static long nowNs() {
+        return System.nanoTime() | 1;
+    }
+}
