@@ -20,6 +20,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /**
  * A model's tokenizer and chat template: turns requests into the token ids that a vLLM engine
@@ -55,6 +56,7 @@ public final class ChatModel implements AutoCloseable {
     private final Map<String, String> specialTokens;
     private final TemplatePolicy policy;
     private final Map<String, CompiledTemplate> templates = new LinkedHashMap<>();
+    private final CompiledTemplate ofProcessor; // null for none
     private final TemplateCache requestTemplates;
     private final PromptMemo memo; // null for none
     private final byte[] identity; // of the tokenizer, where there is a memo
@@ -68,25 +70,30 @@ public final class ChatModel implements AutoCloseable {
         tokenizer = Tokenizers.load(files.tokenizer().json(), name, files.moreTokens());
         specialTokens = Map.copyOf(files.specialTokens());
         files.templates()
-                .forEach(
-                        (key, source) ->
-                                templates.put(key, CompiledTemplate.of(source, policy.limits())));
-        templates.forEach(
-                (key, compiled) -> {
-                    if (compiled.problem() != null) {
-                        LOG.warn(
-                                "{}: chat template '{}' cannot be used: {}",
-                                name,
-                                key,
-                                compiled.problem().getMessage());
-                    }
-                });
+                .byName()
+                .forEach((key, source) -> templates.put(key, compiled(key, source)));
+        final String source = files.templates().ofProcessor();
+        ofProcessor = source == null ? null : compiled("of the processor", source);
+    }
+
+    private CompiledTemplate compiled(String key, String source) {
+        final CompiledTemplate compiled = CompiledTemplate.of(source, policy.limits());
+        if (compiled.problem() != null) {
+            LOG.warn(
+                    "{}: chat template '{}' cannot be used: {}",
+                    name,
+                    key,
+                    compiled.problem().getMessage());
+        }
+        return compiled;
     }
 
     /**
      * Loads a model's files: {@code tokenizer.json}, and beside it {@code tokenizer_config.json},
      * {@code chat_template.jinja} (with {@code additional_chat_templates/}), {@code
-     * chat_template.json} and {@code special_tokens_map.json} where they exist.
+     * chat_template.json} and {@code special_tokens_map.json} where they exist. A model with a
+     * processor is known by {@code processor_config.json}, {@code preprocessor_config.json} or
+     * {@code video_preprocessor_config.json}.
      *
      * @param folderOrTokenizerJson the folder, or the {@code tokenizer.json} in it
      * @return the model; a template that cannot be compiled is reported in the log and fails the
@@ -158,7 +165,8 @@ public final class ChatModel implements AutoCloseable {
 
     /** Whether chats can be rendered at all. */
     public boolean hasChatTemplate() {
-        return templates.values().stream().anyMatch(compiled -> compiled.template() != null);
+        return Stream.concat(templates.values().stream(), Stream.ofNullable(ofProcessor))
+                .anyMatch(compiled -> compiled.template() != null);
     }
 
     /**
@@ -387,10 +395,13 @@ public final class ChatModel implements AutoCloseable {
             requestTemplates.put(fresh);
             return fresh;
         }
+        if (ofProcessor != null && !tools) {
+            return ofProcessor;
+        }
         final CompiledTemplate chosen =
                 tools && templates.containsKey("tool_use")
                         ? templates.get("tool_use")
-                        : templates.get(ModelFiles.DEFAULT_TEMPLATE);
+                        : templates.get(TemplateFiles.DEFAULT);
         if (chosen == null) {
             throw PromptException.invalid(
                     name

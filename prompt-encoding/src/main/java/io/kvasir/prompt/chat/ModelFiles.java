@@ -10,7 +10,6 @@ import io.kvasir.prompt.tokenizer.MoreTokens;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
@@ -27,17 +26,15 @@ import java.util.TreeMap;
  * @param name where they are, for messages
  * @param tokenizer content of {@code tokenizer.json}
  * @param config {@code tokenizer_config.json}, empty if there is none
- * @param templates chat templates by name; the usual one is called {@value #DEFAULT_TEMPLATE}
+ * @param templates chat templates
  * @param specialTokens {@code bos_token} and the like with their text
  */
 record ModelFiles(
         String name,
         TokenizerFile tokenizer,
         JsonNode config,
-        Map<String, String> templates,
+        TemplateFiles templates,
         Map<String, String> specialTokens) {
-    static final String DEFAULT_TEMPLATE = "default";
-
     private static final ObjectMapper MAPPER = new ObjectMapper();
     private static final JsonNode NO_FLAGS = JsonNodeFactory.instance.objectNode();
     private static final List<String> NAMED_TOKENS =
@@ -73,7 +70,7 @@ record ModelFiles(
                 folderOrFile.toString(),
                 new TokenizerFile(Files.readAllBytes(file)),
                 config,
-                templates(beside, config),
+                TemplateFiles.read(beside, config),
                 named(config, json(beside.resolve("special_tokens_map.json"))));
     }
 
@@ -84,57 +81,15 @@ record ModelFiles(
                 name,
                 new TokenizerFile(tokenizer),
                 tree,
-                inline(tree),
+                TemplateFiles.of(tree),
                 named(tree, JsonNodeFactory.instance.objectNode()));
     }
 
-    private static JsonNode json(Path file) throws IOException {
+    /** An object without members where there is no such file. */
+    static JsonNode json(Path file) throws IOException {
         return Files.exists(file)
                 ? MAPPER.readTree(file.toFile())
                 : JsonNodeFactory.instance.objectNode();
-    }
-
-    /** Template files win over the configuration. */
-    private static Map<String, String> templates(Path folder, JsonNode config) throws IOException {
-        final Map<String, String> files = new LinkedHashMap<>();
-        final Path single = folder.resolve("chat_template.jinja");
-        if (Files.exists(single)) {
-            files.put(DEFAULT_TEMPLATE, Files.readString(single, StandardCharsets.UTF_8));
-        }
-        final Path more = folder.resolve("additional_chat_templates");
-        if (Files.isDirectory(more)) {
-            try (DirectoryStream<Path> entries = Files.newDirectoryStream(more, "*.jinja")) {
-                for (Path entry : entries) {
-                    final String name = entry.getFileName().toString();
-                    files.put(
-                            name.substring(0, name.length() - ".jinja".length()),
-                            Files.readString(entry, StandardCharsets.UTF_8));
-                }
-            }
-        }
-        if (!files.isEmpty()) {
-            return files;
-        }
-        final Map<String, String> configured = inline(config);
-        return configured.isEmpty()
-                ? inline(json(folder.resolve("chat_template.json")))
-                : configured;
-    }
-
-    private static Map<String, String> inline(JsonNode config) {
-        final Map<String, String> templates = new LinkedHashMap<>();
-        final JsonNode given = config.path("chat_template");
-        if (given.isTextual()) {
-            templates.put(DEFAULT_TEMPLATE, given.textValue());
-        } else if (given.isArray()) {
-            given.forEach(
-                    entry ->
-                            templates.put(
-                                    entry.path("name").asText(), entry.path("template").asText()));
-        } else if (given.isObject()) {
-            given.properties().forEach(e -> templates.put(e.getKey(), e.getValue().asText()));
-        }
-        return templates;
     }
 
     private static Map<String, String> named(JsonNode config, JsonNode map) {

@@ -307,6 +307,50 @@ class ChatModelTest {
         }
     }
 
+    /** As vLLM 0.32 chooses with such files (resolve_chat_template). */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "preprocessor_config.json:{} chat_template.json | json | config",
+                "preprocessor_config.json:{} chat_template.json chat_template.jinja | json | jinja",
+                "processor_config.json:{} chat_template.json | json | config",
+                "video_preprocessor_config.json:{} chat_template.json | json | config",
+                "processor_config.json:{`chat_template`:`processor`} chat_template.json | processor"
+                        + " | config",
+                "preprocessor_config.json:{} chat_template.json chat_template.jinja"
+                        + " additional_chat_templates/x.jinja | jinja | jinja",
+                "preprocessor_config.json:{} | config | config",
+                "chat_template.json | config | config",
+            })
+    void chatsWithoutToolsHaveTheTemplateOfTheProcessor(String files, String without, String with)
+            throws IOException {
+        final Path model = Files.createDirectories(folder.resolve("processor" + files.hashCode()));
+        Files.write(
+                model.resolve("tokenizer.json"), TestFiles.read("tokenizer/tiny/tokenizer.json"));
+        Files.writeString(model.resolve("tokenizer_config.json"), "{\"chat_template\":\"config\"}");
+        for (String file : files.split(" ")) {
+            final int content = file.indexOf(':');
+            final Path target = model.resolve(content < 0 ? file : file.substring(0, content));
+            Files.createDirectories(target.getParent());
+            Files.writeString(
+                    target,
+                    content >= 0
+                            ? file.substring(content + 1).replace('`', '"')
+                            : file.endsWith(".json") ? "{\"chat_template\":\"json\"}" : "jinja");
+        }
+        final String chat = "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]";
+        try (ChatModel multimodal = ChatModel.load(model)) {
+            assertTrue(multimodal.hasChatTemplate());
+            assertEquals(without, multimodal.chat(request(chat + "}")).text());
+            assertEquals(
+                    with,
+                    multimodal
+                            .chat(request(chat + ",\"tools\":[{\"function\":{\"name\":\"f\"}}]}"))
+                            .text());
+        }
+    }
+
     @Test
     void servesManyThreadsAtOnce() throws Exception {
         final JsonNode requests = json("chat/requests.json");
