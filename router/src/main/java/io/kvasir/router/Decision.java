@@ -269,7 +269,19 @@ public final class Decision {
 
     /** Why a worker was not a candidate; {@link Exclusion#NONE} for a candidate. */
     public Exclusion exclusion(int i) {
-        final Worker worker = candidate(i);
+        return exclusion(candidate(i));
+    }
+
+    /**
+     * Why a worker was not a candidate.
+     *
+     * @param worker of the router that decided
+     * @return {@link Exclusion#UNAVAILABLE} too where it was not registered then
+     */
+    public Exclusion exclusion(Worker worker) {
+        if (selection.workers().at(worker.slot()) != worker) {
+            return Exclusion.UNAVAILABLE;
+        }
         final Candidates candidates = selection.candidates();
         if (candidates.isPinnedElsewhere(worker)) {
             return Exclusion.NOT_PINNED;

@@ -1,10 +1,12 @@
 package io.kvasir.router.queue;
 
 import io.kvasir.router.Decision;
+import io.kvasir.router.Decision.Exclusion;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
+import io.kvasir.router.Worker;
 
 import java.util.Arrays;
 import java.util.Map;
@@ -14,8 +16,8 @@ import java.util.concurrent.ConcurrentHashMap;
 /**
  * The prompts that are being computed and have a stride of uncached blocks at least, by the hashes
  * of their beginnings: each whole stride, {@value #MARKS} at most. A prompt follows the one with
- * which it has most strides in common, if one of these is not cached anywhere. Any thread; of a
- * bounded size.
+ * which it has most strides in common of those on workers that it may use, if one of these strides
+ * is not cached anywhere. Any thread; of a bounded size.
  *
  * <p>A key names a whole beginning, so what was led with another stride is found where a beginning
  * of it ends at a stride of now. Flights keep the time that they were led with.
@@ -71,10 +73,10 @@ final class PrefixFlights {
     }
 
     /**
-     * Searches for the flight to follow: one whose blocks are not cached, or are cached on its
-     * worker. An engine announces blocks before their prompt's first token, and requests are booked
-     * before their blocks count as shared; until then the worker that has them seems dearer than
-     * one that has nothing.
+     * Searches for the flight to follow: one on a worker that the request may use, and whose blocks
+     * are not cached, or are cached there. An engine announces blocks before their prompt's first
+     * token, and requests are booked before their blocks count as shared; until then the worker
+     * that has them seems dearer than one that has nothing.
      *
      * @param request filled; is matched where there may be one
      * @param stride blocks
@@ -83,11 +85,19 @@ final class PrefixFlights {
         out.ahead = null;
         out.stride = stride;
         out.count = request.prefixKeys(stride, out.keys);
+        boolean peeked = false;
         for (int i = out.count - 1; i >= 0; i--) {
             final Flight flight = byKey.get(out.keys[i]);
-            if (flight != null && flight.phase(nowNs) != Flight.Phase.OVER) {
+            if (flight == null || flight.phase(nowNs) == Flight.Phase.OVER) {
+                continue;
+            }
+            if (!peeked) {
+                peek(request, scratch);
+                peeked = true;
+            }
+            if (mayUse(flight.worker, scratch)) {
                 out.depth = (i + 1) * stride;
-                final boolean isMissing = out.depth - cached(request, scratch) >= stride;
+                final boolean isMissing = out.depth - request.deepestOverlap() >= stride;
                 out.isCached = out.depth - request.overlap(flight.worker) < stride;
                 if (isMissing || out.isCached) {
                     out.ahead = flight;
@@ -97,13 +107,18 @@ final class PrefixFlights {
         }
     }
 
-    private int cached(RouteRequest request, Decision scratch) {
+    private void peek(RouteRequest request, Decision scratch) {
         try {
             router.peek(request, scratch);
         } catch (RouteException e) {
             // it was matched before it was refused; what follows finds out why
         }
-        return request.deepestOverlap();
+    }
+
+    /** Whether the request that was asked for could go to a worker, if not now, as it is busy. */
+    private static boolean mayUse(Worker worker, Decision asked) {
+        final Exclusion why = asked.exclusion(worker);
+        return why == Exclusion.NONE || why == Exclusion.BUSY;
     }
 
     /**

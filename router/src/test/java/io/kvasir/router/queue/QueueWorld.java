@@ -42,7 +42,7 @@ final class QueueWorld implements AutoCloseable {
             this(tokens, pin, _ -> {});
         }
 
-        private Waiter(int[] tokens, Worker pin, Consumer<RouteRequest> asks) {
+        Waiter(int[] tokens, Worker pin, Consumer<RouteRequest> asks) {
             this.tokens = tokens;
             this.pin = pin;
             this.asks = asks;

@@ -13,6 +13,7 @@ import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.Worker;
+import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.queue.QueueException.Kind;
 import io.kvasir.router.queue.QueueWorld.Waiter;
@@ -22,14 +23,18 @@ import io.kvasir.router.settings.SingleFlight;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -68,9 +73,13 @@ class SingleFlightTest {
 
     /** A prompt with so many tokens of the prefix, and some of its own. */
     private Waiter admit(int shared) {
+        return admit(shared, _ -> {});
+    }
+
+    private Waiter admit(int shared, Consumer<RouteRequest> asks) {
         final int[] tokens = Arrays.copyOf(prefix, shared + 32);
         tokens[shared] = 60_000 + tails++;
-        return world.admit(world.new Waiter(tokens, null), QueueRank.USUAL);
+        return world.admit(world.new Waiter(tokens, null, asks), QueueRank.USUAL);
     }
 
     private List<Waiter> admitSome(int count) {
@@ -160,6 +169,77 @@ class SingleFlightTest {
         world.computed(others.get(0));
         assertSame(others.get(0).worker, others.get(1).worker);
         assertSame(others.get(0).worker, others.get(2).worker);
+    }
+
+    /** Why the worker of a prompt is none for another request. */
+    enum Apart {
+        PIN,
+        EXCLUSION,
+        LABEL,
+        TAINT,
+        COST,
+        AVAILABILITY;
+
+        void of(RouteRequest request, Worker first, Worker other) {
+            switch (this) {
+                case PIN -> request.pin(other);
+                case EXCLUSION -> request.exclude(first);
+                case LABEL -> request.require("pool=b");
+                case TAINT -> request.excludeTainted(2);
+                case COST ->
+                        request.addCost(
+                                candidate ->
+                                        candidate.worker() == first ? Double.POSITIVE_INFINITY : 0);
+                case AVAILABILITY -> first.available(false);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource(Apart.class)
+    void aRequestThatMayNotUseItsWorkerIsBookedAtOnce(Apart apart) {
+        start(config(SingleFlight.WAIT), 0);
+        final Worker one = world.router.addWorker(new WorkerSpec(1, "w1", "http://w1", 0, null, 2));
+        final Waiter first = admit(PREFIX);
+        assertSame(one, first.worker);
+        final Worker two =
+                world.router.addWorker(
+                        WorkerSpec.of(2, "w2", "http://w2").labelled(Map.of("pool", "b")));
+        final Waiter other = admit(PREFIX, request -> apart.of(request, one, two));
+        assertSame(two, other.worker);
+        assertEquals(0, other.waitedNs);
+        assertEquals(0, world.queue.status().followed());
+        one.available(true);
+        final Waiter next = admit(PREFIX);
+        assertTrue(next.isWaiting(), "it may use both");
+        world.computed(first);
+        assertSame(one, next.worker);
+    }
+
+    @Test
+    void oneThatIsBusyWithThePromptIsWaitedFor() {
+        start(config(SingleFlight.WAIT).set(RouterSettings.BUSY_PREFILL_TOKENS, 100L));
+        final Waiter first = admit(PREFIX);
+        final Waiter other = admit(PREFIX);
+        assertTrue(other.isWaiting());
+        world.computed(first);
+        assertSame(first.worker, other.worker);
+    }
+
+    @Test
+    void aShorterOneOfAWorkerThatItMayUseIsFollowed() {
+        start(config(SingleFlight.WAIT), 2);
+        final Worker one = world.router.workers().get(0);
+        final Worker two = world.router.workers().get(1);
+        final Waiter shorter = admit(3 * 128, request -> request.pin(two));
+        final Waiter longer = admit(PREFIX, request -> request.pin(one));
+        assertSame(one, longer.worker);
+        final Waiter other = admit(PREFIX, request -> request.pin(two));
+        assertTrue(other.isWaiting());
+        world.computed(shorter);
+        assertSame(two, other.worker);
+        assertEquals(3 * 128 / 16, other.overlapBlocks);
+        assertTrue(longer.lease.isOpen());
     }
 
     @Test
