@@ -34,6 +34,13 @@ final class EngineHits {
         return ofPredicted;
     }
 
+    /** Ends what was concluded of a worker without events whose engine states nothing any more. */
+    void expire() {
+        if (ofPredicted.isWrong()) { // else a tick would take the lock of each worker
+            ofPredicted.expire();
+        }
+    }
+
     double degradedCredit() {
         return rules.get().degradedCredit();
     }
@@ -42,7 +49,7 @@ final class EngineHits {
     void compare(int believed, int inUse, int stated, boolean alone) {
         final PredictionCheck check = rules.get().predictionCheck();
         if (check != PredictionCheck.OFF) {
-            ofPredicted.expire();
+            expire();
             ofPredicted.compare(explained(check, believed, believed, inUse, stated), stated, alone);
         }
     }

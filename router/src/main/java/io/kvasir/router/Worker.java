@@ -375,6 +375,11 @@ public final class Worker implements CandidateWorker {
         hits.ofPredicted().forget();
     }
 
+    /** What was concluded from them is over if its engine has stated none for long. */
+    void expireHits() {
+        hits.expire();
+    }
+
     /** What was concluded from its engine's cache hits counts no more. */
     void forgetForecasts() {
         forgetHits();

@@ -97,11 +97,21 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         kept.takeUseless().forEach(this::sweep);
     }
 
-    /** Gives up what an earlier process has left of workers that do not come. */
+    /**
+     * Gives up what an earlier process has left of workers that do not come, and what was concluded
+     * of predictions that nothing confirms. Event sources have ticks of their own.
+     */
     void tick(long nowNs) {
         final List<KeptSlot> overdue = kept.takeOverdue(nowNs);
         for (int i = 0; i < overdue.size(); i++) { // a tick allocates nothing
             giveUp(overdue.get(i));
+        }
+        final WorkerSet now = workers;
+        for (int slot = 0; parts.predictedOrNull != null && slot < now.slotEnd(); slot++) {
+            final Worker worker = now.at(slot);
+            if (worker != null) {
+                worker.expireHits();
+            }
         }
     }
 

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 
 /** How far the index can be trusted decides what is chosen and booked. */
@@ -321,6 +322,28 @@ class TruthTest {
         router.removeWorker(worker);
         assertEquals(IndexCause.CLOSED, worker.cause());
         assertEquals(0, worker.indexCredit());
+    }
+
+    @Test
+    void whatAnEngineStoppedToStateIsForgottenAfterTenMinutes() throws RouteException {
+        final AtomicLong nowNs = new AtomicLong(1);
+        router.close();
+        router =
+                KvRouter.builder()
+                        .blockSize(BLOCK_SIZE)
+                        .set(RouterSettings.APPROXIMATE, true)
+                        .tickedBy(nowNs::get)
+                        .build();
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        hit(0);
+        EngineMessages.await(() -> isHeld(), "the routed prompt");
+        hits(8, 0);
+        assertEquals(0.5, worker.indexCredit());
+        router.tick(nowNs.addAndGet(Duration.ofMinutes(9).toNanos()));
+        assertEquals(IndexCause.FORECASTS, worker.cause());
+        router.tick(nowNs.addAndGet(Duration.ofMinutes(2).toNanos()));
+        assertEquals(IndexCause.NO_EVENTS, worker.cause());
+        assertEquals(1, worker.indexCredit());
     }
 
     private boolean isHeld() {
