@@ -68,6 +68,7 @@ final class Refill implements EngineCache.Visitor {
             return false;
         }
         decoder.decode(payload, 0, payload.length, scratch);
+        decoder.taken(scratch);
         follow(sequence, scratch);
         return true;
     }

@@ -67,6 +67,7 @@ final class StreamOutput {
         if (contains(KvBatch.Kind.CLEARED, before)) {
             parts.loraNumbers.clearedIn(sequence);
         }
+        decoder.taken(batch);
         refills.follow(sequence, batch);
         status.counts.events += decoder.eventCount();
         if (contains(KvBatch.Kind.STORED, before)) {
@@ -184,6 +185,7 @@ final class StreamOutput {
     void clear() {
         clearPending = true;
         wasMissing = false;
+        decoder.emptied();
         parts.loraNumbers.cleared();
         flushClear();
     }

@@ -8,10 +8,14 @@ import java.util.Arrays;
  *
  * @param mainGroup cache group that counts, −1 as long as none has announced itself
  * @param eagle whether blocks are hashed for EAGLE
- * @param chainSeeds seeds of salted chains: engine hash and seed in turn, older ones first
+ * @param chainSeeds seeds of the blocks of salted chains: engine hash and seed in turn; of a block
+ *     that the engine has removed, twice
  */
 @SuppressWarnings("ArrayRecordComponent") // compared by its content below
 public record DecoderMemory(long mainGroup, boolean eagle, long[] chainSeeds) {
+    /** Most pairs of engine hash and seed: as many as one chunk of a snapshot has room for. */
+    public static final int MOST_CHAIN_SEEDS = (1 << 18) - 1;
+
     /** Of a decoder that has learned nothing. */
     public static final DecoderMemory NONE = new DecoderMemory(-1, false, new long[0]);
 

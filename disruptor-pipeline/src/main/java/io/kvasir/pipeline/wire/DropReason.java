@@ -36,6 +36,10 @@ public enum DropReason {
     AMBIGUOUS_CACHE_NAMESPACE(false),
     /** The block's hash depends on something that a prompt's tokens do not show. */
     OPAQUE_EXTRA_KEYS(false),
+    /**
+     * A store without a salt behind a block that may have one: too many have for all to be known.
+     */
+    UNKNOWN_CHAIN(true),
     /** The block is of an adapter that only a number tells, and its name is not known. */
     UNNAMED_LORA(false),
     /** A cache group of sliding-window, state-space or another kind that is not full attention. */

@@ -23,7 +23,11 @@ import java.util.concurrent.atomic.AtomicLong;
  * salted chains. One instance per source; {@link #decode} on one thread, the counters on any.
  */
 public final class EngineBatchDecoder implements MessageDecoder {
-    private static final int MAX_CHAIN_SEEDS = 1 << 16;
+    private static final int MOST_REMOVED_SEEDS = 1 << 15;
+
+    /** Blocks of salted chains that an engine may hold; more are not known as such. */
+    static final int MOST_HELD_SEEDS = DecoderMemory.MOST_CHAIN_SEEDS - 2 * MOST_REMOVED_SEEDS;
+
     private static final long OPAQUE_CHAIN = 0x6f70617175650001L;
     private static final int RETAINED_TOKENS = 1 << 16;
     private static final byte[] NO_NAME = {};
@@ -35,7 +39,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
     private final EventFields fields = new EventFields();
     private final Placement placement;
     private final ExtraKeys extraKeys = new ExtraKeys();
-    private final ChainSeeds chainSeeds = new ChainSeeds(MAX_CHAIN_SEEDS);
+    private final ChainSeeds chainSeeds = new ChainSeeds(MOST_HELD_SEEDS, MOST_REMOVED_SEEDS);
     private final DropCounts drops = new DropCounts();
     private final BatchRank ranks = new BatchRank();
     private final LoraNumbers loraNumbers;
@@ -52,6 +56,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
     private long heardId; // whose name was said last
     private String heardName = "";
     private long parentHash;
+    private boolean seedsMissing; // of blocks that may be held: there were too many
     private boolean eagle;
     private boolean lostBlocks;
     private int eventCount;
@@ -135,9 +140,20 @@ public final class EngineBatchDecoder implements MessageDecoder {
     @Override
     public void forget() {
         placement.forget();
-        chainSeeds.clear();
+        emptied();
         loraNumbers.forget();
         heardId = 0;
+    }
+
+    @Override
+    public void emptied() {
+        chainSeeds.clear();
+        seedsMissing = false;
+    }
+
+    @Override
+    public void taken(KvBatch batch) {
+        chainSeeds.follow(batch);
     }
 
     @Override
@@ -154,9 +170,8 @@ public final class EngineBatchDecoder implements MessageDecoder {
     public void recall(DecoderMemory memory) {
         placement.mainGroup(memory.mainGroup());
         learnedEagle = memory.eagle();
-        for (int i = 0; i < memory.chainSeeds().length; i += 2) {
-            chainSeeds.put(memory.chainSeeds()[i], memory.chainSeeds()[i + 1]);
-        }
+        chainSeeds.recall(memory.chainSeeds());
+        seedsMissing = chainSeeds.isFull();
     }
 
     @Override
@@ -262,7 +277,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
         final DropReason reason = placement.medium(event, fields.at(EventFields.MEDIUM));
         if (reason == null) {
             out.addCleared();
-            chainSeeds.clear();
+            emptied();
             loraNumbers.cleared();
         }
         return reason;
@@ -419,6 +434,10 @@ public final class EngineBatchDecoder implements MessageDecoder {
         if (reason == null && inherited == OPAQUE_CHAIN) {
             reason = DropReason.OPAQUE_EXTRA_KEYS;
         }
+        final boolean says = root || extraKeys.salt() != null || inherited != baseSeed;
+        if (reason == null && seedsMissing && !says) {
+            return DropReason.UNKNOWN_CHAIN;
+        }
         if (reason != null) {
             rememberSeed(OPAQUE_CHAIN, count);
             return reason;
@@ -473,7 +492,8 @@ public final class EngineBatchDecoder implements MessageDecoder {
 
     private void rememberSeed(long seed, int count) {
         for (int i = 0; i < count; i++) {
-            chainSeeds.put(engineHashes[i], seed);
+            // an opaque block is not in the index, which refuses what comes behind it
+            seedsMissing |= !chainSeeds.put(engineHashes[i], seed) && seed != OPAQUE_CHAIN;
         }
     }
 

@@ -71,6 +71,15 @@ public interface MessageDecoder {
     /** Forgets what was learned from earlier events: the engine has restarted. */
     void forget();
 
+    /** Forgets what was learned of single blocks: the slot is emptied. On the decoding thread. */
+    void emptied();
+
+    /**
+     * Says that what a message was decoded into was taken, and will be in the index. On the
+     * decoding thread.
+     */
+    void taken(KvBatch batch);
+
     /** Says what of its {@link #memory} is no list. On the decoding thread. */
     void learned(KvBatch batch);
 

@@ -321,6 +321,16 @@ public final class RouterEventDecoder implements MessageDecoder {
     }
 
     @Override
+    public void emptied() {
+        // nothing is learned of a block
+    }
+
+    @Override
+    public void taken(KvBatch batch) {
+        // nothing is learned of a block
+    }
+
+    @Override
     public void learned(KvBatch batch) {
         // nothing is learned from events
     }

@@ -306,6 +306,21 @@ class SnapshotFormatTest {
         assertEquals(List.of("whole/0"), labels(scan(out.toByteArray())));
     }
 
+    @Test
+    void allSeedsThatADecoderMayKnowAreInOneChunk() throws IOException {
+        final long[] seeds = new long[2 * DecoderMemory.MOST_CHAIN_SEEDS];
+        Arrays.setAll(seeds, i -> i);
+        final StreamMemory most =
+                new StreamMemory(RemovalRule.PHYSICAL, new DecoderMemory(2, true, seeds));
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
+        final SnapshotWriter writer = new SnapshotWriter(out, BLOCK_SIZE, SEED, 0);
+        writer.beginWorker("salted", 0, new SlotMark(1, 1, true, 3, 0, 0));
+        writer.records(records(false));
+        writer.endWorker(most);
+        writer.end();
+        assertEquals(most, scan(out.toByteArray()).workers().get(0).memory());
+    }
+
     /** A worker of a stream that many share. */
     private static byte[] snapshotWithPosition() throws IOException {
         final ByteArrayOutputStream out = new ByteArrayOutputStream();

@@ -671,6 +671,30 @@ class EngineStreamTest {
         assertEquals(List.of(), held());
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void saltsAreKnownOfAsManyBlocksAsAreHeldNotAsWereStored(boolean cleared) {
+        final EngineStream stream = stream(c -> c);
+        int number = 0;
+        for (int first = 100; first < 240_000; first += 240) {
+            final List<?> hashes = range(first, first + 239);
+            final byte[] salted =
+                    batch(stored(hashes, null, range(1, 4 * 240), BLOCK, "cache_salt", "tenant"));
+            stream.onMessage(number++, salted);
+            if (cleared) {
+                stream.clear();
+            } else {
+                stream.onMessage(number++, batch(removed(hashes)));
+            }
+        }
+        stream.onMessage(number++, store(1));
+        stream.onMessage(number, batch(stored(List.of(2), 1, range(1, 4), BLOCK)));
+
+        assertEquals(List.of(1L, 2L), held());
+        assertEquals(Map.of(), stream.status().drops());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
     @Test
     void aClosedStreamTakesNothing() {
         final EngineStream stream = stream(c -> c);

@@ -678,6 +678,86 @@ class EngineBatchDecoderTest {
     }
 
     @Test
+    void theSaltOfAChainIsKnownHoweverMuchIsStoredAfterIt() {
+        final String salted = locals(BlockHasher.seed(null, "tenant-a"));
+        decode(batch(stored(List.of(5, 6), null, range(1, 8), 4, "cache_salt", "tenant-a")));
+        for (int first = 1_000; first < 71_000; first += 1_000) {
+            decode(saltedBlocks(first, 1_000));
+        }
+
+        assertEquals(
+                List.of("stored behind 6 [7, 8]" + salted),
+                decode(batch(stored(List.of(7, 8), 6, range(1, 8), 4))));
+    }
+
+    @Test
+    void theSaltOfAChainIsKnownWhileACopyIsHeldAndAfterARestore() {
+        final String salted = locals(BlockHasher.seed(null, "tenant-a"));
+        final byte[] root =
+                batch(stored(List.of(5, 6), null, range(1, 8), 4, "cache_salt", "tenant-a"));
+        for (byte[] message : List.of(root, root, batch(removed(List.of(5, 6))))) {
+            decode(message);
+            decoder.taken(out);
+        }
+        for (int first = 1_000; first < 201_000; first += 1_000) {
+            decode(saltedBlocks(first, 1_000));
+            decoder.taken(out);
+            decode(batch(removed(range(first, first + 999))));
+            decoder.taken(out);
+        }
+        final byte[] child = batch(stored(List.of(7, 8), 6, range(1, 8), 4));
+        assertEquals(List.of("stored behind 6 [7, 8]" + salted), decode(child));
+
+        final EngineBatchDecoder restored = new EngineBatchDecoder(4);
+        restored.recall(decoder.memory());
+        assertEquals(List.of("stored behind 6 [7, 8]" + salted), decode(restored, child));
+        assertEquals(Map.of(), restored.drops().nonZero());
+    }
+
+    @Test
+    void whereMoreSaltedBlocksAreHeldThanAreKnownNothingIsHashedOnSuspicion() {
+        for (int first = 0; first < EngineBatchDecoder.MOST_HELD_SEEDS; first += 1_000) {
+            decode(saltedBlocks(100 + first, 1_000));
+        }
+        final String salted = locals(BlockHasher.seed(null, "tenant-a"));
+        assertEquals(
+                List.of("stored root [5, 6]" + salted, "stored behind 6 [7, 8]" + salted),
+                decode(
+                        batch(
+                                stored(
+                                        List.of(5, 6),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "cache_salt",
+                                        "tenant-a"),
+                                stored(List.of(7, 8), 6, range(1, 8), 4, "cache_salt", "tenant-a"),
+                                stored(List.of(9), 8, range(1, 4), 4))));
+        assertTrue(decoder.lostBlocks());
+        assertEquals(Map.of("unknown_chain", 1L), decoder.drops().nonZero());
+        final EngineBatchDecoder restored = new EngineBatchDecoder(4);
+        restored.recall(decoder.memory());
+        assertEquals(List.of(), decode(restored, batch(stored(List.of(9), 8, range(1, 4), 4))));
+
+        decoder.emptied();
+        assertEquals(
+                List.of("stored behind 8 [9] cb38e4d7fb2dca5c"),
+                decode(batch(stored(List.of(9), 8, range(1, 4), 4))));
+    }
+
+    /** Stores salted blocks in a row. */
+    private static byte[] saltedBlocks(int first, int count) {
+        return batch(
+                stored(
+                        range(first, first + count - 1),
+                        null,
+                        range(1, 4 * count),
+                        4,
+                        "cache_salt",
+                        "tenant-b"));
+    }
+
+    @Test
     void aSaltFieldCountsLikeOneInTheExtraKeys() {
         final String salted = locals(BlockHasher.seed(null, "tenant-a"));
         final String both = locals(BlockHasher.seed("my-lora", "tenant-a"));
