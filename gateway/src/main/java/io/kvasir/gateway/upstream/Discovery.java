@@ -33,7 +33,8 @@ public interface Discovery extends AutoCloseable {
 
         /**
          * One worker gets no new request any more, or does again; the requests that it has go on.
-         * Nothing happens if there is none of that name.
+         * For one of the last view that is not registered, it holds when it is. Nothing happens if
+         * there is none of that name.
          */
         void draining(String name, boolean draining);
 

@@ -8,6 +8,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,6 +17,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
+import java.util.function.Predicate;
 
 /**
  * The servers behind the gateway, those of all its models. {@link Discovery} sources add and remove
@@ -92,18 +94,23 @@ public final class Fleet {
         onRemoval = action;
     }
 
-    /** One thread a source. */
-    private void view(String source, List<DiscoveredWorker> wanted) {
+    /**
+     * One thread a source.
+     *
+     * @param isDrained which of them get no new request from their registration on
+     */
+    private void view(
+            String source, List<DiscoveredWorker> wanted, Predicate<DiscoveredWorker> isDrained) {
         final Set<String> names = new HashSet<>();
         wanted.forEach(worker -> names.add(worker.name()));
         final Map<DiscoveredWorker, String> refused = new LinkedHashMap<>();
-        if (addAll(source, wanted, refused)) {
+        if (addAll(source, wanted, isDrained, refused)) {
             awaitSuccessors(obsolete(source, names), names);
         }
         if (removeObsolete(source, names)) { // they may have had what others lacked
             final List<DiscoveredWorker> again = List.copyOf(refused.keySet());
             refused.clear();
-            var _ = addAll(source, again, refused);
+            var _ = addAll(source, again, isDrained, refused);
         }
         refused.forEach(
                 (worker, why) ->
@@ -115,11 +122,19 @@ public final class Fleet {
      * @return whether any was added
      */
     private boolean addAll(
-            String source, List<DiscoveredWorker> wanted, Map<DiscoveredWorker, String> refused) {
+            String source,
+            List<DiscoveredWorker> wanted,
+            Predicate<DiscoveredWorker> isDrained,
+            Map<DiscoveredWorker, String> refused) {
         boolean changed = false;
         for (DiscoveredWorker worker : wanted) {
             try {
-                changed |= add(source, worker);
+                if (add(source, worker)) {
+                    changed = true;
+                    if (isDrained.test(worker)) {
+                        drain(worker.name(), true);
+                    }
+                }
             } catch (IllegalArgumentException e) {
                 refused.put(worker, e.getMessage());
             }
@@ -320,8 +335,10 @@ public final class Fleet {
 
     private final class FromSource implements Discovery.Listener {
         private final String source;
-        private Set<DiscoveredWorker> unserved =
-                Set.of(); // by the last view; of the source's thread
+        // all three by the last view, and of the source's thread
+        private Set<DiscoveredWorker> unserved = Set.of();
+        private final Map<String, DiscoveredWorker> viewed = new HashMap<>(); // by name
+        private final Map<String, DiscoveredWorker> drained = new HashMap<>(); // likewise
 
         FromSource(String source) {
             this.source = source;
@@ -329,7 +346,11 @@ public final class Fleet {
 
         @Override
         public void view(List<DiscoveredWorker> workers) {
-            Fleet.this.view(source, served(workers));
+            viewed.clear();
+            workers.forEach(worker -> viewed.put(worker.name(), worker));
+            drained.values().removeIf(worker -> !worker.equals(viewed.get(worker.name())));
+            Fleet.this.view(
+                    source, served(workers), worker -> worker.equals(drained.get(worker.name())));
         }
 
         /** Says of each of the others once that it is not used. */
@@ -359,6 +380,12 @@ public final class Fleet {
 
         @Override
         public void draining(String name, boolean draining) {
+            final DiscoveredWorker worker = viewed.get(name);
+            if (draining && worker != null) {
+                drained.put(name, worker); // also for when it is registered later, or again
+            } else {
+                drained.remove(name);
+            }
             drain(name, draining);
         }
 

@@ -257,6 +257,36 @@ class FleetTest {
     }
 
     @Test
+    void aDrainHoldsForAWorkerThatIsRegisteredLater() {
+        start(config().set(RouterSettings.MAX_WORKERS, 1));
+        source.view(List.of(worker("m", "a"), worker("m", "w")));
+        assertNull(named("w"), "there is no room yet");
+        source.draining("w", true);
+        source.view(List.of(worker("m", "w")));
+        assertTrue(named("w").draining());
+        fleet.drain("w", false);
+        source.view(List.of(worker("m", "w")));
+        assertFalse(named("w").draining(), "an operator has resumed it");
+        other.removed("w");
+        source.view(List.of(worker("m", "w")));
+        assertTrue(named("w").draining(), "an operator has removed it, its source has not");
+    }
+
+    @Test
+    void aDrainIsOfTheWorkerThatTheNameStoodFor() {
+        start();
+        source.view(List.of(worker("m", "w"), worker("m", "x")));
+        source.draining("w", true);
+        source.draining("x", true);
+        source.draining("x", false);
+        source.view(List.of(worker("m", "w", ",dp=2")));
+        assertFalse(named("w").draining(), "it is another one");
+        source.view(List.of(worker("m", "w"), worker("m", "x")));
+        assertFalse(named("w").draining(), "a drain does not come back");
+        assertFalse(named("x").draining());
+    }
+
+    @Test
     void poolsOfOneNameAreEachModelsOwn() {
         start();
         source.view(List.of(worker("m", "p", ",role=prefill"), worker("n", "d", ",role=decode")));
