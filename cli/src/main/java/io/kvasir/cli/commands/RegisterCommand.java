@@ -276,7 +276,7 @@ public final class RegisterCommand implements Callable<Integer> {
     public Integer call() throws InterruptedException {
         final Registration described = described();
         final Shutdown shutdown = Shutdown.of(this::end);
-        try (BoundedClient engine = new BoundedClient(url, null, TIMEOUT, MOST_BYTES)) {
+        try (BoundedClient engine = new BoundedClient(described.url(), null, TIMEOUT, MOST_BYTES)) {
             begin(described, engine);
             if (watched.run()) {
                 registrar.close();
@@ -302,7 +302,7 @@ public final class RegisterCommand implements Callable<Integer> {
                     Registration.builder(
                                     new InstanceId(namespace, component, endpoint, name),
                                     model,
-                                    url)
+                                    URI.create(url.toString().replaceAll("/+$", "")))
                             .role(role)
                             .input(input)
                             .dpRanks(ranks)
@@ -328,7 +328,11 @@ public final class RegisterCommand implements Callable<Integer> {
         registrar = new Registrar(store());
         watched =
                 new WatchedRegistration(
-                        registrar, described, () -> answers(engine), PERIOD, new Reports());
+                        registrar,
+                        described,
+                        () -> answers(engine),
+                        PERIOD,
+                        new Reports(described.url()));
     }
 
     private LeasedStore store() {
@@ -368,7 +372,12 @@ public final class RegisterCommand implements Callable<Integer> {
 
     /** Says what happens, a line each. */
     private final class Reports implements WatchedRegistration.Listener {
+        private final URI engine;
         private String refusal = "";
+
+        private Reports(URI engine) {
+            this.engine = engine;
+        }
 
         @Override
         public void registered(Registration described) {
@@ -378,7 +387,7 @@ public final class RegisterCommand implements Callable<Integer> {
 
         @Override
         public void lost() {
-            say("taken back: " + url + "/health does not answer");
+            say("taken back: " + engine + "/health does not answer");
         }
 
         @Override

@@ -25,6 +25,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
@@ -91,31 +92,48 @@ class RegisterCommandTest {
         final byte[] head =
                 "HTTP/1.1 200 x\r\ncontent-length: 5\r\n\r\n".getBytes(StandardCharsets.ISO_8859_1);
         final AtomicBoolean hasAnswered = new AtomicBoolean();
-        try (StubServer etcd = new StubServer();
+        try (StubServer etcd = etcd();
                 RawServer engine =
-                        new RawServer((_, _) -> hasAnswered.getAndSet(true) ? head : whole)) {
-            etcd.page("/v3/lease/grant", 200, "{\"ID\":\"7\",\"TTL\":\"600\"}")
-                    .page("/v3/lease/keepalive", 200, "{\"result\":{\"TTL\":\"600\"}}")
-                    .page("/v3/lease/revoke", 200, "{}")
-                    .page("/v3/kv/range", 200, "{\"header\":{\"revision\":\"1\"}}")
-                    .page(
-                            "/v3/kv/txn",
-                            200,
-                            "{\"header\":{\"revision\":\"2\"},\"succeeded\":true}");
-            try (KvasirProcess register =
-                    new KvasirProcess(
-                            "register",
-                            "--url=" + engine.url(),
-                            "--model=m",
-                            "--name=w",
-                            "--ttl-ms=600000",
-                            "--drain-ms=0",
-                            "--etcd=" + etcd.url())) {
-                register.await(l -> l.startsWith("registered "));
-                register.await(l -> l.startsWith("taken back: " + engine.url()));
-                assertEquals(143, register.terminate());
-            }
+                        new RawServer((_, _) -> hasAnswered.getAndSet(true) ? head : whole);
+                KvasirProcess register = register(engine.url(), etcd)) {
+            register.await(l -> l.startsWith("registered "));
+            register.await(l -> l.startsWith("taken back: " + engine.url()));
+            assertEquals(143, register.terminate());
         }
+    }
+
+    @Test
+    @Tag("integration") // starts a process
+    void theHealthOfAnEngineIsAskedForAlsoWhereItsUrlEndsInASlash() throws Exception {
+        try (StubServer etcd = etcd();
+                StubServer engine = new StubServer().page("/health", 200, "");
+                KvasirProcess register = register(engine.url() + "//", etcd)) {
+            register.await(l -> l.startsWith("registered "));
+            engine.page("/health", 503, "");
+            register.await(l -> l.startsWith("taken back: " + engine.url() + "/health "));
+            assertEquals(143, register.terminate());
+        }
+    }
+
+    private static KvasirProcess register(String url, StubServer etcd) throws IOException {
+        return new KvasirProcess(
+                "register",
+                "--url=" + url,
+                "--model=m",
+                "--name=w",
+                "--ttl-ms=600000",
+                "--drain-ms=0",
+                "--etcd=" + etcd.url());
+    }
+
+    /** Grants and takes what it is asked for, and keeps nothing. */
+    private static StubServer etcd() throws IOException {
+        return new StubServer()
+                .page("/v3/lease/grant", 200, "{\"ID\":\"7\",\"TTL\":\"600\"}")
+                .page("/v3/lease/keepalive", 200, "{\"result\":{\"TTL\":\"600\"}}")
+                .page("/v3/lease/revoke", 200, "{}")
+                .page("/v3/kv/range", 200, "{\"header\":{\"revision\":\"1\"}}")
+                .page("/v3/kv/txn", 200, "{\"header\":{\"revision\":\"2\"},\"succeeded\":true}");
     }
 
     @Test
