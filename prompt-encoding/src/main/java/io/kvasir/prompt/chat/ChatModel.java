@@ -91,9 +91,9 @@ public final class ChatModel implements AutoCloseable {
     /**
      * Loads a model's files: {@code tokenizer.json}, and beside it {@code tokenizer_config.json},
      * {@code chat_template.jinja} (with {@code additional_chat_templates/}), {@code
-     * chat_template.json} and {@code special_tokens_map.json} where they exist. A model with a
-     * processor is known by {@code processor_config.json}, {@code preprocessor_config.json} or
-     * {@code video_preprocessor_config.json}.
+     * chat_template.json}, {@code special_tokens_map.json} and {@code added_tokens.json} where they
+     * exist. A model with a processor is known by {@code processor_config.json}, {@code
+     * preprocessor_config.json} or {@code video_preprocessor_config.json}.
      *
      * @param folderOrTokenizerJson the folder, or the {@code tokenizer.json} in it
      * @return the model; a template that cannot be compiled is reported in the log and fails the

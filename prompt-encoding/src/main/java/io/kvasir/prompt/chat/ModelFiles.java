@@ -25,19 +25,21 @@ import java.util.TreeMap;
  *
  * @param name where they are, for messages
  * @param tokenizer content of {@code tokenizer.json}
- * @param config {@code tokenizer_config.json}, empty if there is none
+ * @param config {@code tokenizer_config.json}, empty if there is none, with what older files say
  * @param templates chat templates
  * @param specialTokens {@code bos_token} and the like with their text
+ * @param olderTokens added tokens of older files that may be missing in {@code tokenizer}
  */
 record ModelFiles(
         String name,
         TokenizerFile tokenizer,
         JsonNode config,
         TemplateFiles templates,
-        Map<String, String> specialTokens) {
+        Map<String, String> specialTokens,
+        List<JsonNode> olderTokens) {
     private static final ObjectMapper MAPPER = new ObjectMapper();
     private static final JsonNode NO_FLAGS = JsonNodeFactory.instance.objectNode();
-    private static final List<String> NAMED_TOKENS =
+    static final List<String> NAMED_TOKENS =
             List.of(
                     "bos_token",
                     "eos_token",
@@ -65,13 +67,16 @@ record ModelFiles(
         final boolean folder = Files.isDirectory(folderOrFile);
         final Path file = folder ? folderOrFile.resolve("tokenizer.json") : folderOrFile;
         final Path beside = file.toAbsolutePath().getParent();
-        final JsonNode config = json(beside.resolve("tokenizer_config.json"));
+        final OlderTokens older =
+                OlderTokens.read(beside, json(beside.resolve("tokenizer_config.json")));
+        final JsonNode config = older.config();
         return new ModelFiles(
                 folderOrFile.toString(),
                 new TokenizerFile(Files.readAllBytes(file)),
                 config,
                 TemplateFiles.read(beside, config),
-                named(config, json(beside.resolve("special_tokens_map.json"))));
+                named(config),
+                older.added());
     }
 
     /** Takes files that were read already; {@code config} may hold the templates. */
@@ -82,7 +87,8 @@ record ModelFiles(
                 new TokenizerFile(tokenizer),
                 tree,
                 TemplateFiles.of(tree),
-                named(tree, JsonNodeFactory.instance.objectNode()));
+                named(tree),
+                List.of());
     }
 
     /** An object without members where there is no such file. */
@@ -92,10 +98,11 @@ record ModelFiles(
                 : JsonNodeFactory.instance.objectNode();
     }
 
-    private static Map<String, String> named(JsonNode config, JsonNode map) {
+    /** {@code bos_token} and the like with their text. */
+    static Map<String, String> named(JsonNode config) {
         final Map<String, String> tokens = new LinkedHashMap<>();
         for (String name : NAMED_TOKENS) {
-            final JsonNode given = JsonValues.has(config, name) ? config.get(name) : map.path(name);
+            final JsonNode given = config.path(name);
             final String text =
                     given.isObject() ? given.path("content").textValue() : given.textValue();
             if (text != null) {
@@ -135,7 +142,7 @@ record ModelFiles(
                             token.remove("id");
                             byId.put(Integer.parseInt(entry.getKey()), token);
                         });
-        final List<JsonNode> further = new ArrayList<>();
+        final List<JsonNode> further = new ArrayList<>(olderTokens);
         specialTokens.forEach(
                 (name, content) -> {
                     final JsonNode given = config.path(name);

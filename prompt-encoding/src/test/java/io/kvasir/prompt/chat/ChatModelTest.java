@@ -27,12 +27,15 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** Chats become the ids that vLLM's own code made of the same requests; see chat/ORIGIN.md. */
@@ -281,6 +284,68 @@ class ChatModelTest {
             Files.writeString(model.resolve("tokenizer_config.json"), config.replace('`', '"'));
             try (ChatModel configured = ChatModel.load(model)) {
                 assertArrayEquals(ids, configured.encode(text, false), config);
+            }
+        }
+    }
+
+    /** Recorded of transformers 5.19.0, as above; "-" where there is no such file. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '\'',
+            nullValues = "-",
+            value = {
+                "{`bos_token`:`<config>`} | {`bos_token`:`<map>`,`eos_token`:{`content`:`<end>`,"
+                        + "`lstrip`:true}} | - | a <map> <end> b | <map> | 69,225,696,697,273",
+                "- | {`bos_token`:`<map>`} | - | a <map> b | <map> | 69,225,696,273",
+                "{`bos_token`:`<config>`,`added_tokens_decoder`:{}} | {`bos_token`:`<map>`,"
+                        + "`eos_token`:`<end>`} | {`<x1>`:900} | a <config> <end> <x1> b | <config>"
+                        + " | 69,225,696,225,32,275,72,34,225,32,92,21,34,273",
+                "{`bos_token`:`<config>`} | {`bos_token`:null} | - | a <config> b | ''"
+                        + " | 69,225,32,71,83,82,283,75,34,273",
+                "{} | {`additional_special_tokens`:[`<x1>`,`<x2>`]} | - | a <x1> <x2> b | ''"
+                        + " | 69,225,696,225,697,273",
+                "{`additional_special_tokens`:[`<x2>`]} | {`additional_special_tokens`:[`<x1>`]} |"
+                        + " - | a <x1> <x2> b | '' | 69,225,32,92,21,34,225,696,273",
+                "{`extra_special_tokens`:[]} | {`additional_special_tokens`:[`<x1>`]} | -"
+                        + " | a <x1> b | '' | 69,225,32,92,21,34,273",
+                "{`extra_special_tokens`:{`m`:`<x2>`},`additional_special_tokens`:[`<x3>`]}"
+                        + "| {`additional_special_tokens`:[`<x1>`]} | - | a <x1> <x2> <x3> b | ''"
+                        + " | 69,225,697,225,696,225,32,92,23,34,273",
+                "{} | {`bos_token`:`<map>`} | {`<d1>`:900,`<d2>`:800,`<map>`:950,`<pad>`:4}"
+                        + " | a <d2> <d1> <map> <pad> b | <map>"
+                        + " | 69,225,696,225,697,225,698,225,4,273",
+            })
+    void olderFilesCountWhereTheConfigurationIsOlderToo(
+            String config, String map, String added, String text, String bos, String expected)
+            throws IOException {
+        final Path model =
+                Files.createDirectories(folder.resolve("older" + (config + map).hashCode()));
+        Files.writeString(model.resolve("chat_template.jinja"), "{{ bos_token }}");
+        final Map<String, String> files = new HashMap<>();
+        files.put("tokenizer_config.json", config);
+        files.put("special_tokens_map.json", map);
+        files.put("added_tokens.json", added);
+        for (Map.Entry<String, String> file : files.entrySet()) {
+            if (file.getValue() != null) {
+                Files.writeString(model.resolve(file.getKey()), file.getValue().replace('`', '"'));
+            }
+        }
+        final ObjectNode own = (ObjectNode) json("tokenizer/tiny/tokenizer.json");
+        final ObjectNode library = own.deepCopy();
+        library.putObject("normalizer").put("type", "Lowercase");
+        for (ObjectNode tokenizer : List.of(own, library)) {
+            MAPPER.writeValue(model.resolve("tokenizer.json").toFile(), tokenizer);
+            try (ChatModel older = ChatModel.load(model)) {
+                assertEquals(
+                        expected,
+                        IntStream.of(older.encode(text, false))
+                                .mapToObj(Integer::toString)
+                                .collect(Collectors.joining(",")));
+                assertEquals(
+                        bos,
+                        older.chat(request("{\"messages\":[{\"role\":\"user\",\"content\":\"\"}]}"))
+                                .text());
             }
         }
     }
