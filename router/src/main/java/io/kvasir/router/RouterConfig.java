@@ -297,7 +297,7 @@ public final class RouterConfig {
     static long digest(Settings values) {
         final StringBuilder text = new StringBuilder();
         for (Setting<?> row : RouterSettings.TABLE.rows()) {
-            text.append(row.name()).append('=').append(values.texts(row)).append('\n');
+            text.append(row.name()).append('=').append(values.printed(row)).append('\n');
         }
         return JournalRecord.hash(text.toString());
     }

@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
@@ -186,6 +187,27 @@ class SettingsTest {
                 IllegalArgumentException.class,
                 () -> KvRouter.builder().settings(builder.build()).check());
         KvRouter.builder().check();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "overlap-weight, 2, 2.0",
+        "overlap-weight, 1.0, ''",
+        "max-tree-size, 16384, 16_384",
+        "prefix-index, on, ON",
+        "mode, round-robin, round_robin",
+        "ttl-secs, 7, 007"
+    })
+    void theNumberOfSettingsIsThatOfTheirValuesHoweverTheyAreWritten(
+            String name, String one, String other) {
+        assertEquals(digest(name, one), digest(name, other));
+        assertNotEquals(digest(name, one), digest("block-size", "32"));
+    }
+
+    private static long digest(String name, String written) {
+        final RouterConfig.Builder router = KvRouter.builder();
+        return RouterConfig.digest(
+                (written.isEmpty() ? router : router.set(name, written)).settings());
     }
 
     @Test

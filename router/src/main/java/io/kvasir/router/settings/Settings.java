@@ -81,9 +81,15 @@ public final class Settings {
      */
     public <T> List<String> texts(Setting<T> setting) {
         final List<String> written = entries.getOrDefault(setting, UNSET).texts;
-        if (written != null) {
-            return written;
-        }
+        return written == null ? printed(setting) : written;
+    }
+
+    /**
+     * The same in one spelling: equal for equal values, however they were written.
+     *
+     * @return as {@link #texts}
+     */
+    public <T> List<String> printed(Setting<T> setting) {
         final T value = get(setting);
         if (value == null) {
             return List.of();
