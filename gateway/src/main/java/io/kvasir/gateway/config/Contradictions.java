@@ -113,8 +113,11 @@ final class Contradictions {
                             GatewaySettings.SNAPSHOT_LOCK,
                             GatewaySettings.EVENT_STREAM_REPLICAS),
                     Need.of(
-                            "event-plane=nats",
-                            c -> c.get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.NATS,
+                            "event-plane=nats or zmq",
+                            c ->
+                                    c.get(GatewaySettings.EVENT_PLANE) == EventPlaneKind.NATS
+                                            || c.get(GatewaySettings.EVENT_PLANE)
+                                                    == EventPlaneKind.ZMQ,
                             GatewaySettings.EVENT_RECOVERY),
                     Need.of(
                             "NATS: event-plane, replica-sync or discovery-nats-bucket",

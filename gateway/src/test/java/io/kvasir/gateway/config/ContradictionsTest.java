@@ -11,6 +11,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -35,6 +36,8 @@ class ContradictionsTest {
                 "ttl-secs=9|approximate",
                 "max-tree-size=9|approximate",
                 "snapshot-threshold=9|event-plane=jetstream",
+                "event-recovery=false|event-plane=nats or zmq",
+                "event-recovery=false event-plane=jetstream|event-plane=nats or zmq",
                 "prefill-mode=random|role=prefill",
                 "split-min-tokens=9|split-mode=limits or cost",
                 "split-harm-weight=9|split-mode=cost",
@@ -71,6 +74,16 @@ class ContradictionsTest {
                                         text.contains("no effect without")
                                                 && text.contains(needed)),
                 () -> settings + ": " + warnings);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "event-recovery=false event-plane=nats",
+                "event-recovery=false event-plane=zmq event-plane-addresses=tcp://h:1"
+            })
+    void whatHasAnEffectIsNoWarning(String settings) {
+        assertEquals(List.of(), of(settings).build().warnings());
     }
 
     @ParameterizedTest
