@@ -10,18 +10,22 @@ import java.util.Arrays;
  * multimodal objects on any block.
  *
  * <p>Engines write the keys of a block without tags: the LoRA name (on every block), (object id,
- * offset) pairs or bare object ids, the salt (first block only), digests of prompt embeddings. What
- * is neither the LoRA name, nor an object, nor in the place of the salt makes the block's hash
- * depend on something that its tokens do not tell. One thread.
+ * offset) pairs or bare object ids, the salt (first block only), digests of prompt embeddings. A
+ * bare string on the first block is the salt, whatever it looks like, but for the first that is the
+ * LoRA name and for object ids as Dynamo makes them: 16 hex digits and 48 zeros. What is neither
+ * the LoRA name, nor an object, nor in the place of the salt makes the block's hash depend on
+ * something that its tokens do not tell. One thread.
  */
 final class ExtraKeys {
     private static final byte[] SALT_PREFIX = EventFields.ascii("dynamo-cache-salt:");
     private static final byte[] MM_OBJECTS = EventFields.ascii("mm_objects");
     private static final byte[] MM_HASH = EventFields.ascii("mm_hash");
     private static final int MM_ID_LENGTH = 64;
+    private static final int MM_HASH_LENGTH = 16; // of an id that Dynamo has made, behind it zeros
 
     private String salt;
     private boolean multimodal;
+    private boolean loraNamed; // by a key of the block
     private int[] mmEnds = new int[16];
     private long[] mmHashes = new long[16];
     private int mmTotal;
@@ -120,6 +124,7 @@ final class ExtraKeys {
         beginObjects();
         for (int block = 0; block < lists && block < blocks; block++) {
             final boolean saltPlace = root && block == 0;
+            loraNamed = false;
             long keys = 1;
             switch (reader.peek()) {
                 case NIL -> {
@@ -164,10 +169,11 @@ final class ExtraKeys {
     }
 
     private DropReason readText(MsgpackReader reader, boolean saltPlace, byte[] loraName) {
-        if (loraName.length > 0 && reader.dataEquals(loraName)) {
+        if (!loraNamed && loraName.length > 0 && reader.dataEquals(loraName)) {
+            loraNamed = true;
             return null;
         }
-        if (isHexId(reader)) {
+        if (isHexId(reader) && (!saltPlace || isPadded(reader))) {
             addObject(objectHash(reader));
             return null;
         }
@@ -288,6 +294,15 @@ final class ExtraKeys {
         }
         for (int i = 0; i < MM_ID_LENGTH; i++) {
             if (Character.digit(reader.dataByte(i), 16) < 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static boolean isPadded(MsgpackReader id) {
+        for (int i = MM_HASH_LENGTH; i < MM_ID_LENGTH; i++) {
+            if (id.dataByte(i) != '0') {
                 return false;
             }
         }

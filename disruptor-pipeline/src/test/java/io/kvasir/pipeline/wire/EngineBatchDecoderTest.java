@@ -758,6 +758,49 @@ class EngineBatchDecoderTest {
     }
 
     @Test
+    void aSaltThatIsLikeTheIdOfAnObjectOrTheNameOfTheAdapterIsASalt() {
+        final String digest = "ab".repeat(32);
+        final String salted = locals(BlockHasher.seed(null, digest));
+        final String both = locals(BlockHasher.seed("my-lora", "my-lora"));
+        assertEquals(
+                List.of(
+                        "stored root [5, 6]" + salted,
+                        "stored behind 6 [7, 8]" + salted,
+                        "stored root [9, 10]" + both,
+                        "stored behind 10 [11, 12]" + both),
+                decode(
+                        batch(
+                                stored(
+                                        List.of(5, 6),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "extra_keys",
+                                        list(List.of(digest), null)),
+                                stored(List.of(7, 8), 6, range(1, 8), 4),
+                                stored(
+                                        List.of(9, 10),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "lora_name",
+                                        "my-lora",
+                                        "extra_keys",
+                                        list(List.of("my-lora", "my-lora"), List.of("my-lora"))),
+                                stored(
+                                        List.of(11, 12),
+                                        10,
+                                        range(1, 8),
+                                        4,
+                                        "lora_name",
+                                        "my-lora",
+                                        "extra_keys",
+                                        list(List.of("my-lora"), List.of("my-lora"))))));
+        assertEquals(0, decoder.multimodalStores());
+        assertEquals(Map.of(), decoder.drops().nonZero());
+    }
+
+    @Test
     void aSaltFieldCountsLikeOneInTheExtraKeys() {
         final String salted = locals(BlockHasher.seed(null, "tenant-a"));
         final String both = locals(BlockHasher.seed("my-lora", "tenant-a"));
