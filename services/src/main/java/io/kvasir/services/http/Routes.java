@@ -9,7 +9,8 @@ import java.util.TreeMap;
 
 /**
  * The endpoints of a service by path. A path may have one part <code>{}</code> that stands for any
- * text without a slash. Immutable.
+ * text. Paths are compared as they were sent, before percent signs, dots and slashes in that text
+ * mean anything: no text leads to another endpoint. Immutable.
  */
 final class Routes {
     private static final String ANY = "{}";
@@ -33,7 +34,12 @@ final class Routes {
         }
     }
 
-    /** What a request's path leads to; null for nothing. */
+    /**
+     * What a request's path leads to.
+     *
+     * @param path as it was sent
+     * @return null for nothing
+     */
     Route find(String path) {
         final Map<String, Endpoint> exact = byPath.get(path);
         if (exact != null && !path.contains(ANY)) {
@@ -46,13 +52,14 @@ final class Routes {
                     && path.endsWith(template.after)) {
                 final String parameter = path.substring(template.before.length(), end);
                 if (parameter.indexOf('/') < 0) {
-                    return new Route(
-                            template.path,
-                            byPath.get(template.path),
-                            URIUtil.decodePath(parameter));
+                    return new Route(template.path, byPath.get(template.path), decoded(parameter));
                 }
             }
         }
         return null;
+    }
+
+    private static String decoded(String part) {
+        return URIUtil.decodePath(part.replace(";", "%3B")); // which drops what follows one
     }
 }

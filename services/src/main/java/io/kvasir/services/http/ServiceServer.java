@@ -13,8 +13,11 @@ import io.kvasir.gateway.server.Connectors;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;
+import org.eclipse.jetty.http.UriCompliance;
+import org.eclipse.jetty.http.UriCompliance.Violation;
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Handler;
+import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.server.Server;
@@ -53,6 +56,15 @@ public final class ServiceServer implements AutoCloseable {
     private static final String OTHER_PATH = "other";
     private static final String OTHER_METHOD = "OTHER";
     private static final Set<String> WITH_BODY = Set.of("POST", "PATCH");
+
+    /** A part of a path may be any text, as {@link Routes} takes none of it for more. */
+    private static final UriCompliance PATHS =
+            UriCompliance.DEFAULT.with(
+                    "services",
+                    Violation.AMBIGUOUS_PATH_SEGMENT,
+                    Violation.AMBIGUOUS_PATH_SEPARATOR,
+                    Violation.AMBIGUOUS_PATH_ENCODING,
+                    Violation.SUSPICIOUS_PATH_CHARACTERS);
 
     private final String name;
     private final int mostBodyBytes;
@@ -99,6 +111,10 @@ public final class ServiceServer implements AutoCloseable {
                         Thread.ofVirtual().name("kvasir-" + name + "-request-", 0).factory()));
         server = new Server(threads);
         connector = Connectors.add(server, host, port, limits);
+        connector
+                .getConnectionFactory(HttpConfiguration.ConnectionFactory.class)
+                .getHttpConfiguration()
+                .setUriCompliance(PATHS);
         cap = new ConnectionCap(connector, MAX_CONNECTIONS, "the " + name + " has no more");
         server.addBean(cap);
         server.setErrorHandler(this::serverError);
@@ -140,7 +156,7 @@ public final class ServiceServer implements AutoCloseable {
 
     private void handle(Request request, Response response, Callback callback) {
         final long startNs = System.nanoTime();
-        final Routes.Route route = routes.find(Request.getPathInContext(request));
+        final Routes.Route route = routes.find(request.getHttpURI().getPath());
         final String method = request.getMethod();
         final BodyReader.Budget share = budget.share();
         int status = 500;

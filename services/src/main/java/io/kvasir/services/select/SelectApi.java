@@ -15,6 +15,7 @@ import io.kvasir.services.indexer.Match;
 import io.kvasir.services.slots.RankLoad;
 import io.kvasir.services.slots.SlotTracker;
 
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -177,7 +178,7 @@ final class SelectApi {
                         Wanted.of(body),
                         session(body));
         final ObjectNode shown = ServiceJson.object();
-        final String id = body.textOrNull(ID);
+        final String id = idOrNull(body);
         if (id != null) {
             pending.add(id, chosen, nanoClock.getAsLong());
             shown.put(ID, id);
@@ -189,7 +190,7 @@ final class SelectApi {
         final JsonBody body = call.body();
         final GroupKey key = Prompt.key(body);
         final Prompt prompt = Prompt.of(body, workers.index(key));
-        final String given = body.textOrNull(ID);
+        final String given = idOrNull(body);
         final String id = given == null ? UUID.randomUUID().toString() : given;
         final Selection chosen =
                 chooser.reserve(id, key, prompt, allowed(body), Wanted.of(body), session(body));
@@ -198,6 +199,24 @@ final class SelectApi {
         LongStream.of(prompt.sequenceHashes).forEach(hashes::add);
         shown.put("isl_tokens", prompt.tokens).put("track_prefill_tokens", true);
         return Reply.json(200, put(shown, chosen));
+    }
+
+    private static String idOrNull(JsonBody body) throws ServiceException {
+        final String id = body.textOrNull(ID);
+        return id == null ? null : checked(id);
+    }
+
+    /** An id that the path which ends its reservation can have. */
+    private static String checked(String id) throws ServiceException {
+        if (id.isEmpty()
+                || id.indexOf('\0') >= 0
+                || !StandardCharsets.UTF_8.newEncoder().canEncode(id)) {
+            throw ServiceException.unusable(
+                    ID
+                            + ": a text that is not empty, of Unicode characters without NUL, is"
+                            + " needed");
+        }
+        return id;
     }
 
     /** Name of the session; null for none. */
@@ -251,7 +270,7 @@ final class SelectApi {
 
     private Reply reserve(Call call) throws ServiceException {
         final JsonBody body = call.body();
-        final String id = body.text(ID);
+        final String id = checked(body.text(ID));
         final GroupKey key = Prompt.key(body);
         if (body.isAbsent("worker_id")) {
             return claim(id, key);

@@ -191,20 +191,35 @@ class SelectServiceTest {
         assertEquals(4, posted(200, "/select", shorter).at("/overlap/gpu").asInt());
     }
 
-    @Test
-    void aReservationCountsUntilItEnds() {
+    @ParameterizedTest
+    @CsvSource({
+        "a b, a%20b",
+        "a/b, a%2Fb",
+        "/, %2f",
+        "a%b, a%25b",
+        "a%2Fb, a%252Fb",
+        "., %2E",
+        ".., %2e%2e",
+        "../workers/1, ..%2Fworkers%2F1",
+        "a;b, a%3Bb",
+        "a;b, a;b",
+        "a+b?c#d, a+b%3Fc%23d",
+        "{}, %7B%7D",
+        "\\\\\\n\u007f, %5C%0A%7F",
+        "\u00e4\uD83D\uDE00, %C3%A4%F0%9F%98%80"
+    })
+    void aReservationCountsUntilItEnds(String id, String inPath) {
         name(1, UNUSED_ENDPOINT, "");
-        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"a b\""));
-        posted(409, "/select_and_reserve", ask(",\"selection_id\":\"a b\""));
+        final String path = "/reservations/" + inPath;
+        posted(200, "/select_and_reserve", ask(",\"selection_id\":\"" + id + "\""));
+        posted(409, "/select_and_reserve", ask(",\"selection_id\":\"" + id + "\""));
         assertEquals(load(9, 2, 1), http.get("/loads").text());
-        assertEquals(200, http.post("/reservations/a%20b/prefill_complete", "").status());
-        assertEquals(200, http.post("/reservations/a%20b/output_block", "{}").status());
-        assertEquals(
-                400,
-                http.post("/reservations/a%20b/output_block", "{\"decay_fraction\":1.5}").status());
+        assertEquals(200, http.post(path + "/prefill_complete", "").status());
+        assertEquals(200, http.post(path + "/output_block", "{}").status());
+        assertEquals(400, http.post(path + "/output_block", "{\"decay_fraction\":1.5}").status());
         assertEquals(load(0, 3, 1), http.get("/loads").text());
-        assertEquals(200, http.delete("/reservations/a%20b").status());
-        assertEquals(404, http.delete("/reservations/a%20b").status());
+        assertEquals(200, http.delete(path).status());
+        assertEquals(404, http.delete(path).status());
         assertEquals(load(0, 0, 0), http.get("/loads").text());
         assertEquals("[]", http.get("/loads?model_name=other").text());
     }
@@ -491,6 +506,14 @@ class SelectServiceTest {
                 "/reservations/nope/prefill_complete||404",
                 "/reservations/nope/output_block|{}|404",
                 "/reservations/a/b/prefill_complete||404",
+                "/reservations/%2e%2e/select|{}|404",
+                "/reservations/../workers|{}|404",
+                "/reservations/..%2Fworkers|{}|405",
+                "/reservations/..%2Fselect/prefill_complete||404",
+                "/select|{\"model_name\":\"m\",\"token_ids\":[1],\"selection_id\":\"\"}|422",
+                "/select_and_reserve|{\"model_name\":\"m\",\"token_ids\":[1],"
+                        + "\"selection_id\":\"\\u0000\"}|422",
+                "/reservations|{\"model_name\":\"m\",\"selection_id\":\"\\ud800\"}|422",
                 "/replica_sync/register_peer|{\"endpoint\":\"tcp://127.0.0.1:1\"}|409",
                 "/workers/%7B%7D|{}|405",
                 "/nowhere|{}|404"
