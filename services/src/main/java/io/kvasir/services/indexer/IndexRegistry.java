@@ -16,8 +16,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
  * The index groups and the instances that feed them. Changes are ordered by a lock; looking a group
  * up takes none.
  *
- * <p>A group begins with its first instance, or in a peer's dump, and ends with its last registered
- * instance.
+ * <p>A group begins with its first instance, registered or in a peer's dump, and ends with its
+ * last.
  */
 public final class IndexRegistry implements AutoCloseable {
     private final PrefixIndexConfig sizes;
@@ -163,9 +163,7 @@ public final class IndexRegistry implements AutoCloseable {
             instance.group.dismiss(listener.tenant);
         }
         instance.recovered.values().forEach(instance.group::dismiss);
-        if (instances.values().stream()
-                .noneMatch(other -> other.group == instance.group && !other.listeners.isEmpty())) {
-            instances.values().removeIf(other -> other.group == instance.group);
+        if (instances.values().stream().noneMatch(other -> other.group == instance.group)) {
             end(instance.group);
         }
     }

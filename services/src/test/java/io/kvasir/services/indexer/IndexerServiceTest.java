@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.io.OutputStream;
@@ -430,6 +431,33 @@ class IndexerServiceTest {
         awaitTokens(late, "1", "0", 12);
         engine.removed(102L);
         awaitTokens(late, "1", "0", 4);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void anInstanceThatGoesTakesNothingOfOthersThatOnlyAPeerKnewWithIt(boolean isRegistered)
+            throws IOException {
+        for (String id : List.of("1", "2")) {
+            final EnginePublisher engine = engine(0);
+            register(id, engine, "");
+            engine.awaitSubscriber().stored(null, List.of(101L), 1, 2, 3, 4);
+            awaitTokens(http, id, "0", 4);
+        }
+        final Http late = new Http(start(config().withPeers(List.of(http.url("/")))).port());
+        awaitTokens(late, "1", "0", 4);
+        awaitTokens(late, "2", "0", 4);
+        if (isRegistered) {
+            final String registration = registration("1", UNUSED_ENDPOINT, "");
+            assertEquals(201, late.post("/register", registration).status());
+        }
+        final String gone = "{\"instance_id\":%s,\"model_name\":\"m\"}";
+        assertEquals(200, late.post("/unregister", gone.formatted("1")).status());
+        assertEquals(Http.json("{\"2\":{\"0\":4}}"), query(late, PROMPT).path("scores"));
+        assertEquals(200, late.post("/unregister", gone.formatted("2")).status());
+        assertEquals(
+                404,
+                late.post("/query", "{\"model_name\":\"m\",\"token_ids\":[1]}").status(),
+                "the last one ends the index");
     }
 
     @Test
