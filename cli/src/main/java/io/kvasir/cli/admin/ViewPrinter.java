@@ -13,9 +13,11 @@ import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * Writes what a gateway says of itself: what is not as it should be first, and at most so many
@@ -250,6 +252,7 @@ public final class ViewPrinter {
         final TextTable table =
                 new TextTable(titles.toArray(String[]::new))
                         .left("pool", "state", "breaker", "index", "not as it should be");
+        final Set<String> rated = new HashSet<>();
         for (Judged judged : all.subList(0, Math.min(mostRows, all.size()))) {
             final WorkerRow row = judged.row;
             final List<String> cells = new ArrayList<>(List.of(name(row.label())));
@@ -265,6 +268,8 @@ public final class ViewPrinter {
             }
             if (ratesOrNull == null) {
                 cells.add(time(row.eventAgeMs()));
+            } else if (!rated.add(row.worker())) {
+                cells.addAll(List.of("", "")); // they are of all ranks together
             } else {
                 cells.add(rate(ratesOrNull.attemptsPerSecond().getOrDefault(row.worker(), 0.0)));
                 cells.add(percent(ratesOrNull.hitRates().getOrDefault(row.worker(), Double.NaN)));

@@ -327,6 +327,32 @@ class StatusCommandTest {
     }
 
     @Test
+    void topShowsTheRatesOfAWorkerOnceWhateverRanksItHas() throws Exception {
+        final String page =
+                METRICS
+                        + """
+                        kvasir_upstream_attempts_total{outcome="ok",worker="w"} 40
+                        kvasir_stated_prompt_tokens_total{worker="w"} 100
+                        kvasir_engine_cached_tokens_total{worker="w"} 40
+                        """;
+        final String second = worker("w", "").replace("\"dp_rank\":0", "\"dp_rank\":1");
+        try (StubServer stub = stub(worker("w", ""), second, worker("x", ""))) {
+            stub.page("/metrics", 200, page);
+            final String out = run("top", stub.url(), "--once").out();
+            assertEquals(
+                    List.of(
+                            "w/0 main in use up exact 0 0 0 0.0 40.0 %",
+                            "w/1 main in use up exact 0 0 0",
+                            "x/0 main in use up exact 0 0 0 0.0 -"),
+                    out.lines()
+                            .filter(line -> line.matches("[wx]/\\d .*"))
+                            .map(line -> line.replaceAll(" +", " "))
+                            .toList(),
+                    out);
+        }
+    }
+
+    @Test
     void tenThousandWorkersAreSortedCutAndCounted() throws Exception {
         final String[] many = new String[10_000];
         for (int i = 0; i < many.length; i++) {
