@@ -11,12 +11,14 @@ import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.gateway.server.Responses;
 
+import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpHeaderValue;
 import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.server.internal.ResponseHttpFields.PersistentPreEncodedHttpField;
 import org.eclipse.jetty.util.Callback;
 
 import java.util.concurrent.Executor;
@@ -29,6 +31,11 @@ import java.util.concurrent.Executor;
  */
 final class StatusHandler extends Handler.Wrapper {
     private static final String METHODS = "GET, HEAD";
+
+    /** Stays where an error takes the place of what an answer would have been. */
+    private static final HttpField LAST =
+            new PersistentPreEncodedHttpField(
+                    HttpHeader.CONNECTION, HttpHeaderValue.CLOSE.asString());
 
     private final Readiness readiness;
     private final boolean answersHealth;
@@ -70,7 +77,7 @@ final class StatusHandler extends Handler.Wrapper {
         if (readiness.draining()
                 ? !Http2ConnectionFactory.goAway(request)
                 : cap.isFull() && isOfOneRequest(request)) {
-            response.getHeaders().put(HttpHeader.CONNECTION, HttpHeaderValue.CLOSE.asString());
+            response.getHeaders().put(LAST);
         }
         if (state == null) {
             executor.execute(() -> below(request, response, callback));

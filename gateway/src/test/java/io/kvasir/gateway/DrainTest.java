@@ -91,14 +91,21 @@ class DrainTest {
         assertEquals(503, status("/health"));
         assertEquals(200, status("/live"));
         assertEquals(503, Gateways.admin(gateway, "/ready").statusCode());
-        try (RawClient client = new RawClient(gateway.port())) {
-            final String answer = client.post("/v1/completions", WHOLE).readAll();
-            assertTrue(answer.startsWith("HTTP/1.1 200 "), answer);
-            assertTrue(answer.contains("Connection: close"), answer);
-        }
+        assertIsTheLastOfItsConnection(WHOLE, 200);
+        assertIsTheLastOfItsConnection("{}", 400);
+        engine.script = FakeEngine.Call::cut;
+        assertIsTheLastOfItsConnection(WHOLE, 502);
         draining.interrupt();
         draining.join();
         assertEquals(200, status("/live"));
+    }
+
+    private void assertIsTheLastOfItsConnection(String body, int status) throws IOException {
+        try (RawClient client = new RawClient(gateway.port())) {
+            final String answer = client.post("/v1/completions", body).readAll();
+            assertTrue(answer.startsWith("HTTP/1.1 " + status + " "), answer);
+            assertTrue(answer.contains("Connection: close"), answer);
+        }
     }
 
     @Test
