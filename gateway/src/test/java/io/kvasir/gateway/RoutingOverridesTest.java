@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
@@ -12,6 +13,7 @@ import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.Worker;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -29,13 +31,14 @@ class RoutingOverridesTest {
     private final FakeEngine two = new FakeEngine(call -> call.json(200, ANSWER));
     private GatewayServer gateway;
 
+    private GatewayConfig.Builder config() {
+        return Gateways.config(one.worker("one"), WorkerConfig.parse(two.url() + ",name=two,dp=2"));
+    }
+
     private void start(boolean trusts) throws InterruptedException {
         gateway =
                 Gateways.started(
-                        Gateways.config(
-                                        one.worker("one"),
-                                        WorkerConfig.parse(two.url() + ",name=two,dp=2"))
-                                .set(
+                        config().set(
                                         GatewaySettings.TRUSTED_NETWORKS,
                                         trusts ? List.of("127.0.0.1") : List.of()));
     }
@@ -220,5 +223,36 @@ class RoutingOverridesTest {
         assertEquals(reuses ? 0 : 64, worker.prefillTokens());
         first.cancel(true);
         second.cancel(true);
+    }
+
+    @Test
+    void aPromptCountsAlsoWhereTheGatewayCountsNone() throws Exception {
+        gateway = Gateways.started(config().set(RouterSettings.TRACK_PREFILL_TOKENS, false));
+        one.script = call -> call.awaitClientGone(60);
+        final String prompt = "[" + "3,".repeat(31) + "3]";
+        final var counts =
+                Gateways.postAsync(
+                        gateway,
+                        "/v1/completions",
+                        quoted(
+                                "{'prompt':"
+                                        + prompt
+                                        + ",'router_config_override':{'worker':'one',"
+                                        + "'track_prefill_tokens':true}}"));
+        final var usual =
+                Gateways.postAsync(
+                        gateway,
+                        "/v1/completions",
+                        "{\"prompt\":" + prompt + "}",
+                        "x-kvasir-worker",
+                        "one");
+        final Worker worker = gateway.router().workers().getFirst();
+        Eventually.holds("both are booked", () -> worker.activeRequests() == 2);
+        assertEquals(32, worker.prefillTokens());
+        counts.cancel(true);
+        usual.cancel(true);
+        Eventually.holds(
+                "both have ended",
+                () -> worker.activeRequests() == 0 && worker.prefillTokens() == 0);
     }
 }

@@ -60,7 +60,7 @@ final class Bookings {
                         worker.slotGeneration(),
                         request.localHashes,
                         request.blockCount,
-                        decided.tracksPrefill() ? decision.prefillTokens() : 0,
+                        request.tracksPrefill() ? decision.prefillTokens() : 0,
                         request.blockCount - decision.activePrefixBlocks(),
                         request.hasUsualDeadline()
                                 ? usualDeadlineNs(decided.bookingTimeoutNs())

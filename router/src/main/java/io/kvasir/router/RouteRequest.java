@@ -62,9 +62,10 @@ public final class RouteRequest {
     private Worker pinned;
     private long session = NO_SESSION;
     private long excludedTaints;
-    private boolean prefills = true;
+    private Switch prefillTracking = Switch.NONE;
     private Switch reuse = Switch.NONE;
     private Switch outputTracking = Switch.NONE;
+    private boolean tracksPrefill;
     private boolean reuses;
     private boolean tracksOutput;
     private boolean watched;
@@ -148,7 +149,7 @@ public final class RouteRequest {
         excluded.clear();
         excludedTaints = 0;
         constraints.clear();
-        prefills = true;
+        prefillTracking = Switch.NONE;
         reuse = Switch.NONE;
         outputTracking = Switch.NONE;
         watched = false;
@@ -433,13 +434,16 @@ public final class RouteRequest {
     /**
      * Says whether the chosen worker computes the prompt. If not, because it fetches the blocks of
      * a prompt that another worker has computed, the prompt adds blocks in use and no work to
-     * prefill: neither to the cost, where cached blocks then count nothing, nor to the load.
+     * prefill: neither to the cost, where cached blocks then count nothing, nor to the load. If it
+     * does, the prompt is work to prefill, and work to prefill has its weight in the choice, also
+     * where the router counts none: {@link RouterSettings#TRACK_PREFILL_TOKENS}.
      *
-     * @param track false if the prompt is computed elsewhere; true unless it is set
+     * @param track false if the prompt is computed elsewhere; unless it is set, the worker computes
+     *     it, and it counts as the router's own setting says
      * @return this
      */
     public RouteRequest trackPrefillTokens(boolean track) {
-        prefills = track;
+        prefillTracking = Switch.of(track);
         return this;
     }
 
@@ -470,6 +474,7 @@ public final class RouteRequest {
 
     /** Takes what holds where the request says nothing. */
     void usual(RouterRules rules) {
+        tracksPrefill = prefillTracking == Switch.ON || rules.tracksPrefill();
         reuses = reuse.or(rules.assumesReuse());
         tracksOutput = outputTracking.or(rules.tracksOutput());
     }
@@ -788,12 +793,17 @@ public final class RouteRequest {
 
     /** Whether the worker computes the prompt. */
     boolean prefills() {
-        return prefills;
+        return prefillTracking.or(true);
+    }
+
+    /** Whether work to prefill counts: its own, and in the choice that of others. */
+    boolean tracksPrefill() {
+        return tracksPrefill;
     }
 
     /** Whether the router has to find out when the prompt is computed. */
     boolean isWatched() {
-        return watched && prefills;
+        return watched && prefills();
     }
 
     /** Whether the router's own rule says when the booking ends. */

@@ -87,7 +87,7 @@ final class Selection {
         countedBlocks = countsBlocks ? requestBlocks : 0;
         mode = request.mode() == null ? rules.mode() : request.mode();
         overlapWeight =
-                rules.tracksPrefill()
+                request.tracksPrefill()
                         ? Math.min(MAX_WEIGHT, request.overlapWeightOr(rules.overlapWeight()))
                         : 0;
         overlapCredit = Math.min(MAX_WEIGHT, request.overlapCreditOr(1));

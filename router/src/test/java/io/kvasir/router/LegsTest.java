@@ -220,6 +220,29 @@ class LegsTest {
     }
 
     @Test
+    void aRequestCountsItsPromptAlsoInARouterThatTracksNone() throws RouteException {
+        router.close();
+        router = start(true, false, false);
+        final Worker first = worker(1, 0);
+        final Worker second = worker(2, 0);
+        final Lease counted = reserve(request(prompt(2)).pin(first).trackPrefillTokens(true));
+        final Lease usual = reserve(request(prompt(3)).pin(second));
+        EngineMessages.await(() -> second.activeBlocks() == 3, "blocks in use");
+        assertEquals(2 * BLOCK_SIZE, first.prefillTokens());
+        assertEquals(0, second.prefillTokens());
+        router.select(request(prompt(1)), decision);
+        assertSame(first, decision.worker(), "fewer blocks in use");
+        assertEquals(0, decision.overlapWeight());
+        router.select(request(prompt(1)).trackPrefillTokens(true).overlapWeight(2), decision);
+        assertSame(second, decision.worker(), "no work to prefill");
+        assertEquals(2, decision.overlapWeight());
+        counted.prefillComplete();
+        EngineMessages.await(() -> first.prefillTokens() == 0, "a computed prompt");
+        counted.close();
+        usual.close();
+    }
+
+    @Test
     void withoutWeightADecodeLegDoesNotSeeWorkToPrefill() throws RouteException {
         final Worker first = worker(1, 0);
         final Worker second = worker(2, 0);
