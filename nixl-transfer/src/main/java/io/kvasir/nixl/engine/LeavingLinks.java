@@ -24,10 +24,8 @@ final class LeavingLinks {
     }
 
     /** Adds a lost one; its future ends in {@link #forget} or {@link #close}. */
-    CompletableFuture<Void> add(KvLink link, long deadlineNs) {
-        final Leaving leaving = new Leaving(link, deadlineNs, new CompletableFuture<>());
-        all.add(leaving);
-        return leaving.end;
+    void add(KvLink link, long deadlineNs, CompletableFuture<Void> end) {
+        all.add(new Leaving(link, deadlineNs, end));
     }
 
     /** Forgets those without requests, and refuses those whose time is over; returns how many. */

@@ -157,7 +157,9 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *     kind {@code FAILED} if the transport has not let go of it for 5 s: it is still linked
      */
     public CompletableFuture<Void> unlink(KvLink link) {
-        return call(_ -> leave(link)).thenCompose(left -> left);
+        final CompletableFuture<Void> left = new CompletableFuture<>();
+        submit(() -> leave(link, left), left);
+        return left;
     }
 
     /**
@@ -170,22 +172,27 @@ public final class TransferEngine implements Agent, AutoCloseable {
      */
     public <T> CompletableFuture<T> call(Function<KvTransport, T> what) {
         final CompletableFuture<T> result = new CompletableFuture<>();
+        submit(() -> result.complete(what.apply(transport)), result);
+        return result;
+    }
+
+    /** Has something run on the owner's thread; the future ends with what it throws. */
+    private void submit(Runnable what, CompletableFuture<?> end) {
         final Runnable call =
                 () -> {
                     try {
-                        result.complete(what.apply(transport));
+                        what.run();
                     } catch (RuntimeException e) {
-                        result.completeExceptionally(e);
+                        end.completeExceptionally(e);
                     }
                 };
         if (!calls.offer(call)) {
-            result.completeExceptionally(
+            end.completeExceptionally(
                     new IllegalStateException(
                             calls.isClosed()
                                     ? "the transfer engine is closed"
                                     : CALLS + " calls wait for the transfer engine already"));
         }
-        return result;
     }
 
     /**
@@ -576,13 +583,12 @@ public final class TransferEngine implements Agent, AutoCloseable {
     }
 
     /** Fails everything of a link, which is forgotten here if the transport lets go of it. */
-    private CompletableFuture<Void> leave(KvLink link) {
+    private void leave(KvLink link, CompletableFuture<Void> left) {
         link.lose("given up");
         final long nowNs = clock.nanoTime();
         poll(nowNs);
-        final CompletableFuture<Void> left = leaving.add(link, nowNs + RELEASE_PATIENCE_NS);
+        leaving.add(link, nowNs + RELEASE_PATIENCE_NS, left);
         leaving.forget(nowNs);
-        return left;
     }
 
     /**

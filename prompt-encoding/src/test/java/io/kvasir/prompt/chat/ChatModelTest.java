@@ -394,7 +394,7 @@ class ChatModelTest {
         Files.write(
                 model.resolve("tokenizer.json"), TestFiles.read("tokenizer/tiny/tokenizer.json"));
         Files.writeString(model.resolve("tokenizer_config.json"), "{\"chat_template\":\"config\"}");
-        for (String file : files.split(" ")) {
+        for (String file : files.split(" ", -1)) {
             final int content = file.indexOf(':');
             final Path target = model.resolve(content < 0 ? file : file.substring(0, content));
             Files.createDirectories(target.getParent());
