@@ -72,7 +72,7 @@ final class BoundFeed extends EventFeed {
     }
 
     /** One publisher that has connected, and the sources that it has sent something for. */
-    private final class Publisher implements ZmtpConnection.Listener {
+    private final class Publisher implements ZmtpConnection.Listener, Peer {
         private final Set<ZmqSource> feeds = new HashSet<>(2);
 
         @Override
@@ -80,19 +80,25 @@ final class BoundFeed extends EventFeed {
             publishers.add(this);
             subscribe(connection::send);
             if (sources.size() == 1 && sources.getFirst().topic().isEmpty()) {
-                attribute(sources.getFirst());
+                sent(sources.getFirst());
             }
         }
 
-        private void attribute(ZmqSource source) {
+        @Override
+        public void sent(ZmqSource source) {
             if (feeds.add(source)) {
                 source.publisherCame();
             }
         }
 
         @Override
+        public boolean feeds(ZmqSource source) {
+            return feeds.contains(source);
+        }
+
+        @Override
         public boolean received(ZmtpConnection connection, ZmtpMessage message) {
-            dispatch(message, this::attribute);
+            dispatch(message, this);
             return true;
         }
 

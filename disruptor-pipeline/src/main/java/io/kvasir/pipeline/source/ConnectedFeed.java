@@ -5,7 +5,7 @@ import io.kvasir.pipeline.zmtp.Endpoint;
 import io.kvasir.pipeline.zmtp.ZmtpMessage;
 
 /** The feed of a publisher that we connect to: one connection, kept up. */
-final class ConnectedFeed extends EventFeed implements Connector.Listener {
+final class ConnectedFeed extends EventFeed implements Connector.Listener, EventFeed.Peer {
     private final Endpoint endpoint;
     private final Connector connector;
     private String failure; // of the last try to connect, null before one and while connected
@@ -49,7 +49,17 @@ final class ConnectedFeed extends EventFeed implements Connector.Listener {
 
     @Override
     public boolean received(ZmtpMessage message) {
-        dispatch(message, source -> {});
+        dispatch(message, this);
+        return true;
+    }
+
+    @Override
+    public void sent(ZmqSource source) {
+        // all sources are those of the one publisher
+    }
+
+    @Override
+    public boolean feeds(ZmqSource source) {
         return true;
     }
 

@@ -13,6 +13,15 @@ import java.util.function.Consumer;
  * their topics are the same, by the rank that a batch names. All methods on the lane's thread.
  */
 abstract class EventFeed {
+    /** The connection that a message has come by. */
+    interface Peer {
+        /** A message belongs to a source, which gets it after this call. */
+        void sent(ZmqSource source);
+
+        /** Whether messages of the connection belong to a source. */
+        boolean feeds(ZmqSource source);
+    }
+
     private static final int FRAMES = 3;
     private static final byte SUBSCRIBE = 1;
     private static final byte UNSUBSCRIBE = 0;
@@ -69,12 +78,8 @@ abstract class EventFeed {
         return frame;
     }
 
-    /**
-     * Passes a message on.
-     *
-     * @param seen is called for each source that the message belongs to, before it gets it
-     */
-    final void dispatch(ZmtpMessage message, Consumer<ZmqSource> seen) {
+    /** Passes a message on. */
+    final void dispatch(ZmtpMessage message, Peer peer) {
         final List<ZmqSource> topical =
                 routes.of(message.bytes(), message.offset(0), message.length(0));
         if (topical.isEmpty()) {
@@ -82,31 +87,34 @@ abstract class EventFeed {
         }
         final ZmqSource first = topical.getFirst();
         if (message.frames() != FRAMES) {
-            seen.accept(first);
+            peer.sent(first);
             first.dropped(
                     DropReason.BAD_FRAME_COUNT,
                     "a message of " + message.frames() + " frames, not 3");
         } else if (message.length(1) != Long.BYTES) {
-            seen.accept(first);
+            peer.sent(first);
             first.dropped(
                     DropReason.BAD_SEQUENCE_FRAME,
                     "a message number of " + message.length(1) + " bytes, not 8");
         } else if (topical.size() == 1) {
-            seen.accept(first);
+            peer.sent(first);
             deliver(message, first);
         } else {
-            deliverByRank(message, topical, seen);
+            deliverByRank(message, topical, peer);
         }
     }
 
-    private void deliverByRank(
-            ZmtpMessage message, List<ZmqSource> topical, Consumer<ZmqSource> seen) {
+    private void deliverByRank(ZmtpMessage message, List<ZmqSource> topical, Peer peer) {
+        if (!ranks.isBatch(message.bytes(), message.offset(2), message.length(2))) {
+            deliverToFed(message, topical, peer);
+            return;
+        }
         final long rank = ranks.of(message.bytes(), message.offset(2), message.length(2));
         boolean known = false;
         for (ZmqSource source : List.copyOf(topical)) {
             if (rank == BatchRank.NONE || source.dpRank() == rank) {
                 known = true;
-                seen.accept(source);
+                peer.sent(source);
                 deliver(message, source);
             }
         }
@@ -119,6 +127,20 @@ abstract class EventFeed {
                                     + " came over "
                                     + address()
                                     + ", and no worker is registered for it; register that rank");
+        }
+    }
+
+    /** Passes on what names no rank and says nothing of one, such as a load report. */
+    private void deliverToFed(ZmtpMessage message, List<ZmqSource> topical, Peer peer) {
+        final List<ZmqSource> fed = topical.stream().filter(peer::feeds).toList();
+        fed.forEach(source -> deliver(message, source));
+        if (fed.isEmpty()) {
+            topical.getFirst()
+                    .dropped(
+                            DropReason.IGNORED_MESSAGE,
+                            "a message that is no batch came over "
+                                    + address()
+                                    + " before any batch of its publisher: its rank is not known");
         }
     }
 

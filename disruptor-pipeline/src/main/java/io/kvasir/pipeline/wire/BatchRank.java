@@ -25,6 +25,21 @@ public final class BatchRank {
     private int lastByte = UNKNOWN; // of the latest batch whose rank is one byte
 
     /**
+     * Whether a message may be a batch: an array that begins with a name is none, such as a load
+     * report.
+     *
+     * @param payload holds the message
+     * @param offset its first byte
+     * @param length its bytes
+     */
+    public boolean isBatch(byte[] payload, int offset, int length) {
+        batch.wrap(payload, offset, length);
+        return batch.peek() != MsgpackReader.Kind.ARRAY
+                || batch.readArrayHeader() < 1
+                || batch.peek() != MsgpackReader.Kind.STRING;
+    }
+
+    /**
      * The rank of a batch.
      *
      * @param payload holds the batch
@@ -38,7 +53,7 @@ public final class BatchRank {
             return inMap();
         }
         final long elements = batch.readArrayHeader();
-        if (elements < 3) {
+        if (elements < 3 || batch.peek() == MsgpackReader.Kind.STRING) {
             return NONE;
         }
         final int tail = payload[offset + length - 1] & 0xff;

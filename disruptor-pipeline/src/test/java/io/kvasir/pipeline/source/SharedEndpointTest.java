@@ -28,6 +28,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -199,6 +200,41 @@ class SharedEndpointTest {
         end(own);
         await(() -> one.status().disconnects() == 1, () -> {}, one);
         assertEquals(IndexState.STALE, one.state());
+    }
+
+    @Test
+    void aLoadReportIsThatOfTheRanksWhosePublisherSendsIt() throws IOException {
+        final EventSource one = bound("w", 1, "tcp://127.0.0.1:*", "", 0);
+        final String endpoint = one.status().endpoint();
+        final EventSource two = bound("w", 2, endpoint, "", 1);
+        final List<Long> ofOne = new CopyOnWriteArrayList<>();
+        final List<Long> ofTwo = new CopyOnWriteArrayList<>();
+        one.onLoad((number, load) -> ofOne.add(load.running()));
+        two.onLoad((number, load) -> ofTwo.add(load.running()));
+        final SocketChannel first = connection(endpoint);
+        final SocketChannel second = connection(endpoint);
+        RawPublisher.write(first, RawPublisher.message("load", 0, load(3, 1)));
+        RawPublisher.write(first, RawPublisher.message("kv", 1, store(1, 0)));
+        RawPublisher.write(second, RawPublisher.message("kv", 1, store(2, 1)));
+        RawPublisher.write(first, RawPublisher.message("load", 2, load(4, 1)));
+        RawPublisher.write(first, RawPublisher.message("kv", 2, store(3, 0)));
+        await(
+                () -> one.status().lastSequence() == 2 && two.status().lastSequence() == 1,
+                () -> {},
+                one,
+                two);
+        assertEquals(List.of(4L), ofOne);
+        assertEquals(List.of(), ofTwo);
+        assertEquals(Map.of("ignored_message", 1L), one.status().drops());
+
+        end(second);
+        await(() -> two.status().disconnects() == 1, () -> {}, one, two);
+        assertEquals(0, one.status().disconnects());
+    }
+
+    /** As SGLang sends it among its events: running and waiting requests, tokens in use and all. */
+    private static byte[] load(int running, int waiting) {
+        return pack(List.of("LoadStat", running, waiting, 900, 1_000));
     }
 
     @Test

@@ -72,6 +72,13 @@ class BatchRankTest {
     }
 
     @Test
+    void whatBeginsWithANameIsNoBatch() {
+        assertEquals(5, of(list(1.5, EVENTS, 5)));
+        assertEquals(BatchRank.NONE, of(list("LoadStat", 4, 1, 900, 1_000)));
+        assertEquals(BatchRank.NONE, of(list("LoadStat", 4, 5)));
+    }
+
+    @Test
     void batchesWithoutOneHaveNone() {
         assertEquals(BatchRank.NONE, of(list(1.5, EVENTS)));
         assertEquals(BatchRank.NONE, of(list(1.5, EVENTS, null)));
