@@ -153,7 +153,11 @@ public final class Kvasir implements Runnable {
         if (CommonOptions.isDebug(parsed)) {
             System.setProperty("KVASIR_LOG", "DEBUG"); // read when the first logger is made
         }
-        return new CommandLine.RunLast().execute(parsed);
+        try {
+            return new CommandLine.RunLast().execute(parsed);
+        } catch (Error e) { // picocli hands on exceptions alone
+            return failed(e, parsed.asCommandLineList().getLast(), parsed);
+        }
     }
 
     private static int wrongCommandLine(ParameterException e, String[] args) {
@@ -167,7 +171,7 @@ public final class Kvasir implements Runnable {
         return ExitCode.USAGE;
     }
 
-    private static int failed(Exception e, CommandLine command, CommandLine.ParseResult parsed) {
+    private static int failed(Throwable e, CommandLine command, CommandLine.ParseResult parsed) {
         final PrintWriter err = command.getErr();
         err.println(command.getCommandSpec().qualifiedName() + ": " + oneLine(e));
         if (CommonOptions.isDebug(parsed)) {
@@ -201,6 +205,8 @@ public final class Kvasir implements Runnable {
             case NoSuchFileException missing -> "no such file: " + missing.getFile();
             case AccessDeniedException denied -> "no permission: " + denied.getFile();
             case IOException io -> firstLine(io);
+            case OutOfMemoryError memory ->
+                    "no memory: " + firstLine(memory) + "; lower the sizes that options name";
             default ->
                     e.getClass().getSimpleName() + ": " + firstLine(e) + " (--debug shows where)";
         };

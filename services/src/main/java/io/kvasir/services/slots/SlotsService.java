@@ -39,6 +39,7 @@ public final class SlotsService implements AutoCloseable {
      * Makes a service that does nothing yet.
      *
      * @throws IllegalArgumentException if a size is out of range
+     * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public SlotsService(SlotsConfig config) {
         this(config, null);
@@ -49,6 +50,7 @@ public final class SlotsService implements AutoCloseable {
      *
      * @param replicationOrNull how; its link is closed if this fails. Null for not at all
      * @throws IllegalArgumentException if a size is out of range
+     * @throws OutOfMemoryError if the operating system refuses the memory
      */
     public SlotsService(SlotsConfig config, SlotsReplication replicationOrNull) {
         this.replicationOrNull = replicationOrNull;
@@ -67,9 +69,9 @@ public final class SlotsService implements AutoCloseable {
                             new SlotsApi(tracker, replicationOrNull != null, this::replicaStatus)
                                     .endpoints(),
                             RequestObserver.NONE);
-        } catch (RuntimeException e) {
+        } catch (Throwable t) { // refused memory is an Error
             closeLink();
-            throw e;
+            throw t;
         }
     }
 

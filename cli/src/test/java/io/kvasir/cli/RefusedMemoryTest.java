@@ -1,0 +1,47 @@
+package io.kvasir.cli;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.core.memory.OffHeap;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Commands for which there is no memory. */
+@Isolated // what it limits is the process's
+class RefusedMemoryTest {
+    private static final String LIMIT = "kvasir.memory.limit";
+
+    @BeforeEach
+    void limit() {
+        System.setProperty(LIMIT, Long.toString(OffHeap.allocatedBytes()));
+    }
+
+    @AfterEach
+    void free() {
+        System.clearProperty(LIMIT);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"slots", "select"})
+    void memoryThatIsRefusedIsOneLine(String command) {
+        final CommandRun run = CommandRun.of(command, "--port=0");
+        assertEquals(3, run.exitCode(), run.err());
+        assertEquals(1, run.err().lines().count(), run.err());
+        assertTrue(run.err().startsWith("kvasir " + command + ": no memory: "), run.err());
+        assertTrue(run.err().contains(LIMIT), run.err());
+    }
+
+    @Test
+    void itHasATraceWithDebug() {
+        final CommandRun run = CommandRun.of("slots", "--port=0", "--debug");
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains(OutOfMemoryError.class.getName()), run.err());
+        assertTrue(run.err().contains("    at " + OffHeap.class.getName()), run.err());
+    }
+}
