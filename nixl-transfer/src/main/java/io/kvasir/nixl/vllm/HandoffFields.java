@@ -1,5 +1,6 @@
 package io.kvasir.nixl.vllm;
 
+import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.protocol.handoff.RemoteBlocks;
 
@@ -10,14 +11,29 @@ import java.util.Optional;
 final class HandoffFields {
     private static final int MOST_RANKS = 4_096;
 
+    /** Leaves room for what a completion or a heartbeat has beside one: a mark, or a number. */
+    private static final int MOST_ID_BYTES = KvTransport.MAX_MESSAGE - 16;
+
     private HandoffFields() {}
 
     static String engineId(KvTransferParams params) {
         return required(params.remoteEngineId(), "remote_engine_id");
     }
 
+    /** One that fits in a message: blocks can only be kept alive and given back by name. */
     static String requestId(KvTransferParams params) {
-        return required(params.remoteRequestId(), "remote_request_id");
+        final String id = required(params.remoteRequestId(), "remote_request_id");
+        final int length = id.getBytes(StandardCharsets.UTF_8).length;
+        if (length > MOST_ID_BYTES) {
+            throw new VllmPeerException(
+                    VllmPeerException.Kind.UNSUPPORTED,
+                    "remote_request_id of "
+                            + length
+                            + " bytes fits in no message to its engine, at most "
+                            + MOST_ID_BYTES
+                            + " do");
+        }
+        return id;
     }
 
     static String host(KvTransferParams params) {

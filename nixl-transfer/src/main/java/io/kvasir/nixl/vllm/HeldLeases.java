@@ -15,7 +15,10 @@ import java.util.Map;
  * of the transport's owner.
  */
 final class HeldLeases {
-    /** Notifications stay well below the 8 KiB that a transport promises. */
+    /**
+     * Heartbeats of several leases stay well below the 8 KiB that a transport promises; a longer
+     * identifier has one of its own.
+     */
     private static final int MAX_HEARTBEAT_BYTES = 4_096;
 
     /** A lease, and how far its blocks are from being given back. */
@@ -184,11 +187,15 @@ final class HeldLeases {
             int to = from;
             int bytes = 0;
             final List<String> ids = new ArrayList<>();
-            do {
-                final String id = due.get(to++).requestId();
+            while (to < due.size()) {
+                final String id = due.get(to).requestId();
                 bytes += id.getBytes(StandardCharsets.UTF_8).length + 1;
+                if (to > from && bytes > MAX_HEARTBEAT_BYTES) {
+                    break;
+                }
                 ids.add(id);
-            } while (to < due.size() && bytes < MAX_HEARTBEAT_BYTES);
+                to++;
+            }
             try {
                 for (int rank = 0; rank < ranks.count(); rank++) {
                     ranks.tell(rank, new VllmNotification.Heartbeat(ids));

@@ -69,8 +69,9 @@ public final class PrefillLease {
      * @param receivedNs when the answer arrived
      * @return the lease
      * @throws VllmPeerException of kind {@code MALFORMED} if the answer lacks a field, {@code
-     *     UNSUPPORTED} if the engine is pipelined or pushes, {@code OTHER_ENGINE} if another engine
-     *     gave it, or one of another number of ranks
+     *     UNSUPPORTED} if the engine is pipelined or pushes, or the request's identifier fits in no
+     *     message, {@code OTHER_ENGINE} if another engine gave it, or one of another number of
+     *     ranks
      */
     public static PrefillLease of(
             KvTransferParams params,

@@ -242,6 +242,33 @@ class VllmPrefillPeerTest {
     }
 
     @Test
+    void leasesWithLongIdsAreProlongedAsTheOthersAre() {
+        peer.connect(engine("e"));
+        final String most = "m".repeat(8_176);
+        for (String id : List.of("a".repeat(4_000), "b".repeat(4_500), "c", "d", most, "e")) {
+            hold("e", id, 0);
+        }
+        assertEquals(6, peer.heartbeat(s(6)));
+        assertEquals(5, transport.sent.size()); // what fits beside others is sent so
+        assertTrue(transport.sent.get(2).endsWith(" HB:c,d"), transport.sent.get(2));
+        assertTrue(peer.release(most, s(7)));
+    }
+
+    @Test
+    void anIdThatFitsInNoMessageIsRefusedAndTheOthersAreProlonged() {
+        peer.connect(engine("e"));
+        hold("e", "a", 0);
+        refused(
+                VllmPeerException.Kind.UNSUPPORTED,
+                () -> hold("e", "ä".repeat(4_089), 0),
+                "remote_request_id of 8178 bytes",
+                "8176");
+        hold("e", "b", 0);
+        assertEquals(2, peer.heartbeat(s(6)));
+        assertEquals(0, peer.failedHeartbeats());
+    }
+
+    @Test
     void enginesAreConnectedOnce() {
         peer.connect(engine("e"));
         peer.connect(engine("e"));
