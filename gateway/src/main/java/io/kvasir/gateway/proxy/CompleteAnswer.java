@@ -13,6 +13,7 @@ import java.net.ProtocolException;
  * @param type of the body
  * @param usage may state nothing
  */
+@SuppressWarnings("ArrayRecordComponent") // never compared
 record CompleteAnswer(String type, byte[] body, UsageReader usage) {
     /**
      * Makes it.

@@ -21,6 +21,7 @@ import java.nio.ByteBuffer;
  * @param fault null where the worker is not at fault
  * @param cause what says so
  */
+@SuppressWarnings("ArrayRecordComponent") // never compared
 record PrefillAnswer(
         int status, byte[] body, UsageReader usage, UpstreamFault fault, String cause) {
     private static final byte[] NOTHING = {};
