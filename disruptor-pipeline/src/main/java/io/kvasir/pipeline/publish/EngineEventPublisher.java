@@ -145,7 +145,7 @@ public final class EngineEventPublisher implements AutoCloseable {
         return number;
     }
 
-    /** Ends the sockets. Idempotent. */
+    /** Ends the sockets; what was published is sent if that takes no long time. Idempotent. */
     @Override
     public void close() {
         sockets.close();

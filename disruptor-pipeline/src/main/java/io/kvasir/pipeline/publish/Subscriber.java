@@ -120,6 +120,11 @@ final class Subscriber {
         return true;
     }
 
+    /** Whether something waits for the peer to read. */
+    boolean isBehind() {
+        return peer.isOpen() && peer.unsent() > 0;
+    }
+
     private boolean wants(byte[] first) {
         for (byte[] prefix : prefixes) {
             if (first.length >= prefix.length

@@ -59,6 +59,8 @@ final class ZmqPublisher implements AutoCloseable {
     private static final long HANDSHAKE_NS = TimeUnit.SECONDS.toNanos(10);
     private static final long RECONNECT_NS = TimeUnit.MILLISECONDS.toNanos(100);
     private static final long RECONNECT_MAX_NS = TimeUnit.SECONDS.toNanos(5);
+    private static final long DRAIN_NS = TimeUnit.SECONDS.toNanos(2);
+    private static final long DRAIN_PAUSE_NS = TimeUnit.MILLISECONDS.toNanos(1);
     private static final long END_MS = 10_000;
     private static final byte[] EMPTY = {};
 
@@ -199,13 +201,24 @@ final class ZmqPublisher implements AutoCloseable {
         return unsent.get();
     }
 
+    /** Ends when what was sent before has left, for a bounded time. */
     @Override
     public void close() {
-        poller.close();
         if (!poller.isCurrent()) {
+            poller.execute(() -> drain(System.nanoTime())); // behind the messages that are queued
             poller.awaitEnd(END_MS);
         }
+        poller.close();
         resolver.close();
+    }
+
+    private void drain(long sinceNs) {
+        if (System.nanoTime() - sinceNs < DRAIN_NS
+                && subscribers.stream().anyMatch(Subscriber::isBehind)) {
+            poller.schedule(DRAIN_PAUSE_NS, () -> drain(sinceNs));
+        } else {
+            poller.close();
+        }
     }
 
     /** A peer that has connected to this. */

@@ -19,6 +19,12 @@ import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
@@ -26,6 +32,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 class ZmqEventPlaneSourceTest {
     private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
@@ -94,6 +101,71 @@ class ZmqEventPlaneSourceTest {
             assertEquals(0, plane.status().gaps());
         }
         await(() -> stream.state() == IndexState.STALE);
+    }
+
+    @Test
+    void whatWasPublishedBeforeTheEndIsRead() throws IOException {
+        final ZmqEventPlaneTransport transport =
+                new ZmqEventPlaneTransport("tcp://127.0.0.1:0", "kv-events");
+        final KvEventPublisher publisher = new KvEventPublisher(7, 0, 4, transport);
+        try (publisher) {
+            open(transport.endpoint());
+            awaitConnection();
+            await(
+                    () -> { // until the subscription is there
+                        publishClear(publisher);
+                        return plane.status().events() > 0;
+                    });
+            for (int i = 0; i < 1_000; i++) {
+                publisher.publishAllCleared();
+            }
+        }
+        await(() -> stream.status().lastSequence() == publisher.lastEventId());
+        assertEquals(0, stream.status().gaps());
+    }
+
+    @Test
+    void aReaderThatDoesNotReadDoesNotKeepTheTransportFromItsEnd() throws IOException {
+        final ZmqEventPlaneTransport transport =
+                new ZmqEventPlaneTransport("tcp://127.0.0.1:0", "kv-events");
+        final KvEventPublisher publisher = new KvEventPublisher(7, 0, 4, transport);
+        try (SocketChannel reader = subscriber(transport.endpoint())) {
+            final byte[] bytes = new byte[1 << 16];
+            final ByteBuffer read = ByteBuffer.wrap(bytes);
+            await(
+                    () -> { // until the subscription is there
+                        publishClear(publisher);
+                        return !isEnded(reader, read)
+                                && new String(bytes, StandardCharsets.ISO_8859_1)
+                                        .contains("kv-events");
+                    });
+            final long[] blocks = LongStream.range(1L << 40, (1L << 40) + 10_000).toArray();
+            for (int i = 0; i < 200; i++) { // 18 MB: more than a socket takes
+                publisher.publishRemoved(blocks);
+            }
+            publisher.close();
+            await(() -> isEnded(reader, read.clear()));
+        }
+    }
+
+    /** A connection that has subscribed to everything. */
+    private static SocketChannel subscriber(String endpoint) throws IOException {
+        final int port = Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
+        final SocketChannel connection = SocketChannel.open();
+        connection.setOption(StandardSocketOptions.SO_RCVBUF, 1 << 16);
+        connection.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
+        RawPublisher.write(connection, RawPublisher.hello("SUB"));
+        RawPublisher.write(connection, new byte[] {0, 1, 1});
+        connection.configureBlocking(false);
+        return connection;
+    }
+
+    private static boolean isEnded(SocketChannel connection, ByteBuffer read) {
+        try {
+            return connection.read(read) < 0;
+        } catch (IOException e) {
+            return true;
+        }
     }
 
     private static void publishClear(KvEventPublisher publisher) {
