@@ -85,6 +85,7 @@ final class ZmqPublisher implements AutoCloseable {
      * @param topic of replayed messages
      * @param buffer what is replayed; null for nothing
      * @throws IOException if an address cannot be bound
+     * @throws IllegalArgumentException if one is none
      */
     ZmqPublisher(String endpoint, String replayEndpoint, byte[] topic, ReplayBuffer buffer)
             throws IOException {
@@ -97,8 +98,8 @@ final class ZmqPublisher implements AutoCloseable {
                     replayEndpoint == null
                             ? null
                             : bind(replayEndpoint, SocketType.ROUTER, Requester::new);
-        } catch (IOException e) {
-            poller.close();
+        } catch (IOException | RuntimeException e) {
+            close(); // what was bound before is free when the caller hears of it
             throw e;
         }
     }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.kvasir.pipeline.wire.EngineBatchWriter;
 import io.kvasir.testsupport.ConnectingContext;
+import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -202,5 +203,14 @@ class EngineEventPublisherTest {
                         () -> new EngineEventPublisher(publisher.endpoint(), null, "", 0, 4));
         assertEquals(
                 true, refusal.getMessage().contains(publisher.endpoint()), refusal::getMessage);
+    }
+
+    @Test
+    void whatWasBoundBeforeAnAddressThatIsNoneIsFreeAgain() throws IOException {
+        final String address = "tcp://127.0.0.1:" + FreePorts.run(1);
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> new EngineEventPublisher(address, "5558", "", 0, 4));
+        new EngineEventPublisher(address, null, "", 0, 4).close();
     }
 }
