@@ -3,6 +3,7 @@ package io.kvasir.nixl.exchange.etcd;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -31,6 +32,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -54,6 +56,7 @@ class LostLeaseTest {
     private final AtomicReference<String> refused = new AtomicReference<>(); // path, once
     private final Map<String, JsonNode> stored = new ConcurrentHashMap<>(); // by key, base64
     private final BlockingQueue<String> deletions = new LinkedBlockingQueue<>();
+    private final CountDownLatch renewed = new CountDownLatch(1);
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     private HttpServer server;
 
@@ -74,6 +77,9 @@ class LostLeaseTest {
     private void answer(HttpExchange exchange) throws IOException {
         final JsonNode body = json.readTree(exchange.getRequestBody().readAllBytes());
         final String path = exchange.getRequestURI().getPath();
+        if (isRenewal(path, body)) {
+            renewed.countDown();
+        }
         final boolean isRefused =
                 !body.has("range_end") // the watching thread's
                         && path.equals(
@@ -82,6 +88,11 @@ class LostLeaseTest {
         exchange.sendResponseHeaders(isRefused ? UNAVAILABLE : OK, said.length);
         exchange.getResponseBody().write(said);
         exchange.close();
+    }
+
+    /** What the renewing thread asks while nothing is published. */
+    private static boolean isRenewal(String path, JsonNode body) {
+        return path.equals(RANGE) && !body.has("range_end") && name(body).isEmpty();
     }
 
     private String said(String path, JsonNode body) {
@@ -118,9 +129,13 @@ class LostLeaseTest {
         return new String(key, StandardCharsets.UTF_8).substring(PREFIX.length());
     }
 
-    private EtcdExchange open(Duration ttl) {
+    /** After its first renewal, which would take what is refused once. */
+    private EtcdExchange open(Duration ttl) throws InterruptedException {
         final URI uri = URI.create("http://127.0.0.1:" + server.getAddress().getPort());
-        return new EtcdExchange(new EtcdConfig(List.of(uri), PREFIX, ttl, Duration.ofSeconds(10)));
+        final EtcdExchange exchange =
+                new EtcdExchange(new EtcdConfig(List.of(uri), PREFIX, ttl, Duration.ofSeconds(10)));
+        assertTrue(renewed.await(30, TimeUnit.SECONDS));
+        return exchange;
     }
 
     private String nextPut() throws InterruptedException {
@@ -140,7 +155,7 @@ class LostLeaseTest {
 
     @Test
     void aPublicationAfterOneThatFailedStoresAllRecords() throws InterruptedException {
-        try (EtcdExchange exchange = open(Duration.ofHours(1))) { // renews in twenty minutes
+        try (EtcdExchange exchange = open(Duration.ofHours(1))) { // renews in twenty minutes again
             exchange.publish(Records.record("a", 1, 1));
             assertEquals("a 1", nextPut());
             refused.set(TXN);
