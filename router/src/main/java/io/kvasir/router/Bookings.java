@@ -129,18 +129,23 @@ final class Bookings {
      * removed it says nothing: its slot may be another one's.
      */
     void computedUnseen(Worker worker, long nowNs) {
-        final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
-        if (pacesOrNull != null && !worker.isRemoved()) {
-            pacesOrNull.of(worker).passed(nowNs);
+        final PrefillPace paceOrNull = ownPaceOrNull(worker);
+        if (paceOrNull != null) {
+            paceOrNull.passed(nowNs);
         }
     }
 
     /** A prompt was given up before its first token; likewise. */
     void givenUp(Worker worker, long bookedNs) {
-        final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
-        if (pacesOrNull != null && !worker.isRemoved()) {
-            pacesOrNull.of(worker).givenUp(bookedNs, clock.getAsLong());
+        final PrefillPace paceOrNull = ownPaceOrNull(worker);
+        if (paceOrNull != null) {
+            paceOrNull.givenUp(bookedNs, clock.getAsLong());
         }
+    }
+
+    private PrefillPace ownPaceOrNull(Worker worker) {
+        final PrefillPaces pacesOrNull = rules.get().pacesOrNull();
+        return pacesOrNull == null || worker.isRemoved() ? null : pacesOrNull.of(worker);
     }
 
     /** The time by the router's clock. */

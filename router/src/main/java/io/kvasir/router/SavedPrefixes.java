@@ -233,10 +233,7 @@ final class SavedPrefixes implements AutoCloseable {
             IndexPipeline pipeline,
             PrefixIndex index) {
         final var named = new WorkerRegistry.NamedRank(planeName(store, worker), worker.dpRank());
-        final Found saved;
-        synchronized (this) {
-            saved = found.get(named);
-        }
+        final Found saved = foundOrNull(named);
         final StreamStart start = restore(named, slot, pipeline, index);
         return start == null
                 ? null
