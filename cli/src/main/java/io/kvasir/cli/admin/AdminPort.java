@@ -36,7 +36,7 @@ public final class AdminPort implements AutoCloseable {
      * @param limit longest time of one exchange
      */
     public AdminPort(URI url, String tokenOrNull, Duration limit) {
-        this.url = URI.create(url.toString().replaceAll("/+$", ""));
+        this.url = BoundedClient.withoutSlash(url);
         client =
                 new BoundedClient(
                         this.url,

@@ -302,7 +302,7 @@ public final class RegisterCommand implements Callable<Integer> {
                     Registration.builder(
                                     new InstanceId(namespace, component, endpoint, name),
                                     model,
-                                    URI.create(url.toString().replaceAll("/+$", "")))
+                                    BoundedClient.withoutSlash(url))
                             .role(role)
                             .input(input)
                             .dpRanks(ranks)

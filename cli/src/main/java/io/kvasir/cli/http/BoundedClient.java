@@ -31,13 +31,13 @@ public final class BoundedClient implements AutoCloseable {
     /**
      * A client of a server.
      *
-     * @param base its URL without a slash at the end
+     * @param base its URL, with or without a slash at the end
      * @param authorizationOrNull value of {@code Authorization}
      * @param limit longest time of an exchange, connecting included
      * @param mostBytes longest body of an answer
      */
     public BoundedClient(URI base, String authorizationOrNull, Duration limit, long mostBytes) {
-        this.base = base;
+        this.base = withoutSlash(base);
         this.authorizationOrNull = authorizationOrNull;
         this.limit = limit;
         this.mostBytes = mostBytes;
@@ -47,6 +47,11 @@ public final class BoundedClient implements AutoCloseable {
                         .followRedirects(HttpClient.Redirect.NEVER)
                         .connectTimeout(limit)
                         .build();
+    }
+
+    /** A URL as paths are put behind it. */
+    public static URI withoutSlash(URI base) {
+        return URI.create(base.toString().replaceAll("/+$", ""));
     }
 
     /**
