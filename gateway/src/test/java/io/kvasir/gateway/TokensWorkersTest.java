@@ -47,6 +47,8 @@ class TokensWorkersTest {
     private static final String HI = "\"messages\":[{\"role\":\"user\",\"content\":\"hi ä🙂\"}]";
     private static final String CALLS =
             "{" + HI + ",\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"f\"}}]}";
+    private static final String DEEP =
+            "{" + HI + ",\"x\":" + "[".repeat(300) + "]".repeat(300) + "}";
     private static final String LONG =
             "\"messages\":[{\"role\":\"system\",\"content\":\""
                     + "You are a careful ä🙂 assistant. ".repeat(4)
@@ -243,11 +245,7 @@ class TokensWorkersTest {
     void aBodyThatNestsTooDeepToBeWrittenAnewIsRefused() throws Exception {
         try (FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
                 GatewayServer gateway = gateway(tokens(engine.url(), "t"))) {
-            final HttpResponse<String> refused =
-                    Gateways.post(
-                            gateway,
-                            CHAT,
-                            "{" + HI + ",\"x\":" + "[".repeat(300) + "]".repeat(300) + "}");
+            final HttpResponse<String> refused = Gateways.post(gateway, CHAT, DEEP);
             assertEquals(400, refused.statusCode(), refused.body());
             final JsonNode error = GatewayHttpTest.json(refused).get("error");
             assertEquals("invalid_request_error", error.get("type").textValue());
@@ -257,6 +255,22 @@ class TokensWorkersTest {
             assertEquals(0, engine.calls.size());
             assertEquals(0, gateway.router().activeLeases());
             assertEquals(200, Gateways.post(gateway, CHAT, "{" + HI + "}").statusCode());
+        }
+    }
+
+    @Test
+    void aBodyThatNestsTooDeepToBeWrittenAnewGoesToAWorkerThatTakesText() throws Exception {
+        try (FakeEngine ofText = new FakeEngine(call -> call.json(200, ANSWER));
+                FakeEngine ofTokens = new FakeEngine(call -> call.json(200, ANSWER));
+                GatewayServer gateway =
+                        gateway(ofText.worker("text"), tokens(ofTokens.url(), "tokens"))) {
+            for (int i = 0; i < 8; i++) {
+                final HttpResponse<String> answer =
+                        Gateways.post(gateway, CHAT, DEEP, "x-kvasir-mode", "round-robin");
+                assertEquals(200, answer.statusCode(), answer.body());
+                assertEquals("text", GatewayHttpTest.header(answer, "x-kvasir-worker"));
+            }
+            assertEquals(DEEP, ofText.calls.getFirst().text());
         }
     }
 

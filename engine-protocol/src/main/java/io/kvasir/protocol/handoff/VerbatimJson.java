@@ -23,6 +23,9 @@ import java.util.Optional;
  * <p>Cost: one walk over the bytes when parsed, one copy per edit.
  */
 public final class VerbatimJson {
+    /** Deepest nesting of arrays and objects in a member's value; a deeper one is malformed. */
+    public static final int MAX_DEPTH = JsonScanner.MAX_DEPTH;
+
     private static final JsonMapper MAPPER = new JsonMapper();
 
     /** One member: its name in clear, and where name and value lie, end exclusive. */

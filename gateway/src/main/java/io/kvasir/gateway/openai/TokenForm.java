@@ -1,5 +1,6 @@
 package io.kvasir.gateway.openai;
 
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 
@@ -8,6 +9,7 @@ import io.kvasir.protocol.handoff.VerbatimJson;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
@@ -42,14 +44,16 @@ public final class TokenForm {
     private static final String CHAT_ENDPOINT = "an engine answers it at its chat endpoint alone";
     private static final String OWN_ECHO =
             "of ids an engine gives back a text of its own, with special tokens in it";
+    private static final String TOO_DEEP =
+            "its JSON nests deeper than " + VerbatimJson.MAX_DEPTH + " and cannot be edited";
     private static final byte[] NULL = {'n', 'u', 'l', 'l'};
     private static final byte[] ZERO = {'0'};
 
     private final InferenceRequest.Route route;
     private final List<int[]> prompts; // null where the body has the ids
     private final ChatAnswer chatOrNull;
-    private final String member; // what only a text can say; null where it has the form
-    private final String why;
+    private final String member; // what only a text can say; null where none alone does
+    private final String why; // it has no such form; null where it has
 
     private TokenForm(
             InferenceRequest.Route route,
@@ -72,16 +76,20 @@ public final class TokenForm {
      */
     public static TokenForm of(InferenceRequest request, List<int[]> prompts) {
         final String member = textMember(request);
-        return member == null
-                ? new TokenForm(
-                        request.route,
-                        request.promptIds == null ? List.copyOf(prompts) : null,
-                        request.chat == null
-                                ? null
-                                : new ChatAnswer(request.sequences(), request.topLogprobs),
-                        null,
-                        null)
-                : needsText(request, member);
+        if (member != null) {
+            return needsText(request, member);
+        }
+        if (request.promptIds == null && nestsTooDeep(request.body)) {
+            return none(request.route, null, TOO_DEEP);
+        }
+        return new TokenForm(
+                request.route,
+                request.promptIds == null ? List.copyOf(prompts) : null,
+                request.chat == null
+                        ? null
+                        : new ChatAnswer(request.sequences(), request.topLogprobs),
+                null,
+                null);
     }
 
     /**
@@ -106,8 +114,23 @@ public final class TokenForm {
         return none(request.route, member, request.chat == null ? OWN_ECHO : CHAT_ENDPOINT);
     }
 
-    private static TokenForm none(InferenceRequest.Route route, String member, String why) {
-        return new TokenForm(route, null, null, member, why);
+    private static TokenForm none(InferenceRequest.Route route, String memberOrNull, String why) {
+        return new TokenForm(route, null, null, memberOrNull, why);
+    }
+
+    /** Whether the body can be no {@link VerbatimJson}, which is what is edited. */
+    private static boolean nestsTooDeep(byte[] body) {
+        try (JsonParser json = Json.FACTORY.createParser(body)) {
+            while (json.nextToken() != null) {
+                final int depth = json.getParsingContext().getNestingDepth();
+                if (depth - 1 > VerbatimJson.MAX_DEPTH) { // less the body itself
+                    return true;
+                }
+            }
+            return false;
+        } catch (IOException e) {
+            throw new UncheckedIOException("a body that was read before", e);
+        }
     }
 
     /** A member that asks for what a completion of ids cannot give; null for none. */
@@ -127,7 +150,7 @@ public final class TokenForm {
 
     /** Whether a worker that takes token ids can be sent the request. */
     public boolean isPossible() {
-        return member == null;
+        return why == null;
     }
 
     /** What the client gets where it has no such form and no worker takes its text. */
@@ -137,9 +160,8 @@ public final class TokenForm {
                 member,
                 "needs_text_worker",
                 "needs_text_worker",
-                "'"
-                        + member
-                        + "' needs a worker that takes text, and the workers of this model take"
+                (member == null ? "the body" : "'" + member + "'")
+                        + " needs a worker that takes text, and the workers of this model take"
                         + " token ids (input=tokens): "
                         + why);
     }
@@ -149,9 +171,8 @@ public final class TokenForm {
      *
      * @param text the body for one that takes text
      * @throws IOException if that is no JSON object
-     * @throws ApiException 400 if it nests too deep to be edited
      */
-    public byte[] body(byte[] text) throws IOException, ApiException {
+    public byte[] body(byte[] text) throws IOException {
         if (prompts == null) {
             return text;
         }
@@ -159,19 +180,9 @@ public final class TokenForm {
         try {
             return edited(VerbatimJson.parse(text), ids);
         } catch (MalformedJsonException e) { // a member twice, or a number that only Python reads
-            return edited(rewritten(text), ids);
-        }
-    }
-
-    private static VerbatimJson rewritten(byte[] text) throws IOException, ApiException {
-        final byte[] plain = Json.MAPPER.writeValueAsBytes(Json.MAPPER.readTree(text));
-        try {
-            return VerbatimJson.parse(plain);
-        } catch (MalformedJsonException e) {
-            throw ApiException.invalid(
-                    null,
-                    "the body cannot be sent to a worker that takes token ids (input=tokens): "
-                            + e.getMessage());
+            return edited(
+                    VerbatimJson.parse(Json.MAPPER.writeValueAsBytes(Json.MAPPER.readTree(text))),
+                    ids);
         }
     }
 

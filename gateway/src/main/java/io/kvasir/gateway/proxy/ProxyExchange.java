@@ -559,14 +559,7 @@ public final class ProxyExchange {
             if (!isCurrent(this)) {
                 return; // the client left while this waited
             }
-            final ByteBuffer body;
-            try {
-                body = body();
-            } catch (ApiException e) { // the client's fault
-                abandon("malformed", e.status(), null);
-                respond(e);
-                return;
-            }
+            final ByteBuffer body = body();
             sentNs = System.nanoTime();
             attempt.send(
                     route().target(request.getHttpURI().getQuery()),
@@ -585,7 +578,7 @@ public final class ProxyExchange {
                     : proxied.inference().route;
         }
 
-        private ByteBuffer body() throws ApiException {
+        private ByteBuffer body() {
             if (upstream.takesTokens()) { // which has no part in split requests
                 return proxied.tokenBody();
             }

@@ -1,7 +1,6 @@
 package io.kvasir.gateway.proxy;
 
 import io.kvasir.gateway.log.RequestRecord;
-import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.routing.RoutedPrompt;
 import io.kvasir.router.queue.QueueRank;
@@ -32,12 +31,8 @@ public record ProxyRequest(
         return record.id();
     }
 
-    /**
-     * What is sent to a worker that takes token ids; made anew by each call.
-     *
-     * @throws ApiException 400 if there is no such form of the body
-     */
-    ByteBuffer tokenBody() throws ApiException {
+    /** What is sent to a worker that takes token ids; made anew by each call. */
+    ByteBuffer tokenBody() {
         final byte[] text = new byte[body.remaining()];
         body.duplicate().get(text);
         try {

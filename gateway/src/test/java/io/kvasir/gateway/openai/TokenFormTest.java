@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -84,12 +83,17 @@ class TokenFormTest {
         assertEquals(
                 "{\"prompt\":[7],\"x\":" + most + "}",
                 completion("{\"prompt\":\"a\",\"x\":" + most + "}", new int[] {7}));
-        final ApiException refusal =
-                assertThrows(
-                        ApiException.class,
-                        () -> completion("{\"prompt\":\"a\",\"x\":[" + most + "]}", new int[] {7}));
+        final TokenForm none =
+                form(
+                        InferenceRequest.Route.COMPLETIONS,
+                        "{\"prompt\":\"a\",\"x\":[" + most + "]}",
+                        new int[] {7});
+        assertFalse(none.isPossible());
+        final ApiException refusal = none.refusal();
         assertEquals(400, refusal.status());
         assertTrue(refusal.getMessage().contains("nests deeper than 256"), refusal.getMessage());
+        final String ids = "{\"prompt\":[7],\"x\":[" + most + "]}";
+        assertEquals(ids, completion(ids), "is sent as it is");
     }
 
     @Test
