@@ -17,8 +17,9 @@ import io.kvasir.services.http.ServiceException;
 
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -181,15 +182,11 @@ public final class IndexGroup implements AutoCloseable {
         if (eagleHashes.length == 0) {
             return plain;
         }
-        final List<Match> both = new ArrayList<>(plain);
-        final Set<Match.Rank> found = new HashSet<>();
-        plain.forEach(match -> found.add(match.rank()));
-        for (Match match : match(eagleHashes, eagleHashes.length)) {
-            if (!found.contains(match.rank())) {
-                both.add(match);
-            }
-        }
-        return both;
+        final Map<Match.Rank, Match> both = new HashMap<>();
+        plain.forEach(match -> both.put(match.rank(), match));
+        match(eagleHashes, eagleHashes.length)
+                .forEach(match -> both.merge(match.rank(), match, Match::longer));
+        return List.copyOf(both.values());
     }
 
     /**

@@ -29,6 +29,17 @@ public record Match(
         return new Rank(instance, dpRank);
     }
 
+    /** The longer of both in each tier: one rank's blocks by hashes of two kinds. */
+    Match longer(Match other) {
+        return new Match(
+                instance,
+                dpRank,
+                Math.max(tokens, other.tokens),
+                Math.max(withHost, other.withHost),
+                Math.max(withDisk, other.withDisk),
+                Math.max(withShared, other.withShared));
+    }
+
     /**
      * Tokens that count as cached, those of the host, the disk and shared storage in part: as much
      * as Dynamo counts where nothing else is set.

@@ -269,6 +269,21 @@ class IndexerServiceTest {
     }
 
     @Test
+    void eachTierIsAsLongAsTheLongerOfBothKindsOfHashes() {
+        final EnginePublisher engine = engine(0);
+        register("1", engine, "");
+        engine.awaitSubscriber()
+                .storedInPairs(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8, 9);
+        awaitTokens(http, "1", "0", 8);
+        engine.in("EXTERNAL").stored(null, List.of(201L), 1, 2, 3, 4);
+        engine.in("CPU")
+                .stored(null, List.of(301L, 302L, 303L), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
+        Waiting.until(() -> query(PROMPT).at("/instances/1/cpu").asInt() == 12);
+        assertEquals(8, query(PROMPT).at("/instances/1/gpu").asInt());
+        assertEquals(1, query(PROMPT).path("instances").size());
+    }
+
+    @Test
     void aPromptIsAnsweredInTokensByInstanceAndRank() {
         final EnginePublisher first = engine(0);
         final EnginePublisher second = engine(1);
