@@ -6,6 +6,7 @@ import io.kvasir.pipeline.zmtp.ZmtpListener;
 import io.kvasir.pipeline.zmtp.ZmtpMessage;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.SocketAddress;
 import java.util.HashSet;
 import java.util.Set;
@@ -69,6 +70,11 @@ final class BoundFeed extends EventFeed {
     @Override
     void close() {
         listener.close();
+        try {
+            lane.poller().releaseClosed();
+        } catch (IOException e) {
+            throw new UncheckedIOException(address + " may still be bound", e);
+        }
     }
 
     /** One publisher that has connected, and the sources that it has sent something for. */

@@ -3,6 +3,7 @@ package io.kvasir.pipeline.source;
 import io.kvasir.pipeline.zmtp.ByteBudget;
 import io.kvasir.pipeline.zmtp.Endpoint;
 import io.kvasir.pipeline.zmtp.Resolver;
+import io.kvasir.pipeline.zmtp.SocketPoller;
 import io.kvasir.pipeline.zmtp.ZmtpListener;
 
 import java.io.IOException;
@@ -11,6 +12,7 @@ import java.net.SocketAddress;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -119,9 +121,15 @@ final class ZmqTransport implements AutoCloseable {
 
     private void tryBind(Endpoint endpoint) throws IOException {
         final SocketAddress address = ZmtpListener.addressOf(endpoint);
+        final EventFeed feed;
         synchronized (this) {
-            closeUnused(boundFeed(endpoint, address));
+            feed = boundFeed(endpoint, address);
+            if (feed.references > 0) {
+                return;
+            }
+            feeds.remove(feed.address());
         }
+        close(feed);
     }
 
     private EventFeed boundFeed(Endpoint endpoint, SocketAddress address) throws IOException {
@@ -143,7 +151,6 @@ final class ZmqTransport implements AutoCloseable {
                 .execute(
                         () -> {
                             try {
-                                lane.poller().releaseClosed();
                                 result.complete(new BoundFeed(lane, endpoint, address));
                             } catch (IOException | RuntimeException e) {
                                 result.completeExceptionally(e);
@@ -170,18 +177,40 @@ final class ZmqTransport implements AutoCloseable {
         return source;
     }
 
-    /** Lets go of a closed source, without waiting. */
-    synchronized void release(ZmqSource source) {
+    /**
+     * Lets go of a closed source. An address that was bound for it alone can then be bound again,
+     * by other transports of the process too: that is waited for.
+     */
+    void release(ZmqSource source) {
         final EventFeed feed = source.feed();
-        feed.lane.poller().execute(() -> feed.remove(source));
-        feed.references--;
-        closeUnused(feed);
+        synchronized (this) {
+            feed.lane.poller().execute(() -> feed.remove(source));
+            feed.references--;
+            if (feed.references > 0) {
+                return;
+            }
+            feeds.remove(feed.address());
+        }
+        close(feed);
     }
 
-    private void closeUnused(EventFeed feed) {
-        if (feed.references == 0) {
-            feeds.remove(feed.address());
-            feed.lane.poller().execute(feed::close);
+    private static void close(EventFeed feed) {
+        final SocketPoller poller = feed.lane.poller();
+        final CountDownLatch closed = new CountDownLatch(1);
+        poller.execute(
+                () -> {
+                    try {
+                        feed.close();
+                    } finally {
+                        closed.countDown();
+                    }
+                });
+        if (feed instanceof BoundFeed && !poller.isCurrent()) {
+            try {
+                closed.await(END_TIMEOUT_MS, TimeUnit.MILLISECONDS);
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
         }
     }
 

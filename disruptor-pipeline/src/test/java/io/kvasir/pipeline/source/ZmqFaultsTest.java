@@ -13,6 +13,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -49,6 +50,10 @@ class ZmqFaultsTest {
     }
 
     private IndexPipeline pipeline(int handshakeMs) {
+        return pipeline(handshakeMs, index);
+    }
+
+    private static IndexPipeline pipeline(int handshakeMs, PrefixIndex index) {
         return new IndexPipeline(
                 IndexPipelineConfig.defaults()
                         .withZmq(
@@ -123,6 +128,20 @@ class ZmqFaultsTest {
             await(source, () -> wrong.accepted() > 2);
         }
         healsOn(port, source);
+    }
+
+    @Test
+    void anAddressThatIsLetGoOfCanBeBoundByAnotherPipelineAtOnce() {
+        try (PrefixIndex otherIndex = new PrefixIndex(new PrefixIndexConfig(8, 4_096, 4_096));
+                IndexPipeline other = pipeline(20_000, otherIndex)) {
+            final SourceConfig bound =
+                    SourceConfig.of("w", SLOT, BLOCK, "tcp://127.0.0.1:" + FreePorts.run(1))
+                            .withBind(true);
+            for (int i = 0; i < 200; i++) {
+                pipeline.openZmq(bound).close();
+                other.openZmq(bound).close();
+            }
+        }
     }
 
     @Test
