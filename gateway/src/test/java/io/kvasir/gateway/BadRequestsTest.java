@@ -14,6 +14,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /** Requests that make engines fail, beside others that must not suffer from them. */
+@Order(1) // takes long: begins first, beside the others
 class BadRequestsTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String GOOD = "{\"prompt\":[1]}";

@@ -13,6 +13,7 @@ import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -22,6 +23,7 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 
 /** Every answer is counted, once, under the one name of its endpoint. */
+@Order(1) // takes long: begins first, beside the others
 class CountedResponsesTest {
     private static final String REQUESTS = "kvasir_requests_total";
     private static final String ANSWER =

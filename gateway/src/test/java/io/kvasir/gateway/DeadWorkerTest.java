@@ -20,7 +20,7 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Requests that are under way on a worker when it is found dead, or looks like it. */
-@Order(1) // takes long: begins first, beside the others
+@Order(0) // takes longest: begins before all others
 class DeadWorkerTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";

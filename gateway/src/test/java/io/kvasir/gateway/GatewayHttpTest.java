@@ -19,6 +19,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -28,6 +29,7 @@ import java.net.http.HttpResponse;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
+@Order(1) // takes long: begins first, beside the others
 class GatewayHttpTest {
     private static final String ANSWER =
             "{ \"id\":\"x\",  \"choices\":[{\"text\":\"ä\"}],\n"

@@ -61,7 +61,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** Clients that speak HTTP/2 from the first byte on. */
-@Order(1) // takes long: begins first, beside the others
+@Order(0) // takes longest: begins before all others
 class Http2ClientsTest {
     private static final String PATH = "/v1/completions";
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";

@@ -16,6 +16,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -24,6 +25,7 @@ import java.net.http.HttpResponse;
 import java.util.List;
 
 /** What a trusted caller says of how one request is routed, by header and in the body. */
+@Order(1) // takes long: begins first, beside the others
 class RoutingOverridesTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
 

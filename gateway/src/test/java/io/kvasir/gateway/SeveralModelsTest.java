@@ -26,6 +26,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -46,6 +47,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 
 /** Several models in one gateway, as operators and clients see them. */
+@Order(1) // takes long: begins first, beside the others
 class SeveralModelsTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
 

@@ -28,6 +28,7 @@ import io.kvasir.router.policy.SelectionPolicyProvider;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -45,6 +46,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
 /** Requests that a prefill worker and a decode worker share, over real HTTP. */
+@Order(0) // takes longest: begins before all others
 class SplitRequestTest {
     private static final String PARAMS =
             "{\"do_remote_prefill\":true,\"do_remote_decode\":false,\"remote_block_ids\":[[9,10]],"

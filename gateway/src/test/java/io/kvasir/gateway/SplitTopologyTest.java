@@ -19,6 +19,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -29,6 +30,7 @@ import java.util.Set;
 import java.util.stream.Stream;
 
 /** Which decode worker follows a prefill worker, by how far apart they are. */
+@Order(1) // takes long: begins first, beside the others
 class SplitTopologyTest {
     private static final int REQUESTS = 12;
     private static final String PARAMS =

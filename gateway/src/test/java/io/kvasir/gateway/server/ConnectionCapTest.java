@@ -18,6 +18,7 @@ import org.eclipse.jetty.http2.ErrorCode;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -31,6 +32,7 @@ import java.util.List;
 import java.util.concurrent.CountDownLatch;
 
 /** More connections than there may be. */
+@Order(1) // takes long: begins first, beside the others
 class ConnectionCapTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String GET = "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n";
