@@ -49,6 +49,13 @@ import java.util.concurrent.ConcurrentHashMap;
 class HttpsWorkerTest {
     private static final String PASSWORD = "changeit";
 
+    /** Each test reads the store twice; by default it is sealed with 10,000 rounds of a hash. */
+    private static final List<String> ONE_ROUND =
+            List.of(
+                    "-J-Dkeystore.pkcs12.macIterationCount=1",
+                    "-J-Dkeystore.pkcs12.keyPbeIterationCount=1",
+                    "-J-Dkeystore.pkcs12.certPbeIterationCount=1");
+
     /** Keys and certificates are made once: each takes a process. */
     @TempDir private static Path dir;
 
@@ -126,6 +133,7 @@ class HttpsWorkerTest {
     private static String keytool(String... args) throws IOException, InterruptedException {
         final List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
+        command.addAll(ONE_ROUND);
         command.addAll(List.of(args));
         command.addAll(
                 List.of(

@@ -20,7 +20,8 @@ import java.util.regex.Pattern;
 /** Reads a page of metrics in Prometheus' text format, strictly. */
 public final class MetricsPage {
     private static final Pattern SAMPLE =
-            Pattern.compile("([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\\{(.*)})? ([^ ]+)");
+            Pattern.compile(
+                    "(([a-zA-Z_:][a-zA-Z0-9_:]*?)(?:_bucket|_count|_sum)?)(?:\\{(.*)})? ([^ ]+)");
     private static final Pattern LABEL =
             Pattern.compile(
                     "([a-zA-Z_][a-zA-Z0-9_]*)=\"((?:[^\"\\\\\n]|\\\\[\\\\\"n])*+)\"(?:,|$)");
@@ -57,20 +58,20 @@ public final class MetricsPage {
     private void sample(String line) {
         final Matcher parts = SAMPLE.matcher(line);
         assertTrue(parts.matches(), line);
-        final String family = parts.group(1).replaceFirst("_(bucket|count|sum)$", "");
+        final String family = parts.group(2);
         assertNotNull(types.getOrDefault(parts.group(1), types.get(family)), line);
         final Map<String, String> labels = new TreeMap<>();
-        if (parts.group(2) != null) {
-            final Matcher label = LABEL.matcher(parts.group(2));
+        if (parts.group(3) != null) {
+            final Matcher label = LABEL.matcher(parts.group(3));
             int end = 0;
             while (label.find()) {
                 assertEquals(end, label.start(), line);
                 assertNull(labels.put(label.group(1), label.group(2)), line);
                 end = label.end();
             }
-            assertEquals(parts.group(2).length(), end, line);
+            assertEquals(parts.group(3).length(), end, line);
         }
-        final double value = Double.parseDouble(parts.group(3).replace("+Inf", "Infinity"));
+        final double value = Double.parseDouble(parts.group(4).replace("+Inf", "Infinity"));
         assertNull(samples.put(new Sample(parts.group(1), labels), value), "twice: " + line);
     }
 
