@@ -92,6 +92,11 @@ final class Refill implements EngineCache.Visitor {
     }
 
     private void follow(long sequence, KvBatch message) {
+        if (filled) { // the part that waits would come behind the message
+            cache.takeBack();
+            filled = false;
+            complete = false;
+        }
         cache.apply(message);
         last = sequence;
     }
@@ -102,7 +107,7 @@ final class Refill implements EngineCache.Visitor {
     }
 
     /**
-     * Reports the next part; the same again if there was no room for it.
+     * Reports the next part; if there was no room for it, the same again as it is then.
      *
      * @param sink where to
      * @param listener notified of the result
@@ -112,7 +117,6 @@ final class Refill implements EngineCache.Visitor {
         if (!filled) {
             batch.reset(config.slot(), last, CopyRule.PHYSICAL, true, listener);
             if (!begun) {
-                begun = true;
                 cache.rewind();
                 batch.addRefill(false);
             }
@@ -122,6 +126,7 @@ final class Refill implements EngineCache.Visitor {
             }
         }
         filled = !sink.offer(batch);
+        begun |= !filled;
         return !filled;
     }
 

@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
@@ -67,6 +68,8 @@ class EngineCacheTest {
         }
     }
 
+    private final List<Long> stored = new ArrayList<>(); // most of them
+
     private void message(Random random, List<Long> leaves) {
         batch.reset(SLOT, 0, CopyRule.PHYSICAL, true, ApplyListener.NONE);
         final int count = 1 + random.nextInt(5);
@@ -84,8 +87,13 @@ class EngineCacheTest {
                 batch.addRemovedTo(names[count - 1], 3);
             }
         } else {
-            final long leaf = leaves.remove(random.nextInt(leaves.size()));
-            batch.addRemoved(new long[] {leaf, leaf, leaf}, 3);
+            final List<Long> from = random.nextInt(4) == 0 ? stored : leaves; // a hole, or none
+            final long name = from.remove(random.nextInt(from.size()));
+            leaves.remove(name);
+            batch.addRemoved(new long[] {name, name, name}, 3);
+        }
+        for (long name : names) {
+            stored.add(name);
         }
         cache.apply(batch);
         new IndexApplier(index).offer(batch);
@@ -99,6 +107,7 @@ class EngineCacheTest {
             message(random, leaves);
         }
         assertEquals(index.heldBlocks(), cache.size());
+        assertTrue(cache.entries() <= 2 * cache.size() + 1_024, "useless holes");
         show(random, leaves);
         assertEquals(contents(index), contents(copy));
     }

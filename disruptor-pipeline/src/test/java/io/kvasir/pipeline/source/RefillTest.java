@@ -1,11 +1,13 @@
 package io.kvasir.pipeline.source;
 
 import static io.kvasir.pipeline.source.Messages.batch;
+import static io.kvasir.pipeline.source.Messages.cleared;
 import static io.kvasir.pipeline.source.Messages.range;
 import static io.kvasir.pipeline.source.Messages.removed;
 import static io.kvasir.pipeline.source.Messages.stored;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CapacityRule;
@@ -14,6 +16,8 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.KvEventSink;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -65,9 +69,13 @@ class RefillTest {
     }
 
     private EngineStream stream(int slot, String replay) {
+        return stream(slot, replay, applier);
+    }
+
+    private EngineStream stream(int slot, String replay, KvEventSink sink) {
         final SourceConfig config = SourceConfig.of("w" + slot, slot, BLOCK, "");
         return new EngineStream(
-                replay == null ? config : config.withReplayEndpoint(replay), applier, nowNs::get);
+                replay == null ? config : config.withReplayEndpoint(replay), sink, nowNs::get);
     }
 
     private final IndexApplier applier = new IndexApplier(index);
@@ -128,6 +136,120 @@ class RefillTest {
         assertEquals(80, index.heldBlocks(SLOT));
         assertEquals(0, index.missingBlocks(SLOT));
         assertEquals(0, stream.status().unknownParents());
+    }
+
+    /** A sink that has no room for a while. */
+    private static final class NarrowSink implements KvEventSink {
+        private final IndexApplier applier;
+        private int refusals;
+
+        NarrowSink(IndexApplier applier) {
+            this.applier = applier;
+        }
+
+        @Override
+        public boolean offer(KvBatch batch) {
+            if (refusals > 0) {
+                refusals--;
+                return false;
+            }
+            return applier.offer(batch);
+        }
+
+        @Override
+        public boolean hasRoom(int slot) {
+            return applier.hasRoom(slot);
+        }
+
+        @Override
+        public long mostBlocks() {
+            return applier.mostBlocks();
+        }
+    }
+
+    /** Replays all to a stream whose refill is due; the last try to report it finds no room. */
+    private void replayAll(EngineStream stream, List<byte[]> sent, NarrowSink sink) {
+        stream.tick();
+        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        for (int i = 0; i < sent.size(); i++) {
+            stream.onReplayed(i, sent.get(i));
+        }
+        sink.refusals = 2; // this one, and the next message's first
+        stream.replayEnded();
+    }
+
+    @Test
+    void aPartThatFoundNoRoomIsReportedAsItIsThen() {
+        final NarrowSink sink = new NarrowSink(applier);
+        final EngineStream stream = stream(SLOT, "direct", sink);
+        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
+        replayAll(stream, sent, sink);
+        stream.onMessage(80, batch(removed(List.of(1, 80)))); // a root, and the last of a chain
+        assertFalse(held(SLOT).contains(80L));
+        stream.tick();
+        assertFalse(held(SLOT).contains(1L));
+        assertFalse(held(SLOT).contains(80L));
+        assertEquals(78, index.heldBlocks(SLOT));
+        assertEquals(0, index.missingBlocks(SLOT));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void soItIsWithTheCopiesOfABlock() {
+        final NarrowSink sink = new NarrowSink(applier);
+        final EngineStream stream = stream(SLOT, "direct", sink);
+        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
+        for (int i = 0; i < 2; i++) {
+            sent.add(store(77)); // a root: two copies more
+            stream.onMessage(80 + i, sent.getLast());
+        }
+        replayAll(stream, sent, sink);
+        stream.onMessage(82, batch(removed(List.of(77))));
+        stream.onMessage(83, batch(removed(List.of(77))));
+        stream.tick();
+        stream.onMessage(84, batch(removed(List.of(77))));
+        assertFalse(held(SLOT).contains(77L));
+        assertEquals(79, index.heldBlocks(SLOT));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aClearBeforeItLeavesWhatWasStoredSince() {
+        final NarrowSink sink = new NarrowSink(applier);
+        final EngineStream stream = stream(SLOT, "direct", sink);
+        replayAll(stream, crowdOut(stream, stream(OTHER, null)), sink);
+        stream.onMessage(80, batch(cleared()));
+        stream.onMessage(81, store(500));
+        stream.tick();
+        assertEquals(Set.of(500L), held(SLOT));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void blocksBehindAHoleComeBackWithoutTheHole() {
+        final EngineStream stream = stream(SLOT, "direct");
+        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null)); // 1-2-3-4 have gone
+        assertFalse(held(SLOT).contains(1L));
+        sent.add(batch(removed(List.of(2, 3))));
+        stream.onMessage(80, sent.get(80));
+        stream.tick();
+        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        for (int i = 0; i < sent.size(); i++) {
+            stream.onReplayed(i, sent.get(i));
+        }
+        stream.replayEnded();
+        assertEquals(78, index.heldBlocks(SLOT));
+        assertTrue(held(SLOT).containsAll(Set.of(1L, 4L)));
+        assertFalse(held(SLOT).contains(2L) || held(SLOT).contains(3L));
+        assertEquals(IndexState.EXACT, stream.state());
+        stream.onMessage(81, storeBehind(4, 500));
+        assertEquals(79, index.heldBlocks(SLOT));
+        assertEquals(0, stream.status().unknownParents());
+        assertEquals(IndexState.EXACT, stream.state());
     }
 
     @Test
