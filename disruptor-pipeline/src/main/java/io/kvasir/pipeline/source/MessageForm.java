@@ -16,9 +16,6 @@ public enum MessageForm {
      */
     ROUTER_EVENT(1);
 
-    private static final int MOST_HELD = 1_024;
-    private static final long MOST_HELD_BYTES = 16L << 20;
-
     private final long firstNumber;
 
     MessageForm(long firstNumber) {
@@ -28,14 +25,6 @@ public enum MessageForm {
     /** Highest number that the first message of an engine's life may have. */
     long firstNumber() {
         return firstNumber;
-    }
-
-    /**
-     * What waits for a replay: an engine's replay ends with the newest message, an answer of a
-     * local indexer may have been made before the last ones.
-     */
-    LiveBuffer newLiveBuffer() {
-        return new LiveBuffer(this == ENGINE_BATCH ? 1 : MOST_HELD, MOST_HELD_BYTES);
     }
 
     /**

@@ -10,6 +10,11 @@ import java.util.function.LongSupplier;
  * use it; what does not is guarded by the stream's lock.
  */
 final class StreamParts {
+    /** Live messages of a direct stream that wait for a replay; a ZMQ source keeps its own. */
+    private static final int MOST_HELD = 1_024;
+
+    private static final long MOST_HELD_BYTES = 16L << 20;
+
     final SourceConfig config;
     final LongSupplier nanoClock;
     final LoraNumbers loraNumbers;
@@ -44,7 +49,7 @@ final class StreamParts {
         this.removals = new RemovalRuleDetector(config.removals());
         this.forecasts = new ForecastWatch(config.blockSize(), nanoClock);
         this.freshness = new SourceFreshness(config.freshness(), nanoClock);
-        this.held = config.form().newLiveBuffer();
+        this.held = new LiveBuffer(MOST_HELD, MOST_HELD_BYTES);
     }
 
     /**

@@ -175,6 +175,24 @@ class EngineStreamTest {
         index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
     }
 
+    @Test
+    void whatComesLiveDuringAReplayIsUsedAfterIt() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(3, store(4));
+        assertEquals(0, stream.replayFrom());
+        stream.onReplayed(0, store(1));
+        stream.onMessage(4, store(5));
+        stream.onReplayed(1, store(2));
+        stream.onMessage(5, store(6));
+        stream.onReplayed(2, store(3));
+        stream.onReplayed(3, store(4));
+        stream.replayEnded(); // made before message 4
+        assertEquals(List.of(1L, 2L, 3L, 4L, 5L, 6L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+    }
+
     /** Message 257 is remembered where message 1 was. */
     @Test
     void theLastMessageIsKnownAgainHoweverFarTheLiveOnesAreAhead() {
