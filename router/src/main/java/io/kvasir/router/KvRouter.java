@@ -773,7 +773,8 @@ public final class KvRouter implements AutoCloseable {
      * Has a listener hear of workers that may have room for more requests: whose load has become
      * less, that were registered, removed, or marked (un)available, or whose capacity was set.
      *
-     * @param listener called by the thread that makes the change, after it; quick, takes no lock
+     * @param listener called by the thread that makes the change, after it; quick, takes no lock.
+     *     What it throws counts in {@link RouterStatus#failures} and changes nothing else
      */
     public void addRoomListener(RoomListener listener) {
         parts.board.addListener(Objects.requireNonNull(listener, "listener"));

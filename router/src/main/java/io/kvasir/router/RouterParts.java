@@ -23,6 +23,8 @@ import io.kvasir.router.settings.RouterSettings;
 
 import org.agrona.CloseHelper;
 import org.agrona.ErrorHandler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.time.Clock;
 import java.util.ArrayList;
@@ -34,6 +36,7 @@ import java.util.Locale;
  * One gate guards all memory.
  */
 final class RouterParts implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(RouterParts.class);
     static final String NAME = "the router";
 
     final CountersFile countersOrNull; // null where none is kept
@@ -69,7 +72,7 @@ final class RouterParts implements AutoCloseable {
             journal = maker.journal(config);
             journalOrNull = journal;
             index = maker.index(config, gate, memoryOrNull);
-            board = new LoadBoard(index.config().maxWorkerSlots());
+            board = new LoadBoard(index.config().maxWorkerSlots(), this::listenerFailed);
             marks = new BusyMarks(board.slots(), config.get(RouterSettings.BUSY_LEASE).toNanos());
             engineLoads = new EngineLoads(config.settings(), board, marks, config.clock());
             active = maker.activeRequests(config, board, gate);
@@ -87,6 +90,14 @@ final class RouterParts implements AutoCloseable {
             }
             throw t;
         }
+    }
+
+    /** Logs the first one only: the others come as often as the load changes. */
+    private void listenerFailed(Throwable error) {
+        if (board.listenerFailures() == 1) {
+            LOG.error("a room listener failed; RouterStatus.failures counts further ones", error);
+        }
+        errors.onError(error);
     }
 
     /** The first step: from here on the gate has the memory of the index. */
@@ -135,7 +146,7 @@ final class RouterParts implements AutoCloseable {
                 active.expiredLeases(),
                 forgottenLeases,
                 active.corrections(),
-                indexPipeline.failures() + bookingPipeline.failures(),
+                indexPipeline.failures() + bookingPipeline.failures() + board.listenerFailures(),
                 replicaOrNull,
                 planeOrNull,
                 snapshots,

@@ -88,6 +88,18 @@ class ChangingWorkersTest {
     }
 
     @Test
+    void slotsAreGivenToOthersWhateverAListenerThrows() {
+        parts.board.addListener(
+                _ -> {
+                    throw new IllegalStateException("a defect of the listener");
+                });
+        for (int i = 0; i < 3 * SLOTS; i++) {
+            registry.remove(add(i)); // waits until a slot is swept
+        }
+        assertEquals(0, registry.current().workers().length);
+    }
+
+    @Test
     void selectionsEndWhileAThreadAddsAndRemoves() throws Exception {
         try (KvRouter router = KvRouter.builder().maxWorkers(8).maxBlocks(256, 256).build()) {
             router.addWorker(WorkerSpec.of(0, "w0", "http://w0"));

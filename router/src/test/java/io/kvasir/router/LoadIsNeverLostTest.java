@@ -95,4 +95,25 @@ class LoadIsNeverLostTest {
         }
         assertTrue(sent[holder.slot()] > 25, "most of it with the holder");
     }
+
+    @Test
+    void bookingsEndWhateverAListenerThrows() throws RouteException {
+        addWorkers();
+        router.addRoomListener(
+                _ -> {
+                    throw new IllegalStateException("a defect of the listener");
+                });
+        for (int i = 0; i < 3 * 512; i++) { // the table has room for 512
+            reserve(tokens(1));
+            leases.removeLast().close();
+        }
+        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "bookings ended");
+        assertEquals(0, router.activeRequests().activeRequests());
+        for (Worker worker : router.workers()) {
+            assertEquals(0, worker.activeRequests());
+            assertEquals(0, worker.activeBlocks());
+            assertEquals(0, worker.prefillTokens());
+        }
+        assertTrue(router.status().failures() >= 3 * 512, "each is counted");
+    }
 }

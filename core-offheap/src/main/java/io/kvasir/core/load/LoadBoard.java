@@ -7,6 +7,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 
 /**
  * Load of every worker slot, in cells that any thread adds to atomically, and which slots take
@@ -25,16 +27,30 @@ public final class LoadBoard implements AutoCloseable {
 
     private final int slots;
     private final SharedCells memory;
+    private final Consumer<Throwable> errors;
+    private final LongAdder listenerFailures = new LongAdder();
     private volatile RoomListener[] listeners = NO_LISTENERS; // written under this
 
     /**
-     * Allocates zeros; all slots are closed.
+     * Allocates zeros; all slots are closed. What a listener throws is counted, and no more.
      *
      * @param maxWorkerSlots worker slots
      * @throws IllegalArgumentException if {@code maxWorkerSlots} is outside 1..{@value
      *     RadixTree#MAX_WORKER_SLOTS}
      */
     public LoadBoard(int maxWorkerSlots) {
+        this(maxWorkerSlots, _ -> {});
+    }
+
+    /**
+     * Allocates zeros; all slots are closed.
+     *
+     * @param maxWorkerSlots worker slots
+     * @param errors takes what a listener throws, after it was counted
+     * @throws IllegalArgumentException if {@code maxWorkerSlots} is outside 1..{@value
+     *     RadixTree#MAX_WORKER_SLOTS}
+     */
+    public LoadBoard(int maxWorkerSlots, Consumer<Throwable> errors) {
         if (maxWorkerSlots < 1 || maxWorkerSlots > RadixTree.MAX_WORKER_SLOTS) {
             throw new IllegalArgumentException(
                     "maxWorkerSlots out of range: value="
@@ -43,6 +59,7 @@ public final class LoadBoard implements AutoCloseable {
                             + RadixTree.MAX_WORKER_SLOTS);
         }
         this.slots = maxWorkerSlots;
+        this.errors = errors;
         this.memory =
                 new SharedCells(
                         LoadBoardDescriptor.groupOffset(
@@ -72,7 +89,8 @@ public final class LoadBoard implements AutoCloseable {
      * less, that were opened or closed, or of which something else is known. Any thread.
      *
      * @param listener called after the change, by the thread that makes it; never under a lock that
-     *     a reader of the board needs
+     *     a reader of the board needs. The change and the other listeners are not affected by what
+     *     it throws; see {@link #listenerFailures}
      */
     public synchronized void addListener(RoomListener listener) {
         final RoomListener[] more = Arrays.copyOf(listeners, listeners.length + 1);
@@ -91,8 +109,27 @@ public final class LoadBoard implements AutoCloseable {
     public void roomMayBe(int slot) {
         final RoomListener[] hear = listeners;
         for (int i = 0; i < hear.length; i++) { // without an iterator: the callers allocate nothing
-            hear[i].roomMayBe(slot);
+            try {
+                hear[i].roomMayBe(slot);
+            } catch (Throwable error) { // the caller is in the middle of a change
+                failed(error);
+            }
         }
+    }
+
+    /** Nothing may be thrown here, whatever is left of the heap. */
+    private void failed(Throwable error) {
+        listenerFailures.increment();
+        try {
+            errors.accept(error);
+        } catch (Throwable again) {
+            listenerFailures.increment(); // the counter has to do
+        }
+    }
+
+    /** How often a listener has thrown. Any thread. */
+    public long listenerFailures() {
+        return listenerFailures.sum();
     }
 
     /**

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.function.Consumer;
 
 class LoadBoardTest {
     @ParameterizedTest
@@ -90,6 +91,47 @@ class LoadBoardTest {
             board.removeListener(listener);
             board.open(69, true);
             assertEquals(7, heard.size());
+        }
+    }
+
+    @Test
+    void aListenerThatThrowsHindersNeitherTheChangeNorTheOthers() {
+        final List<Throwable> errors = new ArrayList<>();
+        final List<Integer> heard = new ArrayList<>();
+        try (LoadBoard board = new LoadBoard(70, errors::add)) {
+            final AssertionError error = new AssertionError("a defect of the listener");
+            board.addListener(
+                    _ -> {
+                        throw error;
+                    });
+            board.addListener(heard::add);
+            board.addProvisional(69, 100, 7);
+            board.takeBackProvisional(69, 100, 7);
+            board.open(3, true);
+            board.reset(5);
+            assertEquals(List.of(69, 3, 5), heard);
+            assertEquals(List.of(error, error, error), errors);
+            assertEquals(3, board.listenerFailures());
+            assertEquals(
+                    LoadBoardDescriptor.ONE_BEGUN + LoadBoardDescriptor.ONE_TAKEN_BACK,
+                    board.provisions(69),
+                    "what follows the call is done");
+        }
+    }
+
+    @Test
+    void errorsThatCannotBeTakenAreCountedToo() {
+        final Consumer<Throwable> broken =
+                _ -> {
+                    throw new IllegalStateException("no room for errors");
+                };
+        try (LoadBoard board = new LoadBoard(1, broken)) {
+            board.addListener(
+                    _ -> {
+                        throw new IllegalStateException("a defect of the listener");
+                    });
+            board.roomMayBe(0);
+            assertEquals(2, board.listenerFailures());
         }
     }
 
