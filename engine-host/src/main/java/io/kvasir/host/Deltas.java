@@ -19,8 +19,8 @@ final class Deltas {
 
     /**
      * Joins a delta to what came before: text is appended; objects are joined by member; elements
-     * of arrays with an {@code index} are joined with the one of that index, others are added;
-     * anything else is replaced.
+     * of arrays with an {@code index} are joined with the one of that index, others are added; a
+     * null changes nothing that is known; anything else is replaced.
      */
     static void join(ObjectNode message, ObjectNode delta) {
         for (Map.Entry<String, JsonNode> member : delta.properties()) {
@@ -30,6 +30,9 @@ final class Deltas {
     }
 
     private static JsonNode joined(String name, JsonNode known, JsonNode next) {
+        if (known != null && next.isNull()) {
+            return known;
+        }
         if (known instanceof ObjectNode all && next instanceof ObjectNode more) {
             join(all, more);
             return all;

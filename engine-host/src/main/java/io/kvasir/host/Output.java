@@ -21,7 +21,8 @@ public interface Output {
     /**
      * Adds what is not text: a {@code delta} of OpenAI's chat streams, such as tool calls or
      * reasoning. Of an answer that is not streamed, members of several deltas are joined: text is
-     * appended, arrays are concatenated, anything else is replaced.
+     * appended, arrays are concatenated, null says nothing new where something is known (engines
+     * name all members in every delta), anything else is replaced.
      *
      * @param delta members of the delta; not changed later
      * @param tokens output tokens that it is made of

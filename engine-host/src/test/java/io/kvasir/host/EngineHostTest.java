@@ -192,6 +192,39 @@ class EngineHostTest {
         assertEquals("tool_calls", events.getLast().at("/choices/0/finish_reason").asText());
     }
 
+    /** As SGLang streams: every delta names all members. */
+    private static void callsWithNulls(GenerateRequest request, Output output) throws IOException {
+        final String nulls = "\"reasoning_content\":null,\"tool_calls\":null";
+        for (String delta :
+                List.of(
+                        "{\"role\":\"assistant\",\"content\":\"\"," + nulls + "}",
+                        "{\"role\":null,\"content\":null,\"reasoning_content\":\"why\"}",
+                        "{\"role\":null,\"content\":\"Hel\"," + nulls + "}",
+                        "{\"role\":null,\"content\":\"lo\"," + nulls + "}",
+                        call("{\"index\":0,\"id\":\"call-1\",\"function\":{\"name\":\"f\"}}"),
+                        call("{\"index\":0,\"id\":null,\"function\":{\"name\":null}}"),
+                        "{\"role\":null,\"content\":null," + nulls + "}")) {
+            output.delta((ObjectNode) JSON.readTree(delta), 1);
+        }
+    }
+
+    private static String call(String part) {
+        return "{\"role\":null,\"content\":null,\"tool_calls\":[" + part + "]}";
+    }
+
+    @Test
+    void nullsInDeltasTakeNothingFromTheMessage() throws Exception {
+        start(EngineHostTest::callsWithNulls);
+        final String body = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+        final JsonNode whole = JSON.readTree(post(CHAT, body).body());
+        assertEquals(
+                JSON.readTree(
+                        "{\"role\":\"assistant\",\"content\":\"Hello\","
+                            + "\"reasoning_content\":\"why\",\"tool_calls\":"
+                            + "[{\"index\":0,\"id\":\"call-1\",\"function\":{\"name\":\"f\"}}]}"),
+                whole.at("/choices/0/message"));
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"false", "true"})
     void eachPromptHasItsSamplesInOrder(String stream) throws Exception {
