@@ -717,11 +717,14 @@ public final class KvRouter implements AutoCloseable {
      * own: pin the worker then ({@link RouteRequest#pin}). Pure; allocates.
      *
      * @param request the prompt and its overrides
-     * @return those of all candidates, in order of registration; empty where there is none
+     * @return those of all workers that {@link #select(RouteRequest, Decision)} might choose, in
+     *     order of registration; empty where there is none
      * @throws ClosedException if the router is closed
      */
     public List<PotentialLoad> potentialLoads(RouteRequest request) {
-        return PotentialLoad.of(matched(request));
+        final Decision matched = matched(request);
+        selector.narrow(matched.selection());
+        return PotentialLoad.of(matched);
     }
 
     /**

@@ -18,7 +18,7 @@ public record PotentialLoad(
         double potentialPrefillTokens,
         long potentialDecodeBlocks) {
 
-    /** Those of all candidates that a match has found, in order of registration. */
+    /** Those of all candidates that are left of a match, in order of registration. */
     static List<PotentialLoad> of(Decision matched) {
         final int blockSize = matched.selection().blockSize();
         final List<PotentialLoad> loads = new ArrayList<>(matched.candidateCount());

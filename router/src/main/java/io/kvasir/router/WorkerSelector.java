@@ -34,17 +34,10 @@ final class WorkerSelector {
      * @throws RouteException if no worker can be chosen
      */
     void choose(Selection selection) throws RouteException {
+        final boolean timed = narrow(selection);
         final RouterRules rules = selection.rules();
         final GuardedPolicy policy = rules.policy();
-        selection.decidedBy(policy.name());
-        selection.paces(rules.pacesOrNull(), rules.pacesOrNull() == null ? 0 : clock.getAsLong());
-        if (policy.judges()) {
-            selection.judge(policy);
-        }
-        final boolean timed = rules.busyTtftNs() > 0 && selection.takeOutSlow(rules.busyTtftNs());
-        selection.addCosts();
         final Candidates candidates = selection.candidates();
-        candidates.preferAdapter();
         final int count = candidates.count();
         if (count == 0) {
             throw candidates.none(policy.name());
@@ -82,6 +75,27 @@ final class WorkerSelector {
                     case CONSISTENT_HASH -> rules.byHash().slot(selection, selection.affinityKey());
                     case DIRECT -> candidates.pinnedSlot();
                 });
+    }
+
+    /**
+     * Takes out candidates of those that a match has found: which the policy does not allow, of
+     * which the first token is expected too late, whose cost the request says is infinite, and that
+     * others with its adapter are preferred to. Any may be chosen that is left.
+     *
+     * @return whether their costs are no bounds any more
+     */
+    boolean narrow(Selection selection) {
+        final RouterRules rules = selection.rules();
+        final GuardedPolicy policy = rules.policy();
+        selection.decidedBy(policy.name());
+        selection.paces(rules.pacesOrNull(), rules.pacesOrNull() == null ? 0 : clock.getAsLong());
+        if (policy.judges()) {
+            selection.judge(policy);
+        }
+        final boolean timed = rules.busyTtftNs() > 0 && selection.takeOutSlow(rules.busyTtftNs());
+        selection.addCosts();
+        selection.candidates().preferAdapter();
+        return timed;
     }
 
     private long turn(Selection selection) {

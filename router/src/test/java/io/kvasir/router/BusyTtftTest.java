@@ -126,6 +126,18 @@ class BusyTtftTest {
     }
 
     @Test
+    void potentialLoadsAreOfWorkersThatAreInTime() throws RouteException {
+        final Worker slow = worker(1);
+        final Worker fast = worker(2);
+        learn(slow);
+        book(request(2_000).pin(slow));
+        book(request(900).pin(fast));
+        final List<PotentialLoad> loads = router.potentialLoads(request(16));
+        assertEquals(List.of(fast), loads.stream().map(PotentialLoad::worker).toList());
+        assertEquals(List.of(), router.potentialLoads(request(16).exclude(fast)));
+    }
+
+    @Test
     void aPromptThatFindsNothingBeforeItIsNeverTooLong() throws RouteException {
         final Worker worker = worker(1);
         learn(worker);

@@ -8,21 +8,33 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.router.PrefixMatches.Match;
+import io.kvasir.router.policy.Eligibility.Verdict;
+import io.kvasir.router.settings.LoraMode;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.SplittableRandom;
 
 /** What a router says of its workers beside choosing one. */
 class RouterQueriesTest {
     private static final int BLOCK_SIZE = 16;
 
-    private final KvRouter router =
-            KvRouter.builder().tickedBy(() -> 0).blockSize(BLOCK_SIZE).maxWorkers(8).build();
+    private KvRouter router = builder().build();
     private final int[] prompt = new SplittableRandom(3).ints(6 * BLOCK_SIZE, 0, 50_000).toArray();
+
+    private static RouterConfig.Builder builder() {
+        return KvRouter.builder().tickedBy(() -> 0).blockSize(BLOCK_SIZE).maxWorkers(8);
+    }
+
+    private void restart(RouterConfig.Builder builder) {
+        router.close();
+        router = builder.build();
+    }
 
     @AfterEach
     void close() {
@@ -89,6 +101,52 @@ class RouterQueriesTest {
                         new PotentialLoad(two, 0, 12 * BLOCK_SIZE, 6)),
                 loads);
         assertEquals(1, router.activeLeases(), "nothing was booked");
+    }
+
+    private List<Worker> listed(RouteRequest request) {
+        return router.potentialLoads(request).stream().map(PotentialLoad::worker).toList();
+    }
+
+    @Test
+    void potentialLoadsAreOfWorkersThatThePolicyAllows() throws RouteException {
+        restart(
+                builder()
+                        .eligibility(
+                                one ->
+                                        one.worker().id() == 2
+                                                ? Verdict.ELIGIBLE
+                                                : Verdict.INELIGIBLE));
+        announce(worker(1), 4);
+        final Worker two = worker(2);
+        assertEquals(List.of(two), listed(request()));
+        router.reserve(request().pin(two), new Decision());
+        assertEquals(List.of(), listed(request().exclude(two)));
+        assertEquals(1, router.findMatches(request()).matches().size(), "allowed or not");
+    }
+
+    @Test
+    void potentialLoadsAreOfWorkersThatTheRequestsOwnCostAllows() {
+        worker(1);
+        final Worker two = worker(2);
+        assertEquals(
+                List.of(two),
+                listed(
+                        request()
+                                .addCost(
+                                        one ->
+                                                one.worker().id() == 1
+                                                        ? Double.POSITIVE_INFINITY
+                                                        : 0)));
+    }
+
+    @Test
+    void potentialLoadsAreOfWorkersWithThePreferredAdapter() {
+        restart(builder().set(RouterSettings.LORA_MODE, LoraMode.PREFERRED));
+        final Worker one = worker(1);
+        final Worker two = worker(2);
+        two.adapters(Set.of("a"));
+        assertEquals(List.of(two), listed(request().lora("a")));
+        assertEquals(List.of(one), listed(request().lora("a").exclude(two)), "none has it");
     }
 
     @Test
