@@ -51,8 +51,9 @@ public record QueueRank(int priority, long headStartNs, long deadlineNs) {
         }
     }
 
-    /** Whether the request has a deadline of its own. */
-    boolean hasDeadline() {
-        return deadlineNs != NO_DEADLINE;
+    /** Whether the request's own deadline has come. */
+    boolean isOver(long nowNs) {
+        // compared, as they are sorted: a difference overflows where one is far away
+        return deadlineNs != NO_DEADLINE && deadlineNs <= nowNs;
     }
 }

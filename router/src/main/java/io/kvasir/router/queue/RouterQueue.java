@@ -260,7 +260,7 @@ public final class RouterQueue implements AutoCloseable {
                         room.nextNumber());
         if (failure != null) {
             refuse(entry, failure);
-        } else if (rank.hasDeadline() && rank.deadlineNs() - nowNs <= 0) {
+        } else if (rank.isOver(nowNs)) {
             refuse(entry, room.expiry(entry, nowNs));
         } else if (!closed && room.isFree(entry.reach) && mayTry(rules)) {
             conclude(entry, scratch, tried(entry, scratch, rules));

@@ -366,11 +366,11 @@ final class WaitingRoom {
 
     /** Takes out what has waited too long. */
     synchronized List<Left> expired(long nowNs) {
-        if (byExpiry.isEmpty() || byExpiry.first().expiresNs - nowNs > 0) {
+        if (byExpiry.isEmpty() || byExpiry.first().expiresNs > nowNs) {
             return List.of();
         }
         final List<Left> left = new ArrayList<>();
-        while (!byExpiry.isEmpty() && byExpiry.first().expiresNs - nowNs <= 0) {
+        while (!byExpiry.isEmpty() && byExpiry.first().expiresNs <= nowNs) {
             final Entry entry = byExpiry.first();
             if (entry.settle()) {
                 left.add(new Left(entry, expiry(entry, nowNs)));
@@ -383,12 +383,18 @@ final class WaitingRoom {
     /** Why an entry that may not wait longer is refused. */
     synchronized QueueException expiry(Entry entry, long nowNs) {
         return entry.expiresNs == entry.rank.deadlineNs()
-                ? refuse(Kind.DEADLINE, millis(nowNs - entry.expiresNs), 0, count.get())
+                ? refuse(Kind.DEADLINE, millis(lateNs(entry, nowNs)), 0, count.get())
                 : refuse(
                         Kind.WAITED_TOO_LONG,
                         millis(nowNs - entry.arrivedNs),
                         millis(entry.expiresNs - entry.arrivedNs), // of its admission
                         count.get());
+    }
+
+    /** How long an entry has been over; no more than can be said. */
+    private static long lateNs(Entry entry, long nowNs) {
+        final long late = nowNs - entry.expiresNs;
+        return late < 0 ? Long.MAX_VALUE : late;
     }
 
     private static long millis(long ns) {

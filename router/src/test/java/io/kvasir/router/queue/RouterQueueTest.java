@@ -27,6 +27,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -323,6 +324,29 @@ class RouterQueueTest {
         final Waiter late = world.admit(1, deadline(world.nowNs.get()));
         assertEquals(Kind.DEADLINE, late.kind());
         assertEquals(0, world.queue.status().requests());
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {Long.MIN_VALUE, Long.MIN_VALUE + 1_000, -1})
+    void aDeadlineFarInThePastIsRefusedAndKeepsNoOtherWaiting(long atNs) {
+        world.worker(1);
+        world.admit(100);
+        final Waiter other = world.admit(1);
+        world.pass(SECOND); // later than a deadline can be subtracted from
+        final Waiter late = world.admit(1, deadline(atNs));
+        assertEquals(Kind.DEADLINE, late.kind());
+        assertTrue(((QueueException) late.refusal).observed() > 0, late.refusal.getMessage());
+        world.pass(world.router.settings().get(RouterSettings.QUEUE_MAX_WAIT).toNanos());
+        assertEquals(Kind.WAITED_TOO_LONG, other.kind());
+        assertEquals(0, world.queue.status().requests());
+    }
+
+    @Test
+    void aDeadlineIsAheadHoweverFarItIs() {
+        world.nowNs.set(-SECOND);
+        world.worker(1);
+        final Waiter one = world.admit(1, deadline(Long.MAX_VALUE - 1));
+        assertNotNull(one.lease);
     }
 
     @Test
