@@ -29,6 +29,8 @@ import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.SingleFlight;
 import io.kvasir.router.spi.StateStore;
 
+import org.agrona.CloseHelper;
+
 import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -801,7 +803,14 @@ public final class RouterConfig {
          * @throws OutOfMemoryError if the operating system or the JVM refuses the memory
          */
         public KvRouter build() {
-            return KvRouter.start(config(), new PartMaker());
+            final RouterConfig config;
+            try {
+                config = config();
+            } catch (Throwable t) {
+                CloseHelper.quietClose(stateStoreOrNull);
+                throw t;
+            }
+            return KvRouter.start(config, new PartMaker());
         }
 
         /**

@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
@@ -7,11 +8,13 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
+import io.kvasir.router.spi.StateStore;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -69,5 +72,51 @@ class StateFolderTest {
         for (Setting<Path> setting : FOLDERS) {
             builder(setting, folder).build().close();
         }
+    }
+
+    /** One that is only closed. */
+    private static final class UnusedStore implements StateStore {
+        int closed;
+
+        @Override
+        public boolean lock() {
+            throw new AssertionError("no router was made");
+        }
+
+        @Override
+        public void put(String name, Content content) {
+            throw new AssertionError("no router was made");
+        }
+
+        @Override
+        public InputStream get(String name, long offset) {
+            throw new AssertionError("no router was made");
+        }
+
+        @Override
+        public List<String> list() {
+            throw new AssertionError("no router was made");
+        }
+
+        @Override
+        public void delete(String name) {
+            throw new AssertionError("no router was made");
+        }
+
+        @Override
+        public void close() {
+            closed++;
+        }
+    }
+
+    @Test
+    void aStoreIsClosedWhereItsRouterCannotBeMade() {
+        final UnusedStore store = new UnusedStore();
+        final RouterConfig.Builder builder =
+                KvRouter.builder().set("prefix-index", "off").stateStore(store);
+        assertThrows(IllegalArgumentException.class, builder::check);
+        assertEquals(0, store.closed, "none is made");
+        assertThrows(IllegalArgumentException.class, builder::build);
+        assertEquals(1, store.closed);
     }
 }

@@ -50,7 +50,8 @@ public final class RoutedClient<Q, R> {
      * @param route the prompt and its overrides
      * @param request what is sent
      * @param answer takes the answer; {@link Flow.Subscriber#onError} with a {@link RouteException}
-     *     where no worker can be chosen, else with what the engine failed with
+     *     where no worker can be chosen, else with what the engine failed with; an {@link Error} of
+     *     the engine client is thrown on, once the booking has ended
      * @throws io.kvasir.core.memory.ClosedException if the router is closed
      */
     public void generate(RouteRequest route, Q request, Flow.Subscriber<? super R> answer) {
@@ -62,15 +63,18 @@ public final class RoutedClient<Q, R> {
             refuse(answer, e);
             return;
         }
-        final Flow.Publisher<R> parts;
+        final RoutedStream<R> stream = new RoutedStream<>(lease, tokens, answer);
         try {
-            parts = engines.generate(lease.worker(), request);
+            Objects.requireNonNull(
+                            engines.generate(lease.worker(), request),
+                            "the engine client has given no publisher")
+                    .subscribe(stream);
         } catch (RuntimeException e) {
-            lease.close();
-            refuse(answer, e);
-            return;
+            stream.failed(e);
+        } catch (Error e) {
+            stream.cancel();
+            throw e;
         }
-        parts.subscribe(new RoutedStream<>(lease, tokens, answer));
     }
 
     /**
@@ -120,7 +124,7 @@ public final class RoutedClient<Q, R> {
         generate(route.mode(RoutingMode.DIRECT).pin(worker), request, answer);
     }
 
-    private static void refuse(Flow.Subscriber<?> answer, Throwable why) {
+    static void refuse(Flow.Subscriber<?> answer, Throwable why) {
         answer.onSubscribe(NoSubscription.INSTANCE);
         answer.onError(why);
     }

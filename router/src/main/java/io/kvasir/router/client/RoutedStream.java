@@ -27,12 +27,19 @@ final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
 
     @Override
     public void onSubscribe(Flow.Subscription subscription) {
-        if (engine != null) {
-            subscription.cancel(); // the rules of Flow: one at a time
+        if (engine != null || over.get()) {
+            subscription.cancel(); // the rules of Flow: one at a time, and none after the end
             return;
         }
         engine = subscription;
-        answer.onSubscribe(this);
+        try {
+            answer.onSubscribe(this);
+        } catch (RuntimeException e) {
+            failed(e);
+        } catch (Error e) {
+            cancel();
+            throw e;
+        }
     }
 
     @Override
@@ -44,8 +51,10 @@ final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
             count(tokens.applyAsInt(part));
             answer.onNext(part);
         } catch (RuntimeException e) {
-            engine.cancel();
-            onError(e);
+            failed(e);
+        } catch (Error e) {
+            cancel();
+            throw e;
         }
     }
 
@@ -54,6 +63,19 @@ final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
             lease.prefillComplete();
             generated = Math.addExact(generated, added);
             lease.outputTokens(generated);
+        }
+    }
+
+    /** Ends the answer for what was thrown on this side of the engine, or before it had begun. */
+    void failed(Throwable why) {
+        if (!end()) {
+            return;
+        }
+        if (engine == null) {
+            RoutedClient.refuse(answer, why);
+        } else {
+            engine.cancel();
+            answer.onError(why);
         }
     }
 
@@ -78,7 +100,7 @@ final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
 
     @Override
     public void cancel() {
-        if (end()) {
+        if (end() && engine != null) {
             engine.cancel();
         }
     }

@@ -79,10 +79,14 @@ class RoutedClientTest {
         Throwable failure;
         int ends;
         RuntimeException thrown;
+        RuntimeException thrownAtOnce;
 
         @Override
         public void onSubscribe(Flow.Subscription given) {
             subscription = given;
+            if (thrownAtOnce != null) {
+                throw thrownAtOnce;
+            }
             given.request(5);
         }
 
@@ -196,6 +200,72 @@ class RoutedClientTest {
         client.generate(route(), "x", second);
         assertSame(engine.failure, second.failure);
         assertEquals(1, second.ends);
+        assertEquals(0, router.activeLeases());
+    }
+
+    private void send(EngineClient<String, String> engines) {
+        new RoutedClient<>(router, engines, String::length).generate(route(), "x", answer);
+    }
+
+    @Test
+    void anEngineClientWithoutAPublisherIsAnError() {
+        send((_, _) -> null);
+        assertInstanceOf(NullPointerException.class, answer.failure);
+        assertEquals(1, answer.ends);
+        assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void aPublisherThatThrowsIsAnError() {
+        final RuntimeException failure = new IllegalStateException("no connection");
+        send(
+                (_, _) ->
+                        _ -> {
+                            throw failure;
+                        });
+        assertSame(failure, answer.failure);
+        assertEquals(1, answer.ends);
+        answer.subscription.cancel();
+        assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void aPublisherThatThrowsLaterIsCancelledToo() {
+        final RuntimeException failure = new IllegalStateException("no connection");
+        send(
+                (worker, body) ->
+                        subscriber -> {
+                            engine.generate(worker, body).subscribe(subscriber);
+                            throw failure;
+                        });
+        assertSame(failure, answer.failure);
+        assertEquals(1, answer.ends);
+        assertTrue(engine.cancelled);
+        assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void anErrorEndsTheBookingAndIsThrown() {
+        final Error error = new AssertionError("a defect");
+        assertSame(
+                error,
+                assertThrows(
+                        AssertionError.class,
+                        () ->
+                                send(
+                                        (_, _) -> {
+                                            throw error;
+                                        })));
+        assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void aCallerThatThrowsAtOnceEndsTheAnswer() {
+        answer.thrownAtOnce = new IllegalArgumentException("caller");
+        client.generate(route(), "x", answer);
+        assertTrue(engine.cancelled);
+        assertSame(answer.thrownAtOnce, answer.failure);
+        assertEquals(1, answer.ends);
         assertEquals(0, router.activeLeases());
     }
 
