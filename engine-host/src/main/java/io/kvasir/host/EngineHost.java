@@ -14,6 +14,7 @@ import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -161,10 +162,10 @@ public final class EngineHost implements AutoCloseable {
         } catch (RegistryException e) {
             // the lease ends it; what runs is waited for all the same
         }
+        final long atMostNs = TimeUnit.NANOSECONDS.convert(config.drainTime()); // or the longest
         final long beginNs = System.nanoTime();
         try {
-            while (server.running() > 0
-                    && System.nanoTime() - beginNs < config.drainTime().toNanos()) {
+            while (server.running() > 0 && System.nanoTime() - beginNs < atMostNs) {
                 Thread.sleep(LOOK_MS);
             }
         } catch (InterruptedException e) {

@@ -29,6 +29,7 @@ import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
@@ -223,6 +224,42 @@ class EngineHostTest {
                             + "\"reasoning_content\":\"why\",\"tool_calls\":"
                             + "[{\"index\":0,\"id\":\"call-1\",\"function\":{\"name\":\"f\"}}]}"),
                 whole.at("/choices/0/message"));
+    }
+
+    @Test
+    void aDrainTimeWithoutEndIsWaited() throws Exception {
+        final CountDownLatch entered = new CountDownLatch(1);
+        final CountDownLatch release = new CountDownLatch(1);
+        host =
+                of((request, output) -> {
+                            entered.countDown();
+                            try {
+                                release.await();
+                            } catch (InterruptedException e) {
+                                throw new IOException(e);
+                            }
+                            output.text("x", 1);
+                        })
+                        .drainTime(ChronoUnit.FOREVER.getDuration())
+                        .start();
+        final CompletableFuture<HttpResponse<String>> answer =
+                HTTP.sendAsync(
+                        request(COMPLETIONS)
+                                .POST(HttpRequest.BodyPublishers.ofString("{\"prompt\":[7]}"))
+                                .build(),
+                        HttpResponse.BodyHandlers.ofString());
+        entered.await();
+        final AtomicReference<Throwable> failure = new AtomicReference<>();
+        final Thread closing = Thread.ofPlatform().daemon().unstarted(host::close);
+        closing.setUncaughtExceptionHandler((_, e) -> failure.set(e));
+        closing.start();
+        holds(
+                "it waits, or has ended",
+                () -> closing.getState() == Thread.State.TIMED_WAITING || !closing.isAlive());
+        release.countDown();
+        closing.join();
+        assertNull(failure.get());
+        assertEquals(200, answer.get().statusCode());
     }
 
     @ParameterizedTest

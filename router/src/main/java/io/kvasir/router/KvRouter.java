@@ -34,6 +34,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -977,11 +978,12 @@ public final class KvRouter implements AutoCloseable {
      * @return leases that were still open at the end: 0 if all had been closed
      */
     public int close(Duration atMost) {
+        final long atMostNs = TimeUnit.NANOSECONDS.convert(atMost); // the longest for longer ones
         parts.gate.close();
         final long start = System.nanoTime();
         while (bookings.open() > 0
                 && !closed
-                && System.nanoTime() - start < atMost.toNanos()
+                && System.nanoTime() - start < atMostNs
                 && !Thread.currentThread().isInterrupted()) {
             LockSupport.parkNanos(DRAIN_PAUSE_NS);
         }

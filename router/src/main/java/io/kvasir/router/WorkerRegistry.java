@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
@@ -478,11 +479,12 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
 
     /** See {@link KvRouter#awaitReady}. */
     boolean awaitReady(Duration limit) throws InterruptedException {
-        final long deadline = System.nanoTime() + limit.toNanos();
+        final long limitNs = TimeUnit.NANOSECONDS.convert(limit); // the longest for longer ones
+        final long start = System.nanoTime();
         for (Worker worker : workers.workers()) {
             while (!worker.ready()) {
                 checkOpen();
-                if (System.nanoTime() - deadline >= 0) {
+                if (System.nanoTime() - start >= limitNs) {
                     return false;
                 }
                 Thread.sleep(READY_POLL_MS);

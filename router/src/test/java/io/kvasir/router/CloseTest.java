@@ -18,12 +18,14 @@ import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 
@@ -187,6 +189,27 @@ class CloseTest {
         closer.join();
         assertEquals(0, left.get());
         assertTrue(router.index().gate().isReleased());
+    }
+
+    @Test
+    void aCloseWithAllTimeWaitsForOpenLeases() throws Exception {
+        final KvRouter router = KvRouter.builder().maxWorkers(1).maxBlocks(64, 64).build();
+        router.addWorker(WorkerSpec.of(1, "w1", "http://w1"));
+        final Duration ever = ChronoUnit.FOREVER.getDuration();
+        assertTrue(router.awaitReady(ever));
+        assertTrue(router.awaitReady(ever.negated()), "it is ready");
+        final Lease lease =
+                router.reserve(router.newRequest().tokens(new int[16], 16), new Decision());
+        final AtomicInteger left = new AtomicInteger(-1);
+        final Thread closing =
+                Thread.ofPlatform().daemon().start(() -> left.set(router.close(ever)));
+        EngineMessages.await(
+                () -> closing.getState() == Thread.State.TIMED_WAITING || !closing.isAlive(),
+                "it waits, or has ended");
+        lease.close();
+        closing.join();
+        assertEquals(0, left.get());
+        assertEquals(List.of(), router.workers());
     }
 
     @Test
