@@ -214,4 +214,20 @@ class SettingsTest {
     void nothingIsNoValue() {
         assertThrows(NullPointerException.class, () -> KvRouter.builder().mode(null));
     }
+
+    @ParameterizedTest
+    @CsvSource({"-999999", "-1", "1", "999999"})
+    void aTimeThatWouldBePrintedAsNoneIsRefused(long ns) {
+        final Duration value = Duration.ofNanos(ns);
+        final IllegalArgumentException refused =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> KvRouter.builder().set(RouterSettings.BOOKING_TIMEOUT, value));
+        assertEquals(
+                "booking-timeout-ms=" + value + " is out of range; range: 0 or more",
+                refused.getMessage());
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> KvRouter.builder().set(RouterSettings.SESSION_TTL, Duration.ofMillis(-999)));
+    }
 }

@@ -121,7 +121,10 @@ public final class Setting<T> {
                 doc);
     }
 
-    /** Milliseconds where the name ends with {@code -ms}, else seconds; at most some 24 days. */
+    /**
+     * Milliseconds where the name ends with {@code -ms}, else seconds; at most some 24 days. One
+     * between none and the first of them is refused: it would be printed, and read, as none.
+     */
     public static Setting<Duration> duration(String name, long usual, int least, String doc) {
         final TimeUnit unit = name.endsWith("-ms") ? TimeUnit.MILLISECONDS : TimeUnit.SECONDS;
         return of(
@@ -129,11 +132,22 @@ public final class Setting<T> {
                 Format.one(
                         unit == TimeUnit.SECONDS ? "S" : "MS",
                         text -> Duration.of(whole(text), unit.toChronoUnit()),
-                        value -> Long.toString(unit.convert(value))),
+                        value ->
+                                isPart(value, unit)
+                                        ? value.toString()
+                                        : Long.toString(unit.convert(value))),
                 Duration.of(usual, unit.toChronoUnit()),
-                value -> unit.convert(value) >= least && unit.convert(value) <= Integer.MAX_VALUE,
+                value ->
+                        !isPart(value, unit)
+                                && unit.convert(value) >= least
+                                && unit.convert(value) <= Integer.MAX_VALUE,
                 range(least, Integer.MAX_VALUE),
                 doc);
+    }
+
+    /** Whether a time is less than a unit, in either direction, but not none. */
+    private static boolean isPart(Duration value, TimeUnit unit) {
+        return unit.convert(value) == 0 && !value.isZero();
     }
 
     /** One of the constants of an enum, in small letters with dashes. */
