@@ -1,5 +1,6 @@
 package io.kvasir.core.load;
 
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.RadixTree;
 
 /**
@@ -7,9 +8,10 @@ import io.kvasir.core.radix.RadixTree;
  *
  * <p>The budget follows from the limits: {@value #BYTES_PER_BLOCK} bytes for a block, which is kept
  * once for all worker slots, {@value #BYTES_PER_REQUEST} for a request, which ends a run and may
- * split another, and {@value #BYTES_PER_SLOT} for a worker slot. Where prompts share many short
- * segments, the memory may end before the limits do; a prompt is booked without a path then, as it
- * is when {@code maxActiveBlocks} are in use.
+ * split another, and {@value #BYTES_PER_SLOT} for a worker slot; at most what an arena may have,
+ * {@link BuddyArena#MAX_LENGTH}. Where prompts share many short segments, the memory may end before
+ * the limits do; a prompt is booked without a path then, as it is when {@code maxActiveBlocks} are
+ * in use.
  *
  * @param maxWorkerSlots worker slots, 1..65536
  * @param maxRequests running requests, 1..2^30; the index in a request's number is below it
@@ -55,10 +57,12 @@ public record ActiveRequestsConfig(
                 maxRequests,
                 maxActiveBlocks,
                 maxBlocksPerRequest,
-                MIN_BUDGET
-                        + BYTES_PER_BLOCK * Math.max(0, maxActiveBlocks)
-                        + BYTES_PER_REQUEST * Math.max(0, maxRequests)
-                        + BYTES_PER_SLOT * Math.max(0, maxWorkerSlots));
+                Math.min(
+                        BuddyArena.MAX_LENGTH,
+                        MIN_BUDGET
+                                + BYTES_PER_BLOCK * Math.max(0, maxActiveBlocks)
+                                + BYTES_PER_REQUEST * Math.max(0, maxRequests)
+                                + BYTES_PER_SLOT * Math.max(0, maxWorkerSlots)));
     }
 
     private static void check(String name, long value, long min, long max) {

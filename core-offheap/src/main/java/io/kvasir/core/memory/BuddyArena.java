@@ -27,6 +27,9 @@ public final class BuddyArena implements AutoCloseable {
     /** Bytes of a line. */
     public static final int LINE_LENGTH = 64;
 
+    /** Bytes of the largest arena: 2^31 - 2 lines. */
+    public static final long MAX_LENGTH = (Integer.MAX_VALUE - 1L) * LINE_LENGTH;
+
     /** No block. */
     public static final int NO_LINE = 0;
 
@@ -91,7 +94,7 @@ public final class BuddyArena implements AutoCloseable {
                             + ", limits="
                             + 2 * LINE_LENGTH
                             + ".."
-                            + (Integer.MAX_VALUE - 1L) * LINE_LENGTH);
+                            + MAX_LENGTH);
         }
         return (int) count;
     }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.radix.OverlapScores;
 
 import org.junit.jupiter.api.AfterEach;
@@ -481,5 +482,14 @@ class ActiveRequestsTest {
         assertEquals(prefillTokens, board.prefillTokens(slot));
         assertEquals(blocks, board.activeBlocks(slot));
         assertEquals(requests, board.activeRequests(slot));
+    }
+
+    @Test
+    void theBudgetOfManyRequestsIsOneThatAnArenaCanHave() {
+        final int entries = 3 << 26; // of a router with the most requests that may be set
+        final ActiveRequestsConfig most = new ActiveRequestsConfig(1, entries, 1 << 30, 1);
+        assertEquals(Integer.MAX_VALUE - 1, BuddyArena.lines(most.budgetBytes()));
+        final ActiveRequestsConfig few = new ActiveRequestsConfig(1, 1 << 10, 1, 1);
+        assertEquals((64 << 10) + 10 + (1 << 20) + (1 << 10), few.budgetBytes());
     }
 }
