@@ -364,6 +364,46 @@ class SplitRequestTest {
         Provided.refusals.set(1);
     }
 
+    /** A timeout gives the first one up; its answer comes while the second one is at work. */
+    @Test
+    void aLatePrefillIsJudgedByItsOwnProtocolAndNotByThatOfTheNextAttempt() throws Exception {
+        final FakeEngine context = new FakeEngine(call -> call.json(200, CONTEXT));
+        final FakeEngine generation = new FakeEngine(call -> call.json(200, DECODED));
+        more.addAll(List.of(context, generation));
+        prefill.script =
+                call -> {
+                    Eventually.holds("another one is asked", () -> !context.calls.isEmpty());
+                    call.json(200, PREFILLED);
+                };
+        start(
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.OTHER_PREFILL)
+                        .set(GatewaySettings.PREFILL_TIMEOUT, Duration.ofSeconds(1))
+                        .set(RouterSettings.SELECTION_POLICY, "refusing-at-first"),
+                worker(prefill, "q", "prefill"),
+                worker(context, "p", "prefill").with("handoff=trtllm"),
+                worker(decode, "d", "decode"),
+                worker(generation, "e", "decode").with("handoff=trtllm"));
+        Provided.refusals.set(1); // of p: q is the first
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(1, prefill.calls.size());
+        assertEquals(1, generation.calls.size());
+        Eventually.holds("it is counted", () -> toBeFreed() + stranded() == 1);
+        assertEquals(0, stranded());
+    }
+
+    /** Prefills whose blocks the gateway frees by name, or would. */
+    private double toBeFreed() {
+        final MetricsPage page = MetricsPage.of(gateway);
+        return page.sum("kvasir_prefills_held")
+                + page.sum("kvasir_prefills_released_total")
+                + page.sum("kvasir_prefills_left_total");
+    }
+
+    private double stranded() {
+        return MetricsPage.of(gateway).sum("kvasir_prefills_stranded_total");
+    }
+
     private int prefillLeases() {
         return workers().get("prefill_active_leases").intValue();
     }

@@ -67,6 +67,7 @@ final class SplitExchange implements SplitLegs {
     /** One prefill. */
     private static final class Prefill {
         private final PrefillLeg leg;
+        private final LegBodies bodies;
         private final PrefillBlocks blocks = new PrefillBlocks();
         private final Rendezvous rendezvous; // null where the answer is waited for
         private boolean sent;
@@ -74,9 +75,14 @@ final class SplitExchange implements SplitLegs {
         private volatile VerbatimJson answer;
         private volatile CompleteAnswer complete; // null where a decode worker goes on
 
-        Prefill(PrefillLeg leg, Rendezvous rendezvous) {
+        Prefill(PrefillLeg leg, LegBodies bodies, Rendezvous rendezvous) {
             this.leg = leg;
+            this.bodies = bodies;
             this.rendezvous = rendezvous;
+        }
+
+        HandoffProtocol protocol() {
+            return leg.booking().upstream().handoff();
         }
     }
 
@@ -98,8 +104,6 @@ final class SplitExchange implements SplitLegs {
     private final Prefill[] prefills; // by attempt, from 1; null where no worker was found
     private volatile Prefill last; // null before the first prefill worker is chosen
     private final List<Worker> failed = new ArrayList<>(1);
-    private volatile LegBodies bodies; // null before the first prefill worker is chosen
-    private volatile HandoffProtocol protocol;
     private volatile ByteBuffer decodeBody;
     private volatile ApiException refusal; // null as long as no prefill worker refuses
     private final AtomicReference<WorkerReservations.Booking> admitted =
@@ -359,17 +363,18 @@ final class SplitExchange implements SplitLegs {
             return;
         }
         final HandoffProtocol how = booking.upstream().handoff();
+        final LegBodies bodies;
         try {
             bodies = new LegBodies(how, VerbatimJson.parse(bytes(proxied.body())));
         } catch (MalformedJsonException e) {
             keepWhole(attempt, booking, "malformed");
             return;
         }
-        protocol = how;
         context.metrics().split(how);
         last =
                 new Prefill(
                         new PrefillLeg(context, proxied, booking, faults, new Outcome(attempt)),
+                        bodies,
                         meets(booking) ? meeting(booking) : null);
         prefills[attempt] = last;
         flow.prefillChosen(
@@ -483,8 +488,9 @@ final class SplitExchange implements SplitLegs {
 
     @Override
     public void sendPrefill(int attempt) {
+        final Prefill prefill = prefills[attempt];
         try {
-            send(prefills[attempt], ByteBuffer.wrap(bodies.prefill().bytes()));
+            send(prefill, ByteBuffer.wrap(prefill.bodies.prefill().bytes()));
         } catch (MalformedJsonException e) {
             flow.prefillFailed(attempt, "malformed");
         }
@@ -503,19 +509,19 @@ final class SplitExchange implements SplitLegs {
         final Prefill prefill = prefills[attempt];
         try {
             if (prefill.rendezvous != null) {
-                decodeBody = ByteBuffer.wrap(bodies.meeting(prefill.rendezvous).bytes());
+                decodeBody = ByteBuffer.wrap(prefill.bodies.meeting(prefill.rendezvous).bytes());
             } else {
                 final VerbatimJson answer = prefill.answer;
                 prefill.answer = null;
                 final VerbatimJson whole =
-                        answer == null ? null : bodies.complete(answer).orElse(null);
+                        answer == null ? null : prefill.bodies.complete(answer).orElse(null);
                 if (whole != null) {
                     prefill.complete = CompleteAnswer.of(proxied.inference(), whole);
                     flow.prefillComplete(attempt);
                     return;
                 }
                 final VerbatimJson body =
-                        answer == null ? null : bodies.decode(answer).orElse(null);
+                        answer == null ? null : prefill.bodies.decode(answer).orElse(null);
                 if (body == null) { // such as one whose first token is the last
                     flow.prefillFailed(attempt, "no_blocks");
                     return;
@@ -544,7 +550,7 @@ final class SplitExchange implements SplitLegs {
     public void sendDecode() {
         final Prefill prefill = flow.isSplit() ? prefills[flow.attempt()] : null;
         if (prefill != null && prefill.rendezvous != null && !prefill.sent) {
-            prefill.blocks.answered(new Stranded());
+            prefill.blocks.answered(new Stranded(prefill.protocol()));
             send(prefill, decodeBody);
         }
         decode.sendDecode();
@@ -637,25 +643,27 @@ final class SplitExchange implements SplitLegs {
                             ns / 1e9);
             if (prefill.rendezvous == null) {
                 prefill.answer = answer;
-                prefill.blocks.answered(held(answer));
+                prefill.blocks.answered(held(prefill, answer));
             }
             flow.prefillAnswered(attempt);
         }
 
-        private PrefillBlocks.Held held(VerbatimJson answer) {
-            if (protocol == HandoffProtocol.VLLM && answer != null) {
+        private PrefillBlocks.Held held(Prefill prefill, VerbatimJson answer) {
+            if (prefill.protocol() == HandoffProtocol.VLLM && answer != null) {
                 final KvTransferParams params = params(answer);
                 if (params == null) {
                     return new NothingHeld();
                 }
                 return context.split().release().hold(params);
             }
-            return answer != null && isComplete(answer) ? new NothingHeld() : new Stranded();
+            return answer != null && isComplete(prefill, answer)
+                    ? new NothingHeld()
+                    : new Stranded(prefill.protocol());
         }
 
-        private boolean isComplete(VerbatimJson answer) {
+        private static boolean isComplete(Prefill prefill, VerbatimJson answer) {
             try {
-                return bodies.complete(answer).isPresent();
+                return prefill.bodies.complete(answer).isPresent();
             } catch (MalformedJsonException e) {
                 return false;
             }
@@ -696,6 +704,12 @@ final class SplitExchange implements SplitLegs {
 
     /** Blocks that an engine frees by itself only: there is no call to free them. */
     private final class Stranded implements PrefillBlocks.Held {
+        private final HandoffProtocol protocol;
+
+        Stranded(HandoffProtocol protocol) {
+            this.protocol = protocol;
+        }
+
         @Override
         public void fetched() {}
 
