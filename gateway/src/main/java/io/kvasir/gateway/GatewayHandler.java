@@ -194,7 +194,7 @@ final class GatewayHandler extends Handler.Abstract {
                         .ofSession(
                                 request.getHeaders()
                                         .get(model.config().get(GatewaySettings.SESSION_HEADER)));
-        if (inference.namesBlocks
+        if (inference.namesBlocks != null
                 && !trusted
                 && model.registry().routerOrNull(WorkerPool.PREFILL) != null) {
             throw ApiException.invalid(

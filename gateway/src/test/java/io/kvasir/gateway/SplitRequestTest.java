@@ -919,6 +919,71 @@ class SplitRequestTest {
                 worker(decode, "d", "decode").with("handoff=trtllm"));
     }
 
+    private void startMeeting() throws Exception {
+        start(
+                config(),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '^',
+            value = {
+                "sglang | n | {\"prompt\":[1,2],\"n\":2}",
+                "sglang | best_of | {\"prompt\":[1,2],\"n\":1,\"best_of\":3}",
+                "sglang | echo | {\"prompt\":[1,2],\"echo\":true}",
+                "sglang | bootstrap_room | {\"prompt\":[1,2],\"bootstrap_room\":7}",
+                "sglang | temperature | {\"prompt\":[1,2],\"temperature\":NaN}",
+                "trtllm | prompt | {\"prompt\":[[1,2],[3]]}",
+                "trtllm | prompt_embeds | {\"prompt\":[1,2],\"prompt_embeds\":\"A\"}",
+                "trtllm | max_tokens | {\"prompt\":[1,2],\"max_tokens\":1,\"max_tokens\":2}"
+            })
+    void whatNeitherAPairNorAnyOtherWorkerCanEverServeIsRefusedByName(
+            String protocol, String member, String body) throws Exception {
+        if (protocol.equals("sglang")) {
+            startMeeting();
+        } else {
+            startContextAndGeneration(config());
+        }
+        final HttpResponse<String> answer = ask(body);
+        assertEquals(400, answer.statusCode(), answer.body());
+        final JsonNode error = Json.MAPPER.readTree(answer.body()).get("error");
+        assertEquals("invalid_request_error", error.get("type").textValue());
+        assertEquals("needs_whole_worker", error.at("/kvasir/kind").textValue());
+        assertFalse(error.at("/kvasir/retryable").booleanValue());
+        assertEquals(member, error.get("param").textValue());
+        assertTrue(error.get("message").textValue().contains("role=both"), answer.body());
+        assertEquals(0, prefill.calls.size() + decode.calls.size());
+        assertEquals(0, MetricsPage.of(gateway).sum("kvasir_leg_failures_total"));
+    }
+
+    @Test
+    void whatAWorkerCouldServeThatCannotBeUsedNowMayBeTriedAgain() throws Exception {
+        final FakeEngine both = new FakeEngine(call -> call.json(200, DECODED));
+        more.add(both);
+        start(
+                config().set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMillis(20)),
+                worker(prefill, "p", "prefill").with("handoff=trtllm"),
+                worker(decode, "d", "decode").with("handoff=trtllm"),
+                worker(both, "b", "both"));
+        both.close();
+        for (String member : List.of("\"n\":2", "\"max_tokens\":8", "\"top_p\":NaN")) {
+            Eventually.holds(
+                    "503, until it is back",
+                    () -> {
+                        final HttpResponse<String> answer =
+                                Gateways.postAsync(
+                                                gateway, "/v1/completions", bodyWith(ASK, member))
+                                        .join();
+                        assertNotEquals(400, answer.statusCode(), answer.body());
+                        return answer.statusCode() == 503
+                                && answer.body().contains("\"retryable\":true");
+                    });
+        }
+    }
+
     private static String ended(String reason) {
         return CONTEXT.replace("\"text\"", "\"finish_reason\":\"" + reason + "\",\"text\"");
     }

@@ -108,7 +108,11 @@ public final class VerbatimJson {
         scanner.require(':');
         scanner.skipWhitespace();
         final int valueStart = scanner.at();
-        scanner.skipValue();
+        try {
+            scanner.skipValue();
+        } catch (MalformedJsonException e) {
+            throw e.in(name);
+        }
         final int valueEnd = scanner.at();
         scanner.skipWhitespace();
         return new Member(name, nameStart, valueStart, valueEnd);
@@ -212,7 +216,7 @@ public final class VerbatimJson {
         for (Member member : members) {
             if (member.name.equals(name)) {
                 if (found != null) {
-                    throw new MalformedJsonException("second " + name, member.nameStart);
+                    throw new MalformedJsonException("second " + name, member.nameStart).in(name);
                 }
                 found = member;
             }

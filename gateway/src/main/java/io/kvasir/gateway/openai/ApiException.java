@@ -108,6 +108,24 @@ public final class ApiException extends Exception {
                 message);
     }
 
+    /**
+     * 400: the request cannot be split, and no worker of the model does all of one.
+     *
+     * @param param member of the body that needs one worker for all of it; null for the whole body
+     * @param more ends the message
+     */
+    public static ApiException needsWholeWorker(String param, String more) {
+        return client(
+                400,
+                param,
+                "needs_whole_worker",
+                "needs_whole_worker",
+                (param == null ? "the body" : "'" + param + "'")
+                        + " needs a worker that does whole requests (role=both, or a vLLM decode"
+                        + " worker), and this model has none"
+                        + more);
+    }
+
     private static String shortened(String name) {
         return name.substring(0, Math.min(name.length(), MAX_NAME_LENGTH));
     }

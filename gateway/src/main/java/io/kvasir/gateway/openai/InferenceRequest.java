@@ -80,10 +80,16 @@ public final class InferenceRequest {
     /** Prompts that are given as embeddings, the first of all prompts not counted. */
     int moreEmbeds;
 
+    /** Member of the body that holds the prompts beside the first one. */
+    public String batchIn = "prompt";
+
     private int droppedPrompts;
 
     /** Answers that are generated for each prompt. */
     int samples = 1;
+
+    /** Member of the body that asks for several of them; null where one is generated. */
+    public String samplesIn;
 
     /** {@code nvext.agent_hints.strict_priority} as it is written; null where it is absent. */
     public String strictPriority;
@@ -109,8 +115,8 @@ public final class InferenceRequest {
      */
     public String truncationSide;
 
-    /** Whether the body has a member by which an engine is handed another one's blocks. */
-    public boolean namesBlocks;
+    /** Member of the body by which an engine is handed another one's blocks; null for none. */
+    public String namesBlocks;
 
     /**
      * Member of the body that needs the whole request to be computed by one engine; null for none.

@@ -132,7 +132,7 @@ public final class RequestParser {
             case "max_completion_tokens" ->
                     maxCompletionTokens =
                             json.currentToken() == JsonToken.VALUE_NULL ? null : outputLimit();
-            case "n", "best_of" -> samples();
+            case "n", "best_of" -> samples(name);
             case "add_generation_prompt", "continue_final_message" -> {
                 final Boolean value = bool(name);
                 if (request.chat != null) {
@@ -158,7 +158,9 @@ public final class RequestParser {
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
             default -> {
-                request.namesBlocks |= HandoffMembers.contains(name);
+                if (HandoffMembers.contains(name)) {
+                    request.namesBlocks = name;
+                }
                 if (request.chat != null && CHAT_MEMBERS.contains(name)) {
                     request.chat.set(name, json.<JsonNode>readValueAsTree());
                 } else {
@@ -174,6 +176,9 @@ public final class RequestParser {
                 throw ApiException.invalid("prompt", "'prompt' is missing");
             }
             request.moreEmbeds = promptSeen ? embeds : Math.max(0, embeds - 1);
+            if (request.moreEmbeds > 0) {
+                request.batchIn = "prompt_embeds";
+            }
             request.limitsOutput = maxTokens;
             return;
         }
@@ -253,9 +258,12 @@ public final class RequestParser {
     }
 
     /** Answers for each prompt; what is no number is the engine's to refuse. */
-    private void samples() throws IOException {
+    private void samples(String name) throws IOException {
         final int given = Math.clamp(LaxInteger.read(json, 1), 1, MAX_SAMPLES);
-        request.samples = Math.max(request.samples, given);
+        if (given > request.samples) {
+            request.samples = given;
+            request.samplesIn = name;
+        }
         json.skipChildren();
     }
 

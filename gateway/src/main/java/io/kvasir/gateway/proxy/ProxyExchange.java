@@ -323,6 +323,11 @@ public final class ProxyExchange {
                     return; // the client gets an answer already
                 }
             }
+            final ApiException never = isSplit() ? null : split.neverOrNull();
+            if (never != null) {
+                respond(never);
+                return;
+            }
             if (!isSplit()
                     && retries.attempt() == 0
                     && context.reservations().waits(RequestPart.WHOLE)) {

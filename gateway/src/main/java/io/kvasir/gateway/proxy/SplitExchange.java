@@ -2,6 +2,7 @@ package io.kvasir.gateway.proxy;
 
 import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.routing.RequestPart;
 import io.kvasir.gateway.routing.WorkerReservations;
@@ -68,6 +69,7 @@ final class SplitExchange implements SplitLegs {
     private static final class Prefill {
         private final PrefillLeg leg;
         private final LegBodies bodies;
+        private final ByteBuffer body;
         private final PrefillBlocks blocks = new PrefillBlocks();
         private final Rendezvous rendezvous; // null where the answer is waited for
         private boolean sent;
@@ -75,9 +77,10 @@ final class SplitExchange implements SplitLegs {
         private volatile VerbatimJson answer;
         private volatile CompleteAnswer complete; // null where a decode worker goes on
 
-        Prefill(PrefillLeg leg, LegBodies bodies, Rendezvous rendezvous) {
+        Prefill(PrefillLeg leg, LegBodies bodies, ByteBuffer body, Rendezvous rendezvous) {
             this.leg = leg;
             this.bodies = bodies;
+            this.body = body;
             this.rendezvous = rendezvous;
         }
 
@@ -106,6 +109,7 @@ final class SplitExchange implements SplitLegs {
     private final List<Worker> failed = new ArrayList<>(1);
     private volatile ByteBuffer decodeBody;
     private volatile ApiException refusal; // null as long as no prefill worker refuses
+    private volatile MalformedJsonException malformed; // null where the body can be edited
     private final AtomicReference<WorkerReservations.Booking> admitted =
             new AtomicReference<>(); // a prefill worker that was waited for and is not used yet
     private volatile boolean over;
@@ -238,6 +242,34 @@ final class SplitExchange implements SplitLegs {
                 : RequestPart.WHOLE;
     }
 
+    /** The error of a request that no registered worker can ever serve; null for any other. */
+    ApiException neverOrNull() {
+        final MalformedJsonException wrong = malformed;
+        final String member = wrong == null ? memberForWhole() : wrong.member().orElse(null);
+        if ((member == null && wrong == null) || canAnswerAlone()) {
+            return null;
+        }
+        return ApiException.needsWholeWorker(
+                member, wrong == null ? "" : ": " + wrong.getMessage());
+    }
+
+    /** By which the request cannot be split between any of the registered workers. */
+    private String memberForWhole() {
+        final InferenceRequest asked = proxied.inference();
+        if (asked.wholeFor != null) {
+            return asked.wholeFor;
+        }
+        if (asked.namesBlocks != null) {
+            return asked.namesBlocks;
+        }
+        if (asked.samplesIn != null) {
+            return asked.samplesIn;
+        }
+        return asked.prompts() > 1 && !context.registry().hasPair(HandoffProtocol.SGLANG)
+                ? asked.batchIn
+                : null;
+    }
+
     RequestPart prefillPart() {
         final SplitPolicy policy = context.split().policy();
         return policy.weighsWorkers()
@@ -332,7 +364,7 @@ final class SplitExchange implements SplitLegs {
         if (proxied.inference().wholeFor != null) {
             return proxied.inference().wholeFor;
         }
-        if (proxied.inference().namesBlocks) {
+        if (proxied.inference().namesBlocks != null) {
             return "names_blocks"; // a trusted caller has split it itself
         }
         if (!context.split().policy().splits()) {
@@ -363,10 +395,14 @@ final class SplitExchange implements SplitLegs {
             return;
         }
         final HandoffProtocol how = booking.upstream().handoff();
+        final Rendezvous rendezvous = meets(booking) ? meeting(booking) : null;
         final LegBodies bodies;
+        final VerbatimJson body;
         try {
             bodies = new LegBodies(how, VerbatimJson.parse(bytes(proxied.body())));
+            body = rendezvous == null ? bodies.prefill() : bodies.meeting(rendezvous);
         } catch (MalformedJsonException e) {
+            malformed = e;
             keepWhole(attempt, booking, "malformed");
             return;
         }
@@ -375,10 +411,11 @@ final class SplitExchange implements SplitLegs {
                 new Prefill(
                         new PrefillLeg(context, proxied, booking, faults, new Outcome(attempt)),
                         bodies,
-                        meets(booking) ? meeting(booking) : null);
+                        ByteBuffer.wrap(body.bytes()),
+                        rendezvous);
         prefills[attempt] = last;
         flow.prefillChosen(
-                attempt, meets(booking) ? SplitFlow.Path.RENDEZVOUS : SplitFlow.Path.COMPLETED);
+                attempt, rendezvous == null ? SplitFlow.Path.COMPLETED : SplitFlow.Path.RENDEZVOUS);
     }
 
     private static boolean meets(WorkerReservations.Booking booking) {
@@ -488,20 +525,15 @@ final class SplitExchange implements SplitLegs {
 
     @Override
     public void sendPrefill(int attempt) {
-        final Prefill prefill = prefills[attempt];
-        try {
-            send(prefill, ByteBuffer.wrap(prefill.bodies.prefill().bytes()));
-        } catch (MalformedJsonException e) {
-            flow.prefillFailed(attempt, "malformed");
-        }
+        send(prefills[attempt]);
     }
 
-    private void send(Prefill prefill, ByteBuffer body) {
+    private void send(Prefill prefill) {
         prefill.sent = true;
         prefill.leg.send(
                 proxied.inference().route.target(request.getHttpURI().getQuery()),
                 ProxyHeaders.toWorker(context, request, proxied.requestId(), prefill.leg.booking()),
-                body);
+                prefill.body);
     }
 
     @Override
@@ -509,7 +541,7 @@ final class SplitExchange implements SplitLegs {
         final Prefill prefill = prefills[attempt];
         try {
             if (prefill.rendezvous != null) {
-                decodeBody = ByteBuffer.wrap(prefill.bodies.meeting(prefill.rendezvous).bytes());
+                decodeBody = prefill.body;
             } else {
                 final VerbatimJson answer = prefill.answer;
                 prefill.answer = null;
@@ -551,7 +583,7 @@ final class SplitExchange implements SplitLegs {
         final Prefill prefill = flow.isSplit() ? prefills[flow.attempt()] : null;
         if (prefill != null && prefill.rendezvous != null && !prefill.sent) {
             prefill.blocks.answered(new Stranded(prefill.protocol()));
-            send(prefill, decodeBody);
+            send(prefill);
         }
         decode.sendDecode();
     }

@@ -1,5 +1,7 @@
 package io.kvasir.gateway.upstream;
 
+import io.kvasir.gateway.config.HandoffProtocol;
+
 import java.util.List;
 import java.util.function.Predicate;
 
@@ -53,6 +55,11 @@ public record Capabilities(boolean whole, long prefills, long decodes) {
     /** Whether a request can be split between two of them. */
     public boolean canSplit() {
         return splits() != 0;
+    }
+
+    /** The same, for pairs of one protocol. */
+    boolean canSplit(HandoffProtocol protocol) {
+        return (splits() & WorkerTaints.of(protocol)) != 0;
     }
 
     /** Whether a request can be answered. */

@@ -5,6 +5,7 @@ import io.kvasir.gateway.config.EventPlaneKind;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
@@ -362,7 +363,16 @@ public final class UpstreamRegistry {
      * this moment.
      */
     public boolean hasWhole() {
-        return Capabilities.of(view.upstreams, _ -> true).whole();
+        return registered().whole();
+    }
+
+    /** Whether a pair of a protocol is registered, likewise. */
+    public boolean hasPair(HandoffProtocol protocol) {
+        return registered().canSplit(protocol);
+    }
+
+    private Capabilities registered() {
+        return Capabilities.of(view.upstreams, _ -> true);
     }
 
     /**
