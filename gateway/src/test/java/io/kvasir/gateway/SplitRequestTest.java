@@ -310,6 +310,42 @@ class SplitRequestTest {
         assertEquals(0, decode.calls.size());
     }
 
+    @ParameterizedTest
+    @CsvSource({"500, 502, status", "503, 503, busy", "400, 502, status", "half, 502, closed"})
+    void withoutAFallbackTheErrorNamesTheLegAlsoWhereTheDecodeFails(
+            String how, int status, String kind) throws Exception {
+        decode.script =
+                how.equals("half")
+                        ? call -> call.raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+                        : call -> call.json(Integer.parseInt(how), "{}");
+        start(
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.FAIL),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(status, answer.statusCode(), answer.body());
+        final JsonNode error = Json.MAPPER.readTree(answer.body()).get("error");
+        assertEquals("decode_" + kind, error.get("code").textValue());
+        assertEquals("decode", error.at("/kvasir/leg").textValue());
+        assertEquals(kind, error.at("/kvasir/kind").textValue());
+        assertEquals("d", error.at("/kvasir/worker").textValue());
+    }
+
+    @Test
+    void withoutAFallbackTheErrorNamesTheLegThatNoWorkerIsFoundFor() throws Exception {
+        start(
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.FAIL)
+                        .set(RouterSettings.SELECTION_POLICY, "refusing-at-first"),
+                worker(prefill, "q", "prefill"),
+                worker(decode, "p", "decode"));
+        Provided.refusals.set(1); // of p
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(503, answer.statusCode(), answer.body());
+        final JsonNode error = Json.MAPPER.readTree(answer.body()).get("error");
+        assertEquals("decode_no_worker", error.get("code").textValue());
+        assertEquals("decode", error.at("/kvasir/leg").textValue());
+    }
+
     @Test
     void anotherPrefillWorkerComputesThePromptWhereThatIsTheFallback() throws Exception {
         final FakeEngine other = new FakeEngine(call -> call.json(200, PREFILLED));
@@ -601,6 +637,7 @@ class SplitRequestTest {
         final HttpResponse<String> answer = Gateways.post(gateway, "/v1/chat/completions", STREAM);
         assertEquals(200, answer.statusCode());
         assertTrue(answer.body().contains("\"kind\":\"closed\""), answer.body());
+        assertTrue(answer.body().contains("\"leg\":\"decode\""), answer.body());
         assertEquals(1, decode.calls.size());
     }
 

@@ -313,7 +313,6 @@ public final class ApiException extends Exception {
      * may be served.
      */
     public static ApiException ofLeg(LegFailure failure) {
-        final String leg = failure.leg().spelling();
         return new ApiException(
                 switch (failure.kind()) {
                     case "timeout", "dead" -> 504;
@@ -322,12 +321,48 @@ public final class ApiException extends Exception {
                 },
                 "server_error",
                 null,
-                leg + "_" + failure.kind(),
-                failure.leg() == io.kvasir.router.disagg.Leg.PREFILL ? Leg.PREFILL : Leg.DECODE,
+                code(failure),
+                leg(failure),
                 failure.kind(),
                 null,
                 true,
-                "the " + leg + " of the request failed (" + failure.kind() + ")");
+                "the "
+                        + failure.leg().spelling()
+                        + " of the request failed ("
+                        + failure.kind()
+                        + ")");
+    }
+
+    private static String code(LegFailure failure) {
+        return failure.leg().spelling() + "_" + failure.kind();
+    }
+
+    private static Leg leg(LegFailure failure) {
+        return failure.leg() == io.kvasir.router.disagg.Leg.PREFILL ? Leg.PREFILL : Leg.DECODE;
+    }
+
+    /**
+     * The same error as the failure of one leg of a split request. What the client has done wrong
+     * is of no leg, and stays as it is.
+     */
+    public ApiException of(LegFailure failure) {
+        if (leg == Leg.CLIENT || status == 400) {
+            return this;
+        }
+        final ApiException named =
+                new ApiException(
+                        status,
+                        type,
+                        param,
+                        code(failure),
+                        leg(failure),
+                        failure.kind(),
+                        worker,
+                        retryable,
+                        getMessage());
+        named.header = header;
+        named.limits = limits;
+        return named;
     }
 
     /**

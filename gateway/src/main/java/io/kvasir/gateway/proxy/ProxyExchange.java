@@ -347,9 +347,9 @@ public final class ProxyExchange {
                 }
             } catch (ApiException e) {
                 if (isSplit()) {
-                    lastError = e;
-                    split.flow()
-                            .decodeFailed(number, new LegFailure(Leg.DECODE, "no_worker", true));
+                    final LegFailure failure = new LegFailure(Leg.DECODE, "no_worker", true);
+                    lastError = e.of(failure);
+                    split.flow().decodeFailed(number, failure);
                 } else {
                     respond(lastError == null ? e : lastError);
                 }
@@ -701,7 +701,8 @@ public final class ProxyExchange {
                 attribute(fault, cause, sent);
             }
             abandoned(fault, cause);
-            lastError = error(fault);
+            final LegFailure failure = new LegFailure(Leg.DECODE, fault.spelling(), another);
+            lastError = error(fault).of(failure);
             if (!another) {
                 logFailure(fault, cause);
             } else if (!unprocessed && own) {
@@ -710,9 +711,7 @@ public final class ProxyExchange {
             if (another && !sent) {
                 split.flow().decodeUnsent(number);
             } else {
-                split.flow()
-                        .decodeFailed(
-                                number, new LegFailure(Leg.DECODE, fault.spelling(), another));
+                split.flow().decodeFailed(number, failure);
             }
         }
 
@@ -990,7 +989,11 @@ public final class ProxyExchange {
             if (progress == ResponsePump.Progress.EVENTS) {
                 finished(fault.status());
                 endWatch();
-                return error(fault).event(proxied.requestId());
+                final ApiException error = error(fault);
+                return (isSplit()
+                                ? error.of(new LegFailure(Leg.DECODE, fault.spelling(), false))
+                                : error)
+                        .event(proxied.requestId());
             }
             if (end()) {
                 endWatch();
