@@ -814,6 +814,78 @@ class SplitRequestTest {
         assertTrue(decode.calls.getFirst().awaitClientGone(60));
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"400", "429", "503", "500 event"})
+    void aPrefillThatNeverHeldAnythingLeavesNothingStranded(String how) throws Exception {
+        final int status = Integer.parseInt(how.substring(0, 3));
+        prefill.script =
+                call -> {
+                    Eventually.holds("the decode worker is asked", () -> !decode.calls.isEmpty());
+                    if (how.endsWith("event")) {
+                        call.errorEvent(status);
+                    } else {
+                        call.json(status, "{}");
+                    }
+                };
+        decode.script = call -> call.awaitClientGone(60);
+        startMeeting();
+        assertNotEquals(200, ask(bodyWith(ASK, "\"stream\":true")).statusCode());
+        assertEquals(0, stranded());
+    }
+
+    @Test
+    void aPrefillWhoseDecodeFailsIsStranded() throws Exception {
+        final CountDownLatch answered = new CountDownLatch(1);
+        decode.script =
+                call -> {
+                    answered.await();
+                    call.json(500, "{}");
+                };
+        start(
+                config().set(GatewaySettings.SPLIT_FALLBACK, FallbackPolicy.FAIL),
+                worker(prefill, "p", "prefill").with("bootstrap=10.0.0.9:8998"),
+                worker(decode, "d", "decode").with("handoff=sglang"));
+        final CompletableFuture<HttpResponse<String>> asked =
+                Gateways.postAsync(gateway, "/v1/completions", ASK);
+        Eventually.holds(
+                "the prefill has answered",
+                () -> MetricsPage.of(gateway).sum("kvasir_prefill_leg_seconds_count") == 1);
+        answered.countDown();
+        assertEquals(502, asked.join().statusCode());
+        assertEquals(1, stranded());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"too long, protocol", "member twice, malformed", "status 201, status"})
+    void blocksThatAnAnswerDoesNotNameAreStranded(String how, String kind) throws Exception {
+        final String long16 = PREFILLED.replace("e-1", "e".repeat(17 << 20));
+        prefill.script =
+                switch (how) {
+                    case "too long" -> call -> call.json(200, long16);
+                    case "member twice" ->
+                            call ->
+                                    call.json(
+                                            200,
+                                            bodyWith(PREFILLED, "\"kv_transfer_params\":null"));
+                    default -> call -> call.json(201, PREFILLED);
+                };
+        start();
+        assertEquals(200, ask(ASK).statusCode());
+        assertEquals(1, stranded());
+        assertEquals(1, MetricsPage.of(gateway).sum("kvasir_leg_failures_total", "kind", kind));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {201, 204, 302})
+    void aPrefillThatNeitherAnswersNorRefusesHasFailed(int status) throws Exception {
+        prefill.script = call -> call.raw("HTTP/1.1 " + status + " X\r\nConnection: close\r\n\r\n");
+        decode.script = call -> call.awaitClientGone(60);
+        startMeeting();
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(502, answer.statusCode(), answer.body());
+        assertTrue(answer.body().contains("\"prefill_status\""), answer.body());
+    }
+
     @Test
     void aStreamedPrefillThatRefusesIsTheAnswerWhereNoWorkerCanDoAllOfIt() throws Exception {
         prefill.script = call -> call.errorEvent(400);

@@ -218,7 +218,8 @@ public final class GatewayMetrics {
         stranded =
                 counter(
                         "kvasir_prefills_stranded_total",
-                        "Prefills without a decode whose engine has no call to free the blocks",
+                        "Prefills without a decode whose engine has no call to free the blocks, or"
+                                + " whose answer does not say which they are",
                         "handoff");
         prefillLeg =
                 histogram(

@@ -4,7 +4,7 @@ import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.util.BufferUtil;
 
 import java.io.ByteArrayOutputStream;
-import java.io.IOException;
+import java.net.ProtocolException;
 import java.util.function.Consumer;
 
 /**
@@ -80,7 +80,7 @@ final class BodyCollector {
             chunk.release();
             if (bytes.size() > limit) {
                 ended = true;
-                return new IOException("an answer of more than " + limit + " bytes");
+                return new ProtocolException("an answer of more than " + limit + " bytes");
             }
             if (ended) {
                 return null;

@@ -41,8 +41,14 @@ record PrefillAnswer(
     private static PrefillAnswer ofBytes(int status, byte[] bytes) {
         final UsageReader usage = new UsageReader();
         usage.read(bytes, 0, bytes.length);
-        return new PrefillAnswer(
-                status, bytes, usage, UpstreamFault.ofStatus(status), "status " + status);
+        return new PrefillAnswer(status, bytes, usage, fault(status), "status " + status);
+    }
+
+    /** One that is neither an answer nor a refusal is a fault, too: nothing can be made of it. */
+    private static UpstreamFault fault(int status) {
+        return status != HttpStatus.OK_200 && status < HttpStatus.BAD_REQUEST_400
+                ? UpstreamFault.STATUS
+                : UpstreamFault.ofStatus(status);
     }
 
     private static PrefillAnswer ofEvents(byte[] bytes) {

@@ -7,6 +7,7 @@ import io.kvasir.protocol.handoff.MalformedJsonException;
 import io.kvasir.protocol.handoff.VerbatimJson;
 
 import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpStatus;
 
 import java.io.EOFException;
 import java.io.IOException;
@@ -51,6 +52,7 @@ final class PrefillLeg {
     private volatile UpstreamAttempt attempt;
     private volatile Message message; // null before it is sent
     private volatile long sentNs;
+    private volatile int status; // of its answer, also one that an event states; 0 before the head
     private volatile BodyCollector collector;
     private volatile Runnable limit; // cancels it; null where none was set
 
@@ -102,11 +104,18 @@ final class PrefillLeg {
         return sentNs;
     }
 
-    /** Ends it, if it still runs. */
-    void abort(String why) {
-        if (end(why, 0)) {
-            attempt.abort(new EOFException(why));
+    /** Ends it; false where it has ended before. */
+    boolean abort(String why) {
+        if (!end(why, 0)) {
+            return false;
         }
+        attempt.abort(new EOFException(why));
+        return true;
+    }
+
+    /** Whether the worker has answered, if not to the end, that it has done its part. */
+    boolean isAnswered() {
+        return HttpStatus.isSuccess(status);
     }
 
     /**
@@ -130,6 +139,7 @@ final class PrefillLeg {
     private void outcome(UpstreamAttempt.Outcome outcome) {
         switch (outcome) {
             case UpstreamAttempt.Answered answer -> {
+                status = answer.head().getStatus();
                 collector =
                         new BodyCollector(
                                 answer.content(),
@@ -178,13 +188,13 @@ final class PrefillLeg {
     }
 
     private void whole(PrefillAnswer answer) {
+        status = answer.status();
         if (answer.fault() != null) {
             failed(answer.fault(), answer.cause(), true);
             return;
         }
         booking.upstream().answered();
         faults.answered();
-        final int status = answer.status();
         if (!end(status == 200 ? "ok" : "status", status)) {
             return;
         }
@@ -215,8 +225,12 @@ final class PrefillLeg {
         }
     }
 
-    /** True for the one that ends it. */
-    private boolean end(String outcome, int status) {
+    /**
+     * True for the one that ends it.
+     *
+     * @param with status of the answer; 0 without one
+     */
+    private boolean end(String outcome, int with) {
         if (!over.compareAndSet(false, true)) {
             return false;
         }
@@ -224,11 +238,11 @@ final class PrefillLeg {
         if (running != null) {
             running.run(); // else it holds the request's bytes until it fires
         }
-        if (status == 200) {
+        if (with == 200) {
             booking.lease().prefillComplete();
         }
         booking.lease().close();
-        booking.decision().end(outcome, status, System.nanoTime() - startNs);
+        booking.decision().end(outcome, with, System.nanoTime() - startNs);
         context.metrics().attempt(booking.upstream().name(), outcome);
         return true;
     }

@@ -582,7 +582,6 @@ final class SplitExchange implements SplitLegs {
     public void sendDecode() {
         final Prefill prefill = flow.isSplit() ? prefills[flow.attempt()] : null;
         if (prefill != null && prefill.rendezvous != null && !prefill.sent) {
-            prefill.blocks.answered(new Stranded(prefill.protocol()));
             send(prefill);
         }
         decode.sendDecode();
@@ -633,8 +632,8 @@ final class SplitExchange implements SplitLegs {
         }
         if (prefill.sent && prefill.rendezvous == null) {
             prefill.leg.abortAfter(GRACE_NS, "abandoned");
-        } else {
-            prefill.leg.abort("abandoned");
+        } else if (prefill.leg.abort("abandoned") && prefill.sent) {
+            prefill.blocks.answered(new Stranded(prefill.protocol()));
         }
     }
 
@@ -675,18 +674,20 @@ final class SplitExchange implements SplitLegs {
                             ns / 1e9);
             if (prefill.rendezvous == null) {
                 prefill.answer = answer;
-                prefill.blocks.answered(held(prefill, answer));
             }
+            prefill.blocks.answered(held(prefill, answer));
             flow.prefillAnswered(attempt);
         }
 
         private PrefillBlocks.Held held(Prefill prefill, VerbatimJson answer) {
             if (prefill.protocol() == HandoffProtocol.VLLM && answer != null) {
-                final KvTransferParams params = params(answer);
-                if (params == null) {
-                    return new NothingHeld();
+                try {
+                    return KvTransferParams.in(answer)
+                            .map(context.split().release()::hold)
+                            .orElseGet(NothingHeld::new);
+                } catch (MalformedJsonException e) {
+                    return new Stranded(HandoffProtocol.VLLM);
                 }
-                return context.split().release().hold(params);
             }
             return answer != null && isComplete(prefill, answer)
                     ? new NothingHeld()
@@ -698,14 +699,6 @@ final class SplitExchange implements SplitLegs {
                 return prefill.bodies.complete(answer).isPresent();
             } catch (MalformedJsonException e) {
                 return false;
-            }
-        }
-
-        private static KvTransferParams params(VerbatimJson answer) {
-            try {
-                return KvTransferParams.in(answer).orElse(null);
-            } catch (MalformedJsonException e) {
-                return null;
             }
         }
 
@@ -721,6 +714,10 @@ final class SplitExchange implements SplitLegs {
 
         @Override
         public void failed(UpstreamFault fault) {
+            final Prefill prefill = prefills[attempt];
+            if (prefill.leg.isAnswered()) {
+                prefill.blocks.answered(new Stranded(prefill.protocol()));
+            }
             flow.prefillFailed(attempt, fault.spelling());
         }
     }
@@ -734,7 +731,7 @@ final class SplitExchange implements SplitLegs {
         public void free() {}
     }
 
-    /** Blocks that an engine frees by itself only: there is no call to free them. */
+    /** Blocks that an engine frees by itself only: there is no call, or no name, to free them. */
     private final class Stranded implements PrefillBlocks.Held {
         private final HandoffProtocol protocol;
 
