@@ -13,6 +13,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * transfers' descriptors and bytes, so transfers of several sizes are needed to tell them apart.
  */
 public final class KvLink {
+    private final TransferEngine engine; // whose transport has the list
     private final String peer;
     private final long list;
     private final Descriptors descriptors;
@@ -22,7 +23,8 @@ public final class KvLink {
     private final AtomicLong transfers = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
 
-    KvLink(String peer, long list, Descriptors descriptors) {
+    KvLink(TransferEngine engine, String peer, long list, Descriptors descriptors) {
+        this.engine = engine;
         this.peer = peer;
         this.list = list;
         this.descriptors = descriptors;
@@ -35,6 +37,10 @@ public final class KvLink {
      */
     public String peer() {
         return peer;
+    }
+
+    TransferEngine engine() {
+        return engine;
     }
 
     long list() {

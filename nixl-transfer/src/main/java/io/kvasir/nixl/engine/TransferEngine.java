@@ -8,6 +8,7 @@ import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransport.NotificationHandler;
 import io.kvasir.nixl.transport.KvTransport.Progress;
 import io.kvasir.nixl.transport.KvTransportException;
+import io.kvasir.nixl.transport.KvTransportException.Kind;
 
 import org.HdrHistogram.Histogram;
 import org.agrona.ErrorHandler;
@@ -125,7 +126,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @return ends exceptionally with a {@link KvTransportException} if it cannot be
      */
     public CompletableFuture<LocalBlocks> local(Descriptors descriptors) {
-        return call(t -> new LocalBlocks(t.prepare(null, descriptors), descriptors));
+        return call(t -> new LocalBlocks(this, t.prepare(null, descriptors), descriptors));
     }
 
     /**
@@ -141,7 +142,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
                 t -> {
                     final String peer = t.connect(metadata);
                     try {
-                        return new KvLink(peer, t.prepare(peer, descriptors), descriptors);
+                        return new KvLink(this, peer, t.prepare(peer, descriptors), descriptors);
                     } catch (KvTransportException e) {
                         t.disconnect(peer); // there is no link that would do it
                         throw e;
@@ -154,7 +155,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *
      * @param link from {@link #link}
      * @return ends when nothing of it is left; exceptionally with a {@link KvTransportException} of
-     *     kind {@code FAILED} if the transport has not let go of it for 5 s: it is still linked
+     *     kind {@code FAILED} if the transport has not let go of it for 5 s: it is still linked; of
+     *     kind {@code INVALID} if it is another engine's
      */
     public CompletableFuture<Void> unlink(KvLink link) {
         final CompletableFuture<Void> left = new CompletableFuture<>();
@@ -202,11 +204,15 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @return false if {@code queueCapacity} transfers wait already or the engine is closed; it is
      *     counted and still the caller's
      * @throws IllegalArgumentException if it is empty
+     * @throws KvTransportException of kind {@code INVALID} if its blocks or its link are another
+     *     engine's
      */
     public boolean submit(Transfer transfer) {
         if (transfer.stages == 0 || transfer.stageEnds[transfer.stages - 1] < transfer.count) {
             transfer.endStage(null);
         }
+        checkOwn(transfer.local);
+        checkOwn(transfer.link);
         transfer.submitted(clock.nanoTime());
         if (!submitted.offer(transfer)) {
             transfer.refused();
@@ -214,6 +220,25 @@ public final class TransferEngine implements Agent, AutoCloseable {
             return false;
         }
         return true;
+    }
+
+    private void checkOwn(LocalBlocks blocks) {
+        if (blocks.engine() != this) {
+            throw new KvTransportException(
+                    Kind.INVALID,
+                    "the own blocks are of another transfer engine; take those of this one's"
+                            + " local()");
+        }
+    }
+
+    private void checkOwn(KvLink link) {
+        if (link.engine() != this) {
+            throw new KvTransportException(
+                    Kind.INVALID,
+                    "the link to "
+                            + link.peer()
+                            + " is of another transfer engine; take one of this one's link()");
+        }
     }
 
     /**
@@ -229,6 +254,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *     runs on the engine's thread unless it is made with one of the {@code Async} methods. To
      *     give the transfer up, {@linkplain Transfer#cancel cancel} it and not the future
      * @throws IllegalArgumentException if it is empty
+     * @throws KvTransportException as {@link #submit} does
      */
     public CompletableFuture<Transfer> move(Transfer transfer) {
         final TransferFuture future = new TransferFuture(transfer.listener);
@@ -538,7 +564,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             post(transfer, stage, count, bytes, notification);
         } catch (KvTransportException e) {
             transfer.stop(State.FAILED, e.getMessage());
-            if (e.kind() != KvTransportException.Kind.INVALID) { // which is the transfer's fault
+            if (e.kind() != Kind.INVALID) { // which is the transfer's fault
                 transfer.link.lose(e.getMessage());
             }
             return true;
@@ -584,6 +610,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     /** Fails everything of a link, which is forgotten here if the transport lets go of it. */
     private void leave(KvLink link, CompletableFuture<Void> left) {
+        checkOwn(link);
         link.lose("given up");
         final long nowNs = clock.nanoTime();
         poll(nowNs);

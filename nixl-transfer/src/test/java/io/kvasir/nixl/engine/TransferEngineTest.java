@@ -430,6 +430,42 @@ class TransferEngineTest {
         assertEquals("scripted loss", link.lostBecause());
     }
 
+    /** The first lists of all transports have the same handles: theirs would be other memory. */
+    @Test
+    void listsOfAnotherEngineAreRefused() {
+        final TransferEngine first = engine;
+        final ScriptedTransport foreign = new ScriptedTransport();
+        engine =
+                new TransferEngine(
+                        foreign, TransferConfig.DEFAULT, () -> nowNs, (peer, message) -> {});
+        final LocalBlocks foreignOwn = now(engine.local(descriptors()));
+        final KvLink foreignLink = link("peer");
+        engine.close();
+        engine = first;
+        assertRefused(
+                "the own blocks are of another transfer engine; take those of this one's local()",
+                new Transfer().pull(foreignOwn, link).add(0, 1));
+        assertRefused(
+                "the link to peer is of another transfer engine; take one of this one's link()",
+                new Transfer().push(own, foreignLink).add(0, 1));
+        final CompletableFuture<Void> unlinked = engine.unlink(foreignLink);
+        work(1);
+        assertEquals(Kind.INVALID, ((KvTransportException) unlinked.exceptionNow()).kind());
+        assertTrue(transport.peers.contains("peer"));
+        assertEquals(List.of(), transport.all);
+    }
+
+    private void assertRefused(String why, Transfer transfer) {
+        for (Runnable taken :
+                List.<Runnable>of(() -> engine.submit(transfer), () -> engine.move(transfer))) {
+            final KvTransportException refusal =
+                    assertThrows(KvTransportException.class, taken::run);
+            assertEquals(Kind.INVALID, refusal.kind());
+            assertEquals(why, refusal.getMessage());
+            assertEquals(State.NEW, transfer.state());
+        }
+    }
+
     @Test
     void aNotificationThatIsTooLongIsRefusedWhereItIsGiven() {
         final Transfer transfer = transfer("a", 0);
