@@ -58,7 +58,7 @@ public final class Transfer {
         LOW
     }
 
-    /** Notified on the engine's thread; must not block or throw. */
+    /** Notified on the engine's thread; must not block or throw. What it throws ends nothing. */
     public interface Listener {
         /**
          * A stage is complete.

@@ -12,6 +12,7 @@ import io.kvasir.nixl.transport.KvTransportException.Kind;
 
 import org.HdrHistogram.Histogram;
 import org.agrona.ErrorHandler;
+import org.agrona.LangUtil;
 import org.agrona.concurrent.Agent;
 import org.agrona.concurrent.AgentRunner;
 import org.agrona.concurrent.IdleStrategy;
@@ -44,6 +45,9 @@ import java.util.function.Function;
  * it, and {@link #link} with fresh metadata makes a new one. One that the transport refuses as
  * {@code INVALID} fails its own transfer alone.
  *
+ * <p>What listeners throw disturbs nothing: {@link #doWork} throws it when its round is over, the
+ * first with the others suppressed.
+ *
  * <p>Submitting, posting, polling and ending allocate nothing once arrays have grown.
  */
 public final class TransferEngine implements Agent, AutoCloseable {
@@ -69,6 +73,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private int waitingCount;
     private long busySinceNs; // if something is in flight
     private final AtomicLong stuck = new AtomicLong(); // one writer
+    private Throwable thrown; // by listeners in this round, the first one; null for nothing
     private AgentRunner runner;
 
     /**
@@ -338,7 +343,26 @@ public final class TransferEngine implements Agent, AutoCloseable {
         work += takeFromAside(nowNs);
         work += endWaiting(nowNs);
         work += post(nowNs);
-        return work + transport.notifications(notifications);
+        work += transport.notifications(notifications);
+        rethrow();
+        return work;
+    }
+
+    /** Keeps what a listener has thrown until the round is over. */
+    private void keep(Throwable fault) {
+        if (thrown == null) {
+            thrown = fault;
+        } else if (thrown != fault) {
+            thrown.addSuppressed(fault);
+        }
+    }
+
+    private void rethrow() {
+        final Throwable first = thrown;
+        if (first != null) {
+            thrown = null;
+            LangUtil.rethrowUnchecked(first);
+        }
     }
 
     private int runCalls() {
@@ -447,7 +471,11 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private void completeStages(Transfer transfer, long nowNs) {
         while (transfer.isNextStageComplete()) {
             telemetry.took(Span.STAGE, nowNs - transfer.stageStartNs[transfer.completedStages()]);
-            transfer.completeStage();
+            try {
+                transfer.completeStage();
+            } catch (RuntimeException | Error e) {
+                keep(e);
+            }
         }
     }
 
@@ -458,7 +486,11 @@ public final class TransferEngine implements Agent, AutoCloseable {
             if (transfer.ending == State.DONE) {
                 telemetry.took(Span.TRANSFER, nowNs - transfer.submittedNs);
             }
-            transfer.end();
+            try {
+                transfer.end();
+            } catch (RuntimeException | Error e) {
+                keep(e);
+            }
         }
     }
 
@@ -621,7 +653,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
     /**
      * Cancels what is left, waits a bounded time until the transport has given it up, and closes
      * the transport. A transfer whose requests it has not given up by then stays {@link
-     * State#RUNNING}. The last thing of a running engine; called by its thread.
+     * State#RUNNING}. The last thing of a running engine; called by its thread. Throws what
+     * listeners have thrown, when all is closed.
      */
     @Override
     public void onClose() {
@@ -650,6 +683,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
         }
         leaving.close();
         transport.close();
+        rethrow();
     }
 
     /** Of a transfer that waits, nothing more is posted. */

@@ -39,6 +39,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 class TransferEngineTest {
     private static final int BLOCK = 100;
@@ -635,6 +636,68 @@ class TransferEngineTest {
         engine.doWork();
         assertThrows(IllegalStateException.class, engine::doWork);
         assertEquals(transfer, future.join());
+    }
+
+    @Test
+    void aTransferEndsEvenIfItsListenerThrowsAtEachStage() {
+        final Transfer transfer = transfer("a", 0).endStage(null).add(1, 2).endStage(null);
+        final Transfer other = transfer("other", 2);
+        transfer.listener(
+                new Transfer.Listener() {
+                    @Override
+                    public void onStage(Transfer staged, int stage) {
+                        throw new IllegalStateException("stage " + stage);
+                    }
+
+                    @Override
+                    public void onEnd(Transfer ended) {
+                        throw new IllegalStateException("end");
+                    }
+                });
+        final CompletableFuture<Transfer> future = engine.move(transfer);
+        engine.submit(other);
+        work(3);
+        assertEquals(3, transport.all.size());
+        IntStream.range(0, 3).forEach(this::done);
+        final IllegalStateException first =
+                assertThrows(IllegalStateException.class, engine::doWork);
+        assertEquals("stage 0", first.getMessage());
+        assertEquals(
+                List.of("stage 1", "end"),
+                Stream.of(first.getSuppressed()).map(Throwable::getMessage).toList());
+        assertEquals(2, transfer.completedStages());
+        assertEquals(State.DONE, transfer.state());
+        assertTrue(future.isDone());
+        assertEquals(State.DONE, other.state(), "in the same round");
+        work(1);
+    }
+
+    @Test
+    void closingEndsAllEvenIfListenersThrow() {
+        final Transfer running = transfer("running", 0);
+        running.listener(
+                ended -> {
+                    throw new IllegalStateException("running");
+                });
+        final List<CompletableFuture<Transfer>> futures = new ArrayList<>();
+        futures.add(engine.move(running));
+        work(1);
+        for (int i = 0; i < 4; i++) {
+            final String name = "gated " + i;
+            futures.add(
+                    engine.move(
+                            transfer(name, i)
+                                    .gated()
+                                    .listener(
+                                            ended -> {
+                                                throw new IllegalStateException(name);
+                                            })));
+        }
+        work(1);
+        assertThrows(IllegalStateException.class, engine::close);
+        assertTrue(transport.closed);
+        futures.forEach(future -> assertTrue(future.isDone()));
+        futures.forEach(future -> assertThrows(CancellationException.class, future::join));
     }
 
     @Test
