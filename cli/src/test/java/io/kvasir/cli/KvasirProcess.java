@@ -31,6 +31,11 @@ public final class KvasirProcess implements AutoCloseable {
 
     /** With further flags of the JVM. */
     KvasirProcess(List<String> flags, String... args) throws IOException {
+        this(true, flags, args);
+    }
+
+    private KvasirProcess(boolean readsErrors, List<String> flags, String... args)
+            throws IOException {
         final List<String> command = new ArrayList<>(hearingHangUps());
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(List.of("--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1"));
@@ -38,10 +43,16 @@ public final class KvasirProcess implements AutoCloseable {
         command.addAll(List.of("-cp", System.getProperty("java.class.path")));
         command.add(Kvasir.class.getName());
         command.addAll(List.of(args));
-        final ProcessBuilder builder = new ProcessBuilder(command).redirectErrorStream(true);
+        final ProcessBuilder builder = new ProcessBuilder(command);
+        builder.redirectErrorStream(readsErrors);
         builder.environment().putIfAbsent("KVASIR_WARM_UP_MS", "0"); // short tests, cold code
         process = builder.start();
         Thread.ofVirtual().start(this::read);
+    }
+
+    /** One whose standard error is a pipe that nothing reads. */
+    public static KvasirProcess withUnreadErrors(String... args) throws IOException {
+        return new KvasirProcess(false, List.of(), args);
     }
 
     /** A process that nohup has started ignores hang-ups, and so do its children, unless told. */

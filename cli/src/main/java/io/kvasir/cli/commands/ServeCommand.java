@@ -106,7 +106,7 @@ public final class ServeCommand implements Callable<Integer> {
         final boolean debug = CommonOptions.isDebug(parsed());
         LogSetup.apply(effective, debug);
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
-        final GatewayServer gateway = GatewayServer.start(effective);
+        final GatewayServer gateway = start(effective);
         running.set(gateway);
         final CountDownLatch endOrNull = endSignal();
         gateway.onSettings(now -> LogSetup.level(now, debug));
@@ -122,6 +122,14 @@ public final class ServeCommand implements Callable<Integer> {
         common.out().flush();
         gateway.drain();
         return ExitCode.OK;
+    }
+
+    private static GatewayServer start(GatewayConfig effective) {
+        try {
+            return GatewayServer.start(effective);
+        } finally {
+            LogSetup.flush(); // what follows is printed past the log
+        }
     }
 
     /**
@@ -205,6 +213,7 @@ public final class ServeCommand implements Callable<Integer> {
         if (gateway != null) {
             gateway.close();
         }
+        LogSetup.flush();
     }
 
     private void print(GatewayConfig c, GatewayServer gateway) {

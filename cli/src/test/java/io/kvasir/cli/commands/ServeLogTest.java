@@ -19,16 +19,22 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.time.Instant;
 
 /** What {@code kvasir serve} logs, as a process. */
 @Tag("integration") // starts processes
 class ServeLogTest {
     private static final String NO_WORKER = "http://127.0.0.1:1,name=down";
+    private static final int MORE_LINES_THAN_A_PIPE_HOLDS = 1_000;
 
     @TempDir private Path dir;
 
     private static KvasirProcess serve(String... more) throws IOException {
+        return new KvasirProcess(arguments(more));
+    }
+
+    private static String[] arguments(String... more) {
         final String[] args = new String[more.length + 6];
         args[0] = "serve";
         args[1] = "--model=m";
@@ -37,19 +43,23 @@ class ServeLogTest {
         args[4] = "--lame-duck-ms=0";
         args[5] = "--worker=" + NO_WORKER;
         System.arraycopy(more, 0, args, 6, more.length);
-        return new KvasirProcess(args);
+        return args;
     }
 
     private static int ask(String listening, String path, String body) throws Exception {
-        final HttpRequest request =
-                HttpRequest.newBuilder(
-                                URI.create(listening.substring("listening on ".length()) + path))
-                        .header("x-request-id", "mine")
-                        .POST(HttpRequest.BodyPublishers.ofString(body))
-                        .build();
         try (HttpClient client = HttpClient.newHttpClient()) {
-            return client.send(request, HttpResponse.BodyHandlers.discarding()).statusCode();
+            return client.send(
+                            request(listening, path, body).build(),
+                            HttpResponse.BodyHandlers.discarding())
+                    .statusCode();
         }
+    }
+
+    private static HttpRequest.Builder request(String listening, String path, String body) {
+        return HttpRequest.newBuilder(
+                        URI.create(listening.substring("listening on ".length()) + path))
+                .header("x-request-id", "mine")
+                .POST(HttpRequest.BodyPublishers.ofString(body));
     }
 
     @Test
@@ -80,6 +90,35 @@ class ServeLogTest {
             assertTrue(line.get("logger_name").textValue().startsWith("io.kvasir.gateway."));
             Instant.parse(line.get("@timestamp").textValue());
             assertEquals(0, serve.terminate());
+        }
+    }
+
+    @Test
+    void requestsDoNotWaitForALogThatNothingReads() throws Exception {
+        try (KvasirProcess serve = KvasirProcess.withUnreadErrors(arguments("--log-level=debug"));
+                HttpClient client = HttpClient.newHttpClient()) {
+            final String listening = serve.await(each -> each.startsWith("listening on "));
+            final HttpRequest request =
+                    request(listening, "/v1/completions", "{\"prompt\":[1]}")
+                            .setHeader("x-request-id", "i".repeat(128))
+                            .timeout(Duration.ofMinutes(1))
+                            .build();
+            for (int i = 0; i < MORE_LINES_THAN_A_PIPE_HOLDS; i++) {
+                final int status =
+                        client.send(request, HttpResponse.BodyHandlers.discarding()).statusCode();
+                assertEquals(503, status);
+            }
+            assertEquals(0, serve.terminate());
+        }
+    }
+
+    @Test
+    void whatIsLoggedBeforeAFailedStartIsWrittenBeforeItsReason() throws Exception {
+        final Path file = Files.createFile(dir.resolve("no-folder"));
+        try (KvasirProcess serve = serve("--counters-dir=" + file)) {
+            serve.await(each -> each.contains(" WARN ") && each.contains("no tokenizer is set"));
+            serve.await(each -> each.startsWith("kvasir serve: "));
+            assertEquals(3, serve.exitCode());
         }
     }
 
