@@ -5,12 +5,15 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import ch.qos.logback.classic.Level;
+
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.CapturedLog;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
@@ -25,10 +28,13 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.MethodSource;
 
 import java.net.http.HttpResponse;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -98,6 +104,70 @@ class GatewayFaultsTest {
             assertTrue(error.path("kvasir").path("retryable").asBoolean());
         }
         assertEquals(200, Gateways.get(gateway, "/metrics").statusCode());
+    }
+
+    private static final FakeEngine.Script HALF_A_STREAM =
+            call -> {
+                call.beginEvents();
+                call.chunk("data: {\"half");
+                call.endChunks();
+            };
+
+    /** What fails by its only worker: how, script, body, and the answer's status. */
+    static List<Arguments> failuresOfTheOnlyWorker() {
+        final FakeEngine.Script status = call -> call.json(500, "{\"error\":\"oom\"}");
+        return List.of(
+                Arguments.of("closes early", (FakeEngine.Script) FakeEngine.Call::cut, WHOLE, 502),
+                Arguments.of("malformed stream", HALF_A_STREAM, STREAM, 502),
+                Arguments.of("status", status, WHOLE, 500),
+                Arguments.of("error event", errorEvent(500), STREAM, 200));
+    }
+
+    private static FakeEngine.Script errorEvent(int code) {
+        return call -> call.errorEvent(code);
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("failuresOfTheOnlyWorker")
+    void aRequestThatFailsAtTheOnlyWorkerHasOneLineInTheLog(
+            String name, FakeEngine.Script script, String body, int status) throws Exception {
+        start(Gateways.config(bad.worker("bad")));
+        Gateways.awaitContact(gateway);
+        bad.script = script;
+        assertHasOneLine(body, status, "upstream worker bad at " + bad.url() + " failed (");
+    }
+
+    @Test
+    void aRequestToAPortThatIsClosedHasOneLineInTheLog() throws Exception {
+        start(
+                Gateways.config(bad.worker("bad"))
+                        .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)));
+        Gateways.awaitContact(gateway);
+        bad.close();
+        assertHasOneLine(WHOLE, 502, "upstream worker bad at " + bad.url() + " failed (connect, ");
+    }
+
+    @Test
+    void aRequestThatFailsAtEachWorkerHasOneLineInTheLog() throws Exception {
+        bad.script = FakeEngine.Call::cut;
+        good.script = FakeEngine.Call::cut;
+        start(both());
+        Gateways.awaitContact(gateway);
+        assertHasOneLine(WHOLE, 502, " failed (closed, attempt ");
+    }
+
+    private void assertHasOneLine(String body, int status, String expected) throws Exception {
+        try (CapturedLog log = new CapturedLog(Level.WARN)) { // the level of all tests
+            final HttpResponse<String> answer = Gateways.post(gateway, "/v1/completions", body);
+            assertEquals(status, answer.statusCode(), answer.body());
+            final String id = GatewayHttpTest.header(answer, "x-request-id");
+            final List<String> lines =
+                    log.textsFrom(Level.WARN).stream()
+                            .filter(line -> line.startsWith(id + ": "))
+                            .toList();
+            assertEquals(1, lines.size(), lines.toString());
+            assertTrue(lines.getFirst().contains(expected), lines.getFirst());
+        }
     }
 
     @Test

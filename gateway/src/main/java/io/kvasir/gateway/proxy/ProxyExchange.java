@@ -53,6 +53,7 @@ import java.util.function.Consumer;
  */
 public final class ProxyExchange {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
+    private static final String NO_WORKER = "no_worker"; // kind of a leg's failure
 
     private final ProxyContext context;
     private final ProxyRequest proxied;
@@ -78,6 +79,7 @@ public final class ProxyExchange {
     private volatile boolean cut;
     private volatile int decode; // the flow's number of the current one; 0 where there is none
     private volatile ApiException lastError; // of the decode side while the request is split
+    private volatile String lastFailure; // of an attempt, for operators; null where none failed
 
     /** Prepares an exchange; nothing happens before {@link #start}. */
     public ProxyExchange(
@@ -347,7 +349,7 @@ public final class ProxyExchange {
                 }
             } catch (ApiException e) {
                 if (isSplit()) {
-                    final LegFailure failure = new LegFailure(Leg.DECODE, "no_worker", true);
+                    final LegFailure failure = new LegFailure(Leg.DECODE, NO_WORKER, true);
                     lastError = e.of(failure);
                     split.flow().decodeFailed(number, failure);
                 } else {
@@ -379,6 +381,13 @@ public final class ProxyExchange {
 
         @Override
         public void report(LegFailure failure) {
+            if (failure.leg() == Leg.PREFILL
+                    && !failure.kind().equals(NO_WORKER)
+                    && split.hasPrefill()) {
+                lastFailure =
+                        "upstream worker " + split.prefillWorker() + " failed its part: " + failure;
+            }
+            logFailure();
             refuse(
                     failure.leg() == Leg.DECODE && lastError != null
                             ? lastError
@@ -451,7 +460,18 @@ public final class ProxyExchange {
     /** Ends with an error answer; nothing was sent before. */
     private void respond(ApiException error) {
         if (end()) {
+            if (!cut) {
+                logFailure();
+            }
             answer(error);
+        }
+    }
+
+    /** The line for operators of a request that failed; its client gets the kind of failure. */
+    private void logFailure() {
+        final String failed = lastFailure;
+        if (failed != null) {
+            log(Level.WARN).log("{}: {}", proxied.requestId(), failed);
         }
     }
 
@@ -675,6 +695,7 @@ public final class ProxyExchange {
             } else if (isCurrent(this)) {
                 final ApiException error = error(failure.fault());
                 abandon(failure.unprocessedOutcome(), 0, null);
+                lastFailure = describe(failure.fault(), failure.cause());
                 if (retries.allowsAnother(failure.fault(), failure.sent())) {
                     next(null); // the same worker can take it
                 } else {
@@ -703,9 +724,7 @@ public final class ProxyExchange {
             abandoned(fault, cause);
             final LegFailure failure = new LegFailure(Leg.DECODE, fault.spelling(), another);
             lastError = error(fault).of(failure);
-            if (!another) {
-                logFailure(fault, cause);
-            } else if (!unprocessed && own) {
+            if (another && !unprocessed && own) {
                 excluded.add(lease.worker());
             }
             if (another && !sent) {
@@ -724,7 +743,6 @@ public final class ProxyExchange {
             abandoned(fault, cause);
             final ApiException error = error(fault);
             if (!retries.allowsAnother(fault, sent)) {
-                logFailure(fault, cause);
                 respond(error);
                 return;
             }
@@ -742,14 +760,8 @@ public final class ProxyExchange {
         /** Frees the lease of an attempt that failed. */
         private void abandoned(UpstreamFault fault, String cause) {
             abandon(fault.spelling(), 0, null);
-            if (LOG.isDebugEnabled()) {
-                log(Level.DEBUG).log("{}: {}", proxied.requestId(), describe(fault, cause));
-            }
-        }
-
-        /** The line for operators of a request that failed; its client gets the kind of failure. */
-        private void logFailure(UpstreamFault fault, String cause) {
-            log(Level.WARN).log("{}: {}", proxied.requestId(), describe(fault, cause));
+            lastFailure = describe(fault, cause);
+            log(Level.DEBUG).log("{}: {}", proxied.requestId(), lastFailure);
         }
 
         private ApiException error(UpstreamFault fault) {
@@ -926,6 +938,12 @@ public final class ProxyExchange {
             }
             booking.decision().end(status < 400 ? "ok" : "status", status, sinceStartNs());
             context.metrics().attempt(upstream.name(), status < 400 ? "ok" : "status_" + status);
+            if (status >= 500) {
+                final UpstreamFault fault = UpstreamFault.ofStatus(status);
+                lastFailure =
+                        describe(fault == null ? UpstreamFault.STATUS : fault, "status " + status);
+                logFailure();
+            }
             finished(status);
         }
 
@@ -985,7 +1003,7 @@ public final class ProxyExchange {
             attribute(fault, cause, true);
             faults.ended();
             abandoned(fault, cause);
-            logFailure(fault, cause);
+            logFailure();
             if (progress == ResponsePump.Progress.EVENTS) {
                 finished(fault.status());
                 endWatch();

@@ -210,6 +210,11 @@ final class SplitExchange implements SplitLegs {
         return flow.isSplit() ? decodeBody : proxied.body();
     }
 
+    /** Whether a prefill worker was chosen. */
+    boolean hasPrefill() {
+        return last != null;
+    }
+
     /** Name of the prefill worker that was chosen last. */
     String prefillWorker() {
         return last.leg.booking().decision().worker();
