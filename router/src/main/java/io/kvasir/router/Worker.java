@@ -61,6 +61,7 @@ public final class Worker implements CandidateWorker {
     private volatile IndexView view; // of the source; null where there is none
     private volatile boolean available = true;
     private volatile boolean removed;
+    private volatile boolean slotLeft; // its slot may be another's; not where the router is closed
     private final LoadReading reading = new LoadReading(); // guarded by this
     private volatile Set<String> adapters = Set.of(); // written under the lock of the marks
     private volatile Map<Long, String> loraNumbers = Map.of();
@@ -416,28 +417,29 @@ public final class Worker implements CandidateWorker {
     /**
      * Tokens that requests booked here still have to prefill.
      *
-     * @return tokens, &ge; 0 when no booking is in flight between threads
+     * @return tokens, &ge; 0 when no booking is in flight between threads; 0 once the worker is
+     *     removed
      */
     public long prefillTokens() {
-        return board.prefillTokens(slot);
+        return own(board.prefillTokens(slot), 0);
     }
 
     /**
      * Blocks in use by requests booked here; a prefix that several share counts once.
      *
-     * @return blocks
+     * @return blocks; 0 once the worker is removed
      */
     public long activeBlocks() {
-        return board.activeBlocks(slot);
+        return own(board.activeBlocks(slot), 0);
     }
 
     /**
      * Requests booked here and not yet released.
      *
-     * @return requests
+     * @return requests; 0 once the worker is removed
      */
     public long activeRequests() {
-        return board.activeRequests(slot);
+        return own(board.activeRequests(slot), 0);
     }
 
     /**
@@ -567,31 +569,40 @@ public final class Worker implements CandidateWorker {
     /**
      * Blocks that the index holds for this worker.
      *
-     * @return distinct engine hashes held
+     * @return distinct engine hashes held; 0 once the worker is removed
      */
     public long indexedBlocks() {
-        return index.heldBlocks(slot);
+        return own(index.heldBlocks(slot), 0);
     }
 
     /**
      * Blocks that the index holds for this worker in a tier; of shared storage, all that are there.
      *
-     * @return distinct engine hashes; 0 where the tier is not followed
+     * @return distinct engine hashes; 0 where the tier is not followed, or once the worker is
+     *     removed
      */
     public long indexedBlocks(StorageTier tier) {
         if (tier == StorageTier.DEVICE) {
             return indexedBlocks();
         }
-        return lowerOrNull == null ? 0 : lowerOrNull.heldBlocks(tier, slot);
+        return lowerOrNull == null ? 0 : own(lowerOrNull.heldBlocks(tier, slot), 0);
     }
 
     /**
      * Number of the last event message whose events are all in the index.
      *
-     * @return the engine's own number, -1 before the first
+     * @return the engine's own number, -1 before the first, or once the worker is removed
      */
     public long eventSequence() {
-        return index.appliedSequence(slot);
+        return own(index.appliedSequence(slot), -1);
+    }
+
+    /**
+     * What was read of its slot, if that was still its own then; the flag is read after the value,
+     * and written before another worker gets the slot.
+     */
+    private long own(long read, long none) {
+        return slotLeft ? none : read;
     }
 
     /**
@@ -692,6 +703,12 @@ public final class Worker implements CandidateWorker {
 
     boolean isRemoved() {
         return removed;
+    }
+
+    /** Another worker may get its slot from now on. */
+    void leaveSlot() {
+        slotLeft = true;
+        markRemoved();
     }
 
     synchronized void markRemoved() {

@@ -422,7 +422,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         }
         workers = workers.without(worker);
         named.remove(new NamedRank(worker.name(), worker.dpRank()));
-        worker.markRemoved();
+        worker.leaveSlot();
         parts.workerMarks.leave(worker);
         return true;
     }

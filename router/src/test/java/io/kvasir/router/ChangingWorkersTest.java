@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.radix.OverlapScores;
 
 import org.junit.jupiter.api.AfterEach;
@@ -97,6 +98,36 @@ class ChangingWorkersTest {
             registry.remove(add(i)); // waits until a slot is swept
         }
         assertEquals(0, registry.current().workers().length);
+    }
+
+    @Test
+    void aRemovedWorkerShowsNothingOfTheNextOneInItsSlot() {
+        add(0);
+        final Worker removed = add(1);
+        add(2);
+        registry.remove(removed);
+        final Worker next = add(3); // waits until the slot is swept
+        assertEquals(removed.slot(), next.slot());
+        parts.board.addProvisional(next.slot(), 100, 7);
+        registry.openDirect(next, EngineMessages.source(next.name(), 16), null)
+                .onMessage(0, EngineMessages.stored(new int[32], 2, 16, 0));
+        EngineMessages.await(next::ready, "event 0");
+        assertEquals("100 7 1 2 2 0", gauges(next));
+        assertEquals("0 0 0 0 0 -1", gauges(removed));
+    }
+
+    private static String gauges(Worker worker) {
+        return worker.prefillTokens()
+                + " "
+                + worker.activeBlocks()
+                + " "
+                + worker.activeRequests()
+                + " "
+                + worker.indexedBlocks()
+                + " "
+                + worker.indexedBlocks(StorageTier.DEVICE)
+                + " "
+                + worker.eventSequence();
     }
 
     @Test
