@@ -9,7 +9,8 @@ import java.util.Map;
 /**
  * Blocks that are kept for peers that will pull them: until as many consumers as were expected have
  * said that they are done, or until no reader has answered for the lease's time. Time is given, on
- * a monotonic clock. One thread.
+ * a monotonic clock: leases that no message is about end when {@link #expire} is called, which is
+ * to be done now and then. One thread.
  *
  * <p>A lease that has ended is remembered for one lease time, so that a message that comes late is
  * distinguished from one about a request that never existed: the first may mean that a peer has
@@ -115,15 +116,14 @@ public final class BlockLeases {
     }
 
     /**
-     * A consumer is done.
+     * A consumer is done. Costs a look at this lease alone.
      *
      * @param id the lease's name
      * @param nowNs time
      * @return what became of it
      */
     public Outcome done(String id, long nowNs) {
-        expire(nowNs);
-        final Lease lease = leases.get(id);
+        final Lease lease = current(id, nowNs);
         if (lease == null) {
             return Outcome.UNKNOWN;
         }
@@ -139,15 +139,14 @@ public final class BlockLeases {
     }
 
     /**
-     * A consumer still wants the blocks.
+     * A consumer still wants the blocks. Costs a look at this lease alone.
      *
      * @param id the lease's name
      * @param nowNs time
      * @return what became of it
      */
     public Outcome heartbeat(String id, long nowNs) {
-        expire(nowNs);
-        final Lease lease = leases.get(id);
+        final Lease lease = current(id, nowNs);
         if (lease == null) {
             return Outcome.UNKNOWN;
         }
@@ -157,6 +156,21 @@ public final class BlockLeases {
         }
         lease.untilNs = later(lease.untilNs, nowNs + extensionNs);
         return Outcome.HELD;
+    }
+
+    /** A lease as it is at this time: ended, or forgotten, if its time is over. */
+    private Lease current(String id, long nowNs) {
+        final Lease lease = leases.get(id);
+        if (lease == null || nowNs - lease.untilNs < 0) {
+            return lease;
+        }
+        if (lease.ended) {
+            leases.remove(id);
+            return null;
+        }
+        expired++;
+        end(id, lease, nowNs, true);
+        return lease;
     }
 
     private static long later(long a, long b) {

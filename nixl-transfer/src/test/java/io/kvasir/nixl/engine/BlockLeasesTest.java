@@ -70,6 +70,20 @@ class BlockLeasesTest {
     }
 
     @Test
+    void aMessageLooksAtNoOtherLease() {
+        leases.grant("a", new int[1], 1, START);
+        leases.grant("b", new int[1], 1, START);
+        assertEquals(Outcome.LATE, leases.done("a", START + 30));
+        assertEquals(Outcome.UNKNOWN, leases.heartbeat("nobody", START + 30));
+        assertEquals(List.of("a 1 expired"), freed);
+        assertEquals(1, leases.held());
+        assertEquals(Outcome.LATE, leases.heartbeat("b", START + 31));
+        assertEquals(List.of("a 1 expired", "b 1 expired"), freed);
+        assertEquals(2, leases.expired());
+        assertEquals(Outcome.UNKNOWN, leases.heartbeat("b", START + 61), "forgotten");
+    }
+
+    @Test
     void moreThanTheCapacityIsRefusedAndNamesAreHeldOnce() {
         leases.grant("a", new int[1], 1, START);
         leases.grant("b", new int[1], 1, START);
