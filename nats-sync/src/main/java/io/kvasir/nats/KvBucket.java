@@ -137,7 +137,11 @@ final class KvBucket {
         return call("watching " + bucket, () -> store.watch(pattern, watcher));
     }
 
-    /** Null if it is not there. */
+    /**
+     * Null if it is not there.
+     *
+     * @throws IllegalArgumentException if no client of NATS takes such a key
+     */
     KeyValueEntry get(String key) {
         return call("get " + key, () -> store.get(key));
     }

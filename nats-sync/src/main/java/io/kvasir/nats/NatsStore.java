@@ -224,6 +224,8 @@ public final class NatsStore implements LeasedStore {
                     look();
                 } catch (RegistryException e) {
                     lose(e.getMessage());
+                } catch (RuntimeException e) { // all is read again
+                    lose("watching " + name + " fails: " + e);
                 }
                 pause();
             }
@@ -300,9 +302,18 @@ public final class NatsStore implements LeasedStore {
                         });
             }
             for (String key : silent) {
-                if (in.get(key) == null) {
+                if (isGone(in, key)) {
                     forget(key, nowNs);
                 }
+            }
+        }
+
+        /** One that only a raw publish can have made has no name to ask by: silence ends it. */
+        private static boolean isGone(KvBucket in, String key) {
+            try {
+                return in.get(key) == null;
+            } catch (IllegalArgumentException e) {
+                return true;
             }
         }
 

@@ -14,13 +14,17 @@ import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
+import io.nats.client.JetStreamApiException;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
+import java.io.IOException;
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 
 @Tag("integration")
@@ -48,15 +52,7 @@ class NatsStoreTest extends LockingStoreContract {
     void aBucketThatIsDeletedIsMadeAnewAndWatchedAnew() throws Exception {
         final Registrar registrar = closing(new Registrar(open()));
         final Registration a =
-                registrar
-                        .registerModel(
-                                Registration.builder(
-                                                new InstanceId("ns", "c", "e", "a"),
-                                                "m",
-                                                URI.create("http://h:1"))
-                                        .build(),
-                                Duration.ZERO)
-                        .registration();
+                registrar.registerModel(instance("a").build(), Duration.ZERO).registration();
         final Connection connection = Patient.connect(NATS.url());
         try {
             connection.keyValueManagement().delete(bucket);
@@ -67,11 +63,49 @@ class NatsStoreTest extends LockingStoreContract {
         eventually("is put again", () -> isStored(other, a));
     }
 
+    private static Registration.Builder instance(String name) {
+        return Registration.builder(
+                new InstanceId("ns", "c", "e", name), "m", URI.create("http://h:1"));
+    }
+
     private static boolean isStored(LeasedStore store, Registration registration) {
         try {
             return store.get(registration.id().key()) != null;
         } catch (RegistryException e) {
             return false; // at the moment between
+        }
+    }
+
+    @Test
+    void aKeyThatNoClientCanNameIsRefusedAndHoldsBackNoOther() throws Exception {
+        final Registrar registrar = closing(new Registrar(open(SHORT_TTL)));
+        registrar.registerModel(instance("renewed").build(), Duration.ZERO);
+        final Seen seen = watched(open(SHORT_TTL));
+        final Connection raw = closing(Patient.connect(NATS.url()));
+        final String odd = "$KV." + bucket + ".ns.c.e.x@y";
+        raw.publish(odd, "{}".getBytes(StandardCharsets.UTF_8));
+        eventually("refused", () -> !seen.refusals.isEmpty());
+        eventually("NATS has dropped it", () -> isDropped(raw, odd));
+        final Registration left = instance("silent").generation(1).build();
+        open(SHORT_TTL).put(left.id().key(), left.encode(), LeasedStore.ABSENT);
+        eventually("was seen", () -> seen.everSeen.contains("silent"));
+        eventually("one is left", () -> seen.names().equals(Set.of("renewed")));
+        assertEquals(1, Set.copyOf(seen.refusals).size(), seen.refusals::toString);
+        assertTrue(seen.refusals.getFirst().contains("ns/c/e/x@y"), seen.refusals::toString);
+        stopServer();
+        startServer();
+        registrar.registerModel(instance("later").build(), Duration.ZERO);
+        eventually("is seen", () -> seen.names().equals(Set.of("renewed", "later")));
+    }
+
+    private boolean isDropped(Connection raw, String subject) {
+        try {
+            raw.jetStreamManagement().getLastMessage("KV_" + bucket, subject);
+            return false;
+        } catch (JetStreamApiException e) {
+            return true; // no message found
+        } catch (IOException e) {
+            return false; // asked again
         }
     }
 

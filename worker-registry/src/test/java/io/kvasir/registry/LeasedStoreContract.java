@@ -60,12 +60,12 @@ public abstract class LeasedStoreContract {
         }
     }
 
-    private void stopServer() throws InterruptedException {
+    protected final void stopServer() throws InterruptedException {
         server().stop();
         stopped = true;
     }
 
-    private void startServer() throws IOException, InterruptedException {
+    protected final void startServer() throws IOException, InterruptedException {
         if (stopped) {
             server().start();
             stopped = false;
@@ -137,7 +137,7 @@ public abstract class LeasedStoreContract {
         }
     }
 
-    private Seen watched(LeasedStore store) {
+    protected static Seen watched(LeasedStore store) {
         final Seen seen = new Seen();
         store.watch(InstanceId.prefix(NAMESPACE), seen.view);
         return seen;
