@@ -117,6 +117,15 @@ class AccessLogTest {
     }
 
     @Test
+    void aLineThatAFullDiskHasCutIsEnded() throws Exception {
+        Files.writeString(log(), "{\"status\":2");
+        start(LogFormat.JSON);
+        Gateways.post(gateway, "/v1/completions", "{");
+        assertEquals("{\"status\":2", awaitLines(2).getFirst());
+        assertEquals(400, Json.MAPPER.readTree(lines(log()).get(1)).get("status").intValue());
+    }
+
+    @Test
     void whatIsNotKnownIsNull() throws Exception {
         start(LogFormat.JSON);
         Gateways.post(gateway, "/v1/completions", "{");
@@ -201,8 +210,10 @@ class AccessLogTest {
     }
 
     @Test
-    void aFileThatCannotBeOpenedIsRefusedAtStart() {
-        for (Path file : List.of(folder, folder.resolve("none/access.log"))) {
+    void aFileThatCannotBeOpenedIsRefusedAtStart() throws Exception {
+        final Path pipe = folder.resolve("pipe"); // which nothing reads: opening it would wait
+        assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
+        for (Path file : List.of(folder, folder.resolve("none/access.log"), pipe)) {
             final GatewayConfig config =
                     Gateways.config(engine.worker("w1"))
                             .set(GatewaySettings.ACCESS_LOG, file.toString())

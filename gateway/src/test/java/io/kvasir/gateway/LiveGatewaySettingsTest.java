@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -19,6 +20,7 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -846,5 +848,32 @@ class LiveGatewaySettingsTest {
                     changed.body());
             assertEquals(probe.after, probe.observation.of(bench), "changed");
         }
+    }
+
+    @Test
+    void aNamedPipeIsNoAccessLogAndADryRunCreatesNoFile() throws Exception {
+        final Path pipe = dir.resolve("pipe");
+        assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
+        try (Bench bench = new Bench("", false)) {
+            for (boolean isDry : new boolean[] {true, false}) {
+                final HttpResponse<String> refused = bench.patch(accessLog(pipe, isDry));
+                assertEquals(400, refused.statusCode(), refused.body());
+                assertTrue(refused.body().contains(pipe + " is no regular file"), refused.body());
+                MetricsPage.of(bench.gateway);
+            }
+            final Path next = dir.resolve("next.log");
+            final HttpResponse<String> tried = bench.patch(accessLog(next, true));
+            assertEquals(200, tried.statusCode(), tried.body());
+            assertFalse(Files.exists(next));
+            for (Path taken : List.of(next, Path.of("/dev/null"))) {
+                final HttpResponse<String> changed = bench.patch(accessLog(taken, false));
+                assertEquals(200, changed.statusCode(), changed.body());
+            }
+            assertTrue(Files.exists(next));
+        }
+    }
+
+    private static String accessLog(Path path, boolean isDry) {
+        return "{\"settings\":{\"access-log\":\"" + path + "\"},\"dry_run\":" + isDry + "}";
     }
 }

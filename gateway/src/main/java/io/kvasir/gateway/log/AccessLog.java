@@ -12,6 +12,8 @@ import java.io.FileDescriptor;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.io.RandomAccessFile;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -30,6 +32,8 @@ final class AccessLog implements AutoCloseable {
     private static final int BATCH_BYTES = 1 << 16;
     private static final long POLL_MS = 500;
     private static final long CLOSE_MS = 2_000;
+    private static final int FILE_TYPE = 0170000; // of a Unix file's mode
+    private static final int NAMED_PIPE = 0010000;
 
     /** How a file is opened, for tests that have it fail. */
     interface Opener {
@@ -40,7 +44,7 @@ final class AccessLog implements AutoCloseable {
     private final Opener opener;
     private final AccessLogFormat format;
     private final BlockingQueue<AccessEntry> queue;
-    private final LongAdder dropped = new LongAdder();
+    private final LongAdder dropped;
     private final AtomicBoolean reopen = new AtomicBoolean();
     private final Thread writer;
     private volatile boolean closed;
@@ -51,9 +55,17 @@ final class AccessLog implements AutoCloseable {
     private int batchLines;
     private boolean failing;
 
-    AccessLog(String name, AccessLogFormat format, int queueLength, Opener opener)
+    /**
+     * Opens the output.
+     *
+     * @param dropped counts lines that are not written
+     * @throws IOException if it cannot be opened
+     */
+    AccessLog(
+            String name, AccessLogFormat format, int queueLength, Opener opener, LongAdder dropped)
             throws IOException {
         this.name = name;
+        this.dropped = dropped;
         this.opener = opener;
         this.format = format;
         this.queue = new ArrayBlockingQueue<>(queueLength);
@@ -64,10 +76,11 @@ final class AccessLog implements AutoCloseable {
     /**
      * The log that the configuration asks for.
      *
+     * @param dropped counts lines that are not written
      * @return null for none
      * @throws GatewayException if the file cannot be opened
      */
-    public static AccessLog of(GatewayConfig config) {
+    public static AccessLog of(GatewayConfig config, LongAdder dropped) {
         final String target = config.get(GatewaySettings.ACCESS_LOG);
         if (target.equals(GatewaySettings.ACCESS_LOG_OFF)) {
             return null;
@@ -75,19 +88,93 @@ final class AccessLog implements AutoCloseable {
         final Opener opener =
                 target.equals(GatewaySettings.ACCESS_LOG_STDOUT)
                         ? AccessLog::standardOutput
-                        : () -> new FileOutputStream(Path.of(target).toFile(), true);
+                        : () -> append(Path.of(target));
         try {
             return new AccessLog(
                     target,
                     AccessLogFormat.of(config.get(GatewaySettings.ACCESS_LOG_FORMAT)),
                     QUEUE_LENGTH,
-                    opener);
+                    opener,
+                    dropped);
         } catch (IOException e) {
-            throw new GatewayException(
-                    "cannot write the access log: "
-                            + e.getMessage()
-                            + "; access-log must be off, stdout or a file in a folder that exists",
-                    e);
+            throw refusal(e);
+        }
+    }
+
+    private static GatewayException refusal(IOException cause) {
+        return new GatewayException(
+                "cannot write the access log: "
+                        + cause.getMessage()
+                        + "; access-log must be off, stdout or a file in a folder that exists",
+                cause);
+    }
+
+    /**
+     * Checks that the log that a configuration asks for can be opened, and opens nothing.
+     *
+     * @throws GatewayException if not
+     */
+    static void check(GatewayConfig config) {
+        final String target = config.get(GatewaySettings.ACCESS_LOG);
+        if (target.equals(GatewaySettings.ACCESS_LOG_OFF)
+                || target.equals(GatewaySettings.ACCESS_LOG_STDOUT)) {
+            return;
+        }
+        final Path file = Path.of(target);
+        try {
+            refusePipe(file);
+            if (Files.isDirectory(file)) {
+                throw new IOException(file + " is a folder");
+            }
+            final Path written = Files.exists(file) ? file : file.toAbsolutePath().getParent();
+            if (!Files.isWritable(written)) {
+                throw new IOException(
+                        file
+                                + ": "
+                                + written
+                                + (Files.exists(written) ? " is not writable" : " is not there"));
+            }
+        } catch (IOException e) {
+            throw refusal(e);
+        }
+    }
+
+    /** Opens a file behind its last line, which is ended if a full disk has cut it. */
+    private static OutputStream append(Path file) throws IOException {
+        refusePipe(file);
+        final OutputStream out = new FileOutputStream(file.toFile(), true);
+        try {
+            if (isCut(file)) {
+                out.write('\n');
+            }
+        } catch (IOException e) {
+            out.close();
+            throw e;
+        }
+        return out;
+    }
+
+    private static boolean isCut(Path file) throws IOException {
+        if (!Files.isRegularFile(file) || !Files.isReadable(file)) {
+            return false;
+        }
+        try (RandomAccessFile read = new RandomAccessFile(file.toFile(), "r")) {
+            final long last = read.length() - 1;
+            if (last < 0) {
+                return false;
+            }
+            read.seek(last);
+            return read.read() != '\n';
+        }
+    }
+
+    /** Opening a named pipe waits for its reader; those of the process itself are open. */
+    private static void refusePipe(Path file) throws IOException {
+        if (Files.exists(file)
+                && !file.startsWith("/dev")
+                && !file.startsWith("/proc")
+                && ((int) Files.getAttribute(file, "unix:mode") & FILE_TYPE) == NAMED_PIPE) {
+            throw new IOException(file + " is no regular file");
         }
     }
 
@@ -110,11 +197,6 @@ final class AccessLog implements AutoCloseable {
         if (!queue.offer(entry)) {
             dropped.increment();
         }
-    }
-
-    /** Lines that were not written. */
-    public long dropped() {
-        return dropped.sum();
     }
 
     /** Opens the file anew: the one of before may have been renamed. */

@@ -7,6 +7,8 @@ import io.kvasir.gateway.config.GatewaySettings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.util.concurrent.atomic.LongAdder;
+
 /** The access log that is written now, if any: another one when the settings say so. Any thread. */
 public final class AccessLogs implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(AccessLogs.class);
@@ -16,7 +18,7 @@ public final class AccessLogs implements AutoCloseable {
     private String target; // guarded by this, as what follows
     private Object format;
     private boolean started;
-    private long droppedBefore;
+    private final LongAdder dropped = new LongAdder();
 
     /**
      * Opens what the configuration asks for; nothing is written before {@link #start}.
@@ -25,7 +27,7 @@ public final class AccessLogs implements AutoCloseable {
      */
     public AccessLogs(GatewayConfig config) {
         this.config = config;
-        current = AccessLog.of(config);
+        current = AccessLog.of(config, dropped);
         remember();
     }
 
@@ -56,8 +58,8 @@ public final class AccessLogs implements AutoCloseable {
     }
 
     /** Lines that were not written. */
-    public synchronized long dropped() {
-        return droppedBefore + (current == null ? 0 : current.dropped());
+    public long dropped() {
+        return dropped.sum();
     }
 
     /** Opens the file anew: the one of before may have been renamed. */
@@ -69,17 +71,14 @@ public final class AccessLogs implements AutoCloseable {
     }
 
     /**
-     * Checks that the log of other settings can be opened.
+     * Checks that the log of other settings can be opened; opens nothing.
      *
      * @throws IllegalArgumentException if not
      */
     public synchronized void check(GatewayConfig wanted) {
         if (isOther(wanted)) {
             try {
-                final AccessLog tried = AccessLog.of(wanted);
-                if (tried != null) {
-                    tried.close();
-                }
+                AccessLog.check(wanted);
             } catch (GatewayException e) {
                 throw new IllegalArgumentException(e.getMessage(), e);
             }
@@ -98,7 +97,7 @@ public final class AccessLogs implements AutoCloseable {
         }
         final AccessLog before = current;
         try {
-            final AccessLog next = AccessLog.of(config);
+            final AccessLog next = AccessLog.of(config, dropped);
             if (next != null && started) {
                 next.start();
             }
@@ -110,7 +109,6 @@ public final class AccessLogs implements AutoCloseable {
         }
         if (before != null) {
             before.close();
-            droppedBefore += before.dropped();
         }
     }
 

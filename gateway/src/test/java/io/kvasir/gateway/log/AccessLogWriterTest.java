@@ -15,6 +15,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.LongAdder;
 
 /** The access log before outputs that are slow, full, or come back. */
 class AccessLogWriterTest {
@@ -23,6 +24,7 @@ class AccessLogWriterTest {
     private final ByteArrayOutputStream written = new ByteArrayOutputStream();
     private final AtomicBoolean full = new AtomicBoolean();
     private final AtomicInteger opened = new AtomicInteger();
+    private final LongAdder dropped = new LongAdder();
 
     private AccessLog log(OutputStream out) throws IOException {
         final AccessLog log =
@@ -33,7 +35,8 @@ class AccessLogWriterTest {
                         () -> {
                             opened.incrementAndGet();
                             return out;
-                        });
+                        },
+                        dropped);
         log.start();
         return log;
     }
@@ -94,7 +97,7 @@ class AccessLogWriterTest {
             for (int i = 1; i <= QUEUE + 100; i++) {
                 log.add(entry(i));
             }
-            assertEquals(100, log.dropped());
+            assertEquals(100, dropped.sum());
             free.countDown();
             Eventually.holds("written", () -> lines() == 1 + QUEUE);
         }
@@ -107,11 +110,11 @@ class AccessLogWriterTest {
             for (int i = 0; i < 5; i++) {
                 log.add(entry(i));
             }
-            Eventually.holds("dropped", () -> log.dropped() == 5);
+            Eventually.holds("dropped", () -> dropped.sum() == 5);
             full.set(false);
             log.add(entry(5));
             Eventually.holds("written", () -> lines() == 1);
-            assertEquals(5, log.dropped());
+            assertEquals(5, dropped.sum());
         }
         assertTrue(written.toString(StandardCharsets.UTF_8).contains("\"id-5\""));
     }
