@@ -349,6 +349,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
     }
 
     /** Keeps what a listener has thrown until the round is over. */
+    @SuppressWarnings("ReferenceEquality") // nothing suppresses itself
     private void keep(Throwable fault) {
         if (thrown == null) {
             thrown = fault;
