@@ -26,6 +26,7 @@ import org.agrona.concurrent.BusySpinIdleStrategy;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -457,10 +458,10 @@ class TransferEngineTest {
     }
 
     private void assertRefused(String why, Transfer transfer) {
-        for (Runnable taken :
-                List.<Runnable>of(() -> engine.submit(transfer), () -> engine.move(transfer))) {
+        for (Executable taken :
+                List.<Executable>of(() -> engine.submit(transfer), () -> engine.move(transfer))) {
             final KvTransportException refusal =
-                    assertThrows(KvTransportException.class, taken::run);
+                    assertThrows(KvTransportException.class, taken);
             assertEquals(Kind.INVALID, refusal.kind());
             assertEquals(why, refusal.getMessage());
             assertEquals(State.NEW, transfer.state());
