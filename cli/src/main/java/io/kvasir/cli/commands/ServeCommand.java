@@ -30,6 +30,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 
@@ -106,12 +107,19 @@ public final class ServeCommand implements Callable<Integer> {
         final boolean debug = CommonOptions.isDebug(parsed());
         LogSetup.apply(effective, debug);
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
+        final CompletableFuture<GatewayServer> started = new CompletableFuture<>();
+        // before the start, which would be ended by it; where refused, it ends the process
+        var _ =
+                ProcessSignals.on(
+                        "HUP",
+                        () -> {
+                            var _ = started.thenAccept(it -> it.reload(this::effectiveConfig));
+                        });
         final GatewayServer gateway = start(effective);
         running.set(gateway);
         final CountDownLatch endOrNull = endSignal();
         gateway.onSettings(now -> LogSetup.level(now, debug));
-        // where refused, it ends the process
-        var _ = ProcessSignals.on("HUP", () -> gateway.reload(this::effectiveConfig));
+        started.complete(gateway);
         print(effective, gateway);
         printReached(firstLook(gateway, endOrNull), effective);
         if (endOrNull == null) {

@@ -166,6 +166,30 @@ class ServeCommandTest {
         }
     }
 
+    @Tag("integration") // starts processes
+    @Test
+    void aHangUpDuringTheStartIsHeardAfterIt() throws Exception {
+        try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
+            final Path workers = Files.writeString(dir.resolve("late.yaml"), "[]\n");
+            try (KvasirProcess serve =
+                    new KvasirProcess(
+                            "serve",
+                            "--model=kvasir-sim",
+                            "--port=0",
+                            "--lame-duck-ms=50",
+                            "--warm-up-ms=3000",
+                            "--workers-file=" + workers,
+                            "--workers-file-interval-ms=86400000")) {
+                serve.await(line -> line.contains("no tokenizer is set")); // of the start
+                Files.writeString(workers, "- " + engine.url() + ",name=one\n");
+                serve.hangUp();
+                final String listening = serve.await(line -> line.startsWith("listening on "));
+                awaitCompletion(listening);
+                assertEquals(0, serve.terminate());
+            }
+        }
+    }
+
     @Test
     void aPortInUseIsOneLineWithThePortAndTheOption() throws Exception {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
