@@ -117,13 +117,17 @@ final class ChatMessages {
         }
         final List<Map<String, Object>> parts = parts(role, content);
         final boolean onlyText = parts.stream().allMatch(part -> "text".equals(part.get("type")));
-        return asParts && !(role.equals("tool") && onlyText) ? parts : joined(parts);
+        return asParts && !(role.equals("tool") && onlyText) ? parts : joined(parts, asParts);
     }
 
-    private static String joined(List<Map<String, Object>> parts) {
+    /** The texts of a message; engines leave empty ones out where the template takes one text. */
+    private static String joined(List<Map<String, Object>> parts, boolean withEmpty) {
         final List<String> texts = new ArrayList<>(parts.size());
         for (Map<String, Object> part : parts) {
-            texts.add((String) part.getOrDefault("text", part.get("name")));
+            final String text = (String) part.getOrDefault("text", part.get("name"));
+            if (withEmpty || !text.isEmpty()) {
+                texts.add(text);
+            }
         }
         return String.join("\n", texts);
     }

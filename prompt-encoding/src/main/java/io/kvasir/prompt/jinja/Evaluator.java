@@ -153,15 +153,16 @@ final class Evaluator {
             walked = kept;
         }
         final LoopContext context = new LoopContext(walked, items, 1);
-        boolean any = false;
+        boolean any = false; // has come to its end: else counts where the first one breaks off
         while (context.advance()) {
-            any = true;
             final Scope inner = inner(scope);
             inner.set("loop", context);
             assign(loop.target(), context.current(), inner);
-            if (run(loop.body(), inner) == Flow.BREAK) {
+            final Flow flow = run(loop.body(), inner);
+            if (flow == Flow.BREAK) {
                 break;
             }
+            any |= flow == Flow.NEXT;
         }
         if (!any) {
             run(loop.otherwise(), inner(scope));

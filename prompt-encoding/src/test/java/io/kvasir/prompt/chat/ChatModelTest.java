@@ -168,6 +168,29 @@ class ChatModelTest {
         }
     }
 
+    /** What vLLM makes of them: empty texts are left out for templates that take one text only. */
+    @ParameterizedTest
+    @CsvSource({
+        "'{{ m.content }}', 'a\nb'",
+        "'{% for p in m.content %}[{{ p.text }}]{% endfor %}', '[a][][b][]'"
+    })
+    void emptyTextsAreJoinedToNoOther(String ofMessage, String expected) throws IOException {
+        final Path model = Files.createDirectories(folder.resolve("empty"));
+        Files.write(
+                model.resolve("tokenizer.json"), TestFiles.read("tokenizer/tiny/tokenizer.json"));
+        Files.writeString(
+                model.resolve("chat_template.jinja"),
+                "{% for m in messages %}" + ofMessage + "{% endfor %}");
+        final JsonNode request =
+                MAPPER.readTree(
+                        "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},"
+                            + "{\"type\":\"thinking\",\"thinking\":\"\"},{\"type\":\"text\",\"text\":\"b\"},"
+                            + "{\"type\":\"text\",\"text\":\"\"}]}],\"add_generation_prompt\":false}");
+        try (ChatModel empty = ChatModel.load(model)) {
+            assertEquals(expected, empty.chat(request).text());
+        }
+    }
+
     /** The reference's prompts, of a template that strips as Python does. */
     @ParameterizedTest
     @CsvSource({
