@@ -371,6 +371,7 @@ public final class PlaneSnapshots implements PlaneState {
         }
         try {
             final StreamInfo now = stream.info();
+            follow(now.getCreateTime());
             return isDue(now) && take(router, now);
         } catch (AbandonedException e) {
             LOG.info("a snapshot of the event plane was given up: {}", e.getMessage());
@@ -386,6 +387,14 @@ public final class PlaneSnapshots implements PlaneState {
         }
         nextTryNs = System.nanoTime() + RETRY_NS;
         return false;
+    }
+
+    /** Of a stream that was made anew nothing is saved: its messages are counted from 1 again. */
+    private synchronized void follow(ZonedDateTime madeNow) {
+        if (!madeNow.equals(made)) {
+            made = madeNow; // the snapshots of the former stream mean nothing here
+            savedUpTo = 0;
+        }
     }
 
     private boolean isDue(StreamInfo now) throws IOException {
@@ -429,7 +438,7 @@ public final class PlaneSnapshots implements PlaneState {
 
     private boolean take(KvRouter router, StreamInfo now)
             throws IOException, AbandonedException, InterruptedException {
-        checkRestored(now.getCreateTime());
+        checkRestored();
         if (!store.lock()) {
             throw new AbandonedException(
                     SnapshotCause.LOCKED, "another router is taking one at this moment");
@@ -446,14 +455,10 @@ public final class PlaneSnapshots implements PlaneState {
         }
     }
 
-    private synchronized void checkRestored(ZonedDateTime madeNow) throws AbandonedException {
+    private synchronized void checkRestored() throws AbandonedException {
         if (unrestored) {
             throw new AbandonedException(
                     SnapshotCause.UNRESTORED, "this router could not restore what is saved");
-        }
-        if (!madeNow.equals(made)) {
-            made = madeNow; // the snapshots of the former stream mean nothing here
-            savedUpTo = 0;
         }
     }
 

@@ -283,6 +283,23 @@ class PlaneSnapshotsTest {
     }
 
     @Test
+    void aStreamThatIsMadeAnewIsSavedByItsOwnMessages() throws Exception {
+        final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, WORKERS);
+        publishPastTheThreshold();
+        publishPastTheThreshold();
+        settle(replica);
+        take(replica);
+        final long former = sequence(saved().getLast());
+        management.deleteStream(names.stream());
+        EventStreams.open(management, names, 1);
+        publishPastTheThreshold();
+        eventually("all is known", () -> replica.held().equals(publisher.held(WORKERS)));
+        take(replica);
+        assertTrue(sequence(saved().getLast()) < former, saved()::toString);
+        assertRecovers(startAlone());
+    }
+
+    @Test
     void withoutASnapshotARouterThatStartsDoesNotKnowWhatIsDropped() throws Exception {
         publisher.publish(5, WORKERS);
         settle(replica(PlaneSnapshotsTest::nothing, WORKERS));
