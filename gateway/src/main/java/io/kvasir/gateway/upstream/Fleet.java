@@ -98,8 +98,9 @@ public final class Fleet {
      * One thread a source.
      *
      * @param isDrained which of them get no new request from their registration on
+     * @return those that are left out, and why
      */
-    private void view(
+    private Map<DiscoveredWorker, String> view(
             String source, List<DiscoveredWorker> wanted, Predicate<DiscoveredWorker> isDrained) {
         final Set<String> names = new HashSet<>();
         wanted.forEach(worker -> names.add(worker.name()));
@@ -112,9 +113,7 @@ public final class Fleet {
             refused.clear();
             var _ = addAll(source, again, isDrained, refused);
         }
-        refused.forEach(
-                (worker, why) ->
-                        failed(source, "worker " + worker.name() + " is left out: " + why));
+        return refused;
     }
 
     /**
@@ -335,8 +334,9 @@ public final class Fleet {
 
     private final class FromSource implements Discovery.Listener {
         private final String source;
-        // all three by the last view, and of the source's thread
+        // all four by the last view, and of the source's thread
         private Set<DiscoveredWorker> unserved = Set.of();
+        private Map<DiscoveredWorker, String> leftOut = Map.of(); // why
         private final Map<String, DiscoveredWorker> viewed = new HashMap<>(); // by name
         private final Map<String, DiscoveredWorker> drained = new HashMap<>(); // likewise
 
@@ -349,8 +349,23 @@ public final class Fleet {
             viewed.clear();
             workers.forEach(worker -> viewed.put(worker.name(), worker));
             drained.values().removeIf(worker -> !worker.equals(viewed.get(worker.name())));
-            Fleet.this.view(
-                    source, served(workers), worker -> worker.equals(drained.get(worker.name())));
+            sayOnce(
+                    Fleet.this.view(
+                            source,
+                            served(workers),
+                            worker -> worker.equals(drained.get(worker.name()))));
+        }
+
+        /** Not again of a worker that was left out by the view before for the same reason. */
+        private void sayOnce(Map<DiscoveredWorker, String> refused) {
+            refused.forEach(
+                    (worker, why) -> {
+                        if (!why.equals(leftOut.get(worker))) {
+                            Fleet.this.failed(
+                                    source, "worker " + worker.name() + " is left out: " + why);
+                        }
+                    });
+            leftOut = refused;
         }
 
         /** Says of each of the others once that it is not used. */

@@ -336,6 +336,29 @@ class FleetTest {
     }
 
     @Test
+    void whatIsLeftOutIsSaidAgainOnlyWhereItOrTheReasonIsAnother() {
+        start(config().set(RouterSettings.MAX_WORKERS, 2));
+        final DiscoveredWorker wide = worker("m", "c", ",dp=2");
+        final DiscoveredWorker odd = worker("m", "d", ",events=tcp://h:99999");
+        source.view(List.of(worker("m", "a"), worker("m", "b"), wide, odd));
+        assertLeftOut(2);
+        source.view(List.of(worker("m", "a"), worker("m", "e"), wide, odd));
+        assertEquals(List.of("a", "e"), names(0));
+        assertLeftOut(2);
+        source.view(List.of(worker("m", "a"), worker("m", "c", ",dp=3")));
+        assertLeftOut(3);
+        source.view(List.of(worker("m", "a"), wide));
+        assertLeftOut(4);
+        source.view(List.of(wide));
+        assertEquals(List.of("c"), names(0));
+        assertLeftOut(4);
+    }
+
+    private void assertLeftOut(long times) {
+        assertEquals(times, fleet.failures().get("test").get());
+    }
+
+    @Test
     void aWorkerWithAnotherNameHasThePlaceOfTheFormerOneOnTheEventPlane() {
         start(onEventPlane());
         source.view(List.of(worker("m", "a", ",event-worker=7")));
