@@ -8,11 +8,24 @@ public final class Call {
     private final Request request;
     private final byte[] bytes;
     private final String parameter;
+    private final Fields query;
 
-    Call(Request request, byte[] bytes, String parameter) {
+    /**
+     * @throws ServiceException 400 if its query cannot be decoded
+     */
+    Call(Request request, byte[] bytes, String parameter) throws ServiceException {
         this.request = request;
+        query = decodedQuery(request);
         this.bytes = bytes;
         this.parameter = parameter;
+    }
+
+    private static Fields decodedQuery(Request request) throws ServiceException {
+        try {
+            return Request.extractQueryParameters(request);
+        } catch (RuntimeException e) { // of several kinds, by what is wrong
+            throw new ServiceException(400, "the query cannot be decoded: " + e.getMessage());
+        }
     }
 
     /** What the path has in the place of <code>{}</code>; empty where there is none. */
@@ -27,8 +40,7 @@ public final class Call {
 
     /** A value of the query; null where there is none. */
     public String query(String name) {
-        final Fields fields = Request.extractQueryParameters(request);
-        return fields.getValue(name);
+        return query.getValue(name);
     }
 
     /** A value of the head; null where there is none. */

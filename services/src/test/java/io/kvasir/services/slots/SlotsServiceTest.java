@@ -14,6 +14,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -129,6 +130,21 @@ class SlotsServiceTest {
     }
 
     /** The numbers that an NVIDIA Dynamo 1.6.1 slot tracker gave to the same calls. */
+    @ParameterizedTest
+    @ValueSource(strings = {"%zz", "%ff", "%", "%E2%28"})
+    void aQueryThatCannotBeDecodedIsRefused(String value) throws IOException {
+        try (Socket socket = new Socket("127.0.0.1", service.port())) {
+            socket.getOutputStream()
+                    .write(
+                            ("GET /workers?model_name=" + value + " HTTP/1.0\r\nHost: h\r\n\r\n")
+                                    .getBytes(StandardCharsets.US_ASCII));
+            final String answer =
+                    new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            assertTrue(answer.startsWith("HTTP/1.1 400"), answer);
+            assertTrue(answer.contains("the query cannot be decoded"), answer);
+        }
+    }
+
     @Test
     void loadsAreThoseOfTheRecordedCalls() {
         register("7", 0, 1);
