@@ -154,6 +154,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
     @Override
     public void taken(KvBatch batch) {
         chainSeeds.follow(batch);
+        loraNumbers.taken();
     }
 
     @Override
@@ -220,6 +221,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
     public boolean decode(byte[] payload, int offset, int length, KvBatch out) {
         eventCount = 0;
         lostBlocks = false;
+        loraNumbers.decoding();
         batch.wrap(payload, offset, length);
         final boolean found;
         if (batch.peek() == MsgpackReader.Kind.ARRAY) {
@@ -292,11 +294,18 @@ public final class EngineBatchDecoder implements MessageDecoder {
         if (count < 0) {
             return DropReason.MALFORMED_EVENT;
         }
-        if (!readCopyCounts(count, out) && count > 0) {
-            out.addRemoved(placement.tier(), engineHashes, count);
+        if (!readCopyCounts(count, out)) {
+            addRemoved(count, out);
         }
-        loraNumbers.settled(engineHashes, count);
         return null;
+    }
+
+    private void addRemoved(int count, KvBatch out) {
+        final StorageTier tier = placement.tier();
+        final int held = loraNumbers.removed(tier, engineHashes, count, out.copyRule());
+        if (held > 0) {
+            out.addRemoved(tier, engineHashes, held);
+        }
     }
 
     /**
@@ -322,7 +331,8 @@ public final class EngineBatchDecoder implements MessageDecoder {
         event.position(first);
         if (placement.tier() == StorageTier.DEVICE) {
             for (int i = 0; i < count; i++) {
-                out.addRemovedTo(engineHashes[i], (int) event.readLong());
+                final int copies = (int) event.readLong();
+                out.addRemovedTo(engineHashes[i], loraNumbers.removedTo(engineHashes[i], copies));
             }
             return true;
         }
@@ -331,9 +341,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
             engineHashes[ended] = engineHashes[i];
             ended += event.readLong() == 0 ? 1 : 0;
         }
-        if (ended > 0) {
-            out.addRemoved(placement.tier(), engineHashes, ended);
-        }
+        addRemoved(ended, out);
         return true;
     }
 
@@ -378,18 +386,20 @@ public final class EngineBatchDecoder implements MessageDecoder {
             return DropReason.TOKEN_COUNT_MISMATCH;
         }
         reason = readLora();
-        if (reason == null && !root && loraId != 0 && loraNumbers.isMissed(parent)) {
+        final StorageTier tier = placement.tier();
+        if (reason == null && !root && loraId != 0 && loraNumbers.isMissed(tier, parent)) {
             reason = DropReason.UNNAMED_LORA; // it continues where nothing is
         }
+        final boolean report = root && out.rootStoresRefresh();
         if (reason != null) {
             if (reason == DropReason.UNNAMED_LORA) {
-                loraNumbers.missed(loraId, engineHashes, count);
+                loraNumbers.missed(loraId, tier, engineHashes, count, report);
             }
             return reason;
         }
         reason = hashAndAdd(root, parent, count, out);
         if (reason == null) {
-            loraNumbers.settled(engineHashes, count);
+            loraNumbers.stored(tier, engineHashes, count, out.copyRule(), report);
         }
         return reason;
     }
@@ -412,6 +422,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
         if (count == 0) {
             return DropReason.EMPTY_STORE;
         }
+        loraNumbers.named(placement.tier(), engineHashes, count);
         out.addNamed(placement.tier(), engineHashes, count);
         return null;
     }

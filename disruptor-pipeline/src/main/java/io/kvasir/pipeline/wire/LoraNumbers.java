@@ -1,5 +1,8 @@
 package io.kvasir.pipeline.wire;
 
+import io.kvasir.core.index.CopyRule;
+import io.kvasir.core.index.StorageTier;
+
 import org.agrona.collections.Long2ObjectHashMap;
 import org.agrona.collections.LongHashSet;
 
@@ -16,14 +19,12 @@ import java.util.Map;
  * its cache or started anew, and the slot is {@link #isSpoiled spoiled}: it has to be emptied and
  * loaded again.
  *
- * <p>Bounded: {@value #MOST} numbers, {@value #MOST_BLOCKS} blocks; beyond that the view stays
- * incomplete until it is loaded again. One thread at a time; {@link #missing} on any.
+ * <p>Bounded: {@value #MOST} numbers, {@value LeftOutBlocks#MOST} blocks; beyond that the view
+ * stays incomplete until it is loaded again. One thread at a time; {@link #missing} on any.
  */
 public final class LoraNumbers {
     /** Numbers that are known, or remembered as unknown, at most. */
     public static final int MOST = 4_096;
-
-    private static final int MOST_BLOCKS = 1 << 14;
 
     private final Map<Long, String> configured;
     private final Long2ObjectHashMap<String> given = new Long2ObjectHashMap<>();
@@ -31,8 +32,7 @@ public final class LoraNumbers {
     private final Long2ObjectHashMap<String> used = new Long2ObjectHashMap<>();
     private final LongHashSet ambiguous = new LongHashSet();
     private final LongHashSet missedNumbers = new LongHashSet();
-    private LongHashSet missedBlocks = new LongHashSet();
-    private boolean overflown; // not all blocks that were left out are remembered
+    private final LeftOutBlocks leftOut = new LeftOutBlocks();
     private long lastMissed;
     private long ambiguousAt = -1; // last message before that was found
     private boolean mendable;
@@ -185,56 +185,93 @@ public final class LoraNumbers {
         spoiled = true;
     }
 
-    /** Blocks of a number without a name are left out. */
-    void missed(long number, long[] engineHashes, int count) {
+    /** A message is about to be decoded; one that was not {@link #taken} is decoded again. */
+    void decoding() {
+        leftOut.undo();
+        publish();
+    }
+
+    /** What was decoded last was taken. */
+    void taken() {
+        leftOut.taken();
+    }
+
+    /**
+     * Blocks of a number without a name are left out.
+     *
+     * @param report whether those that are held already are only reported again
+     */
+    void missed(long number, StorageTier tier, long[] engineHashes, int count, boolean report) {
         lastMissed = number;
         if (missedNumbers.size() < MOST) {
             missedNumbers.add(number);
         }
-        for (int i = 0; i < count; i++) {
-            if (missedBlocks.size() < MOST_BLOCKS) {
-                missedBlocks.add(engineHashes[i]);
-            } else {
-                overflown |= !missedBlocks.contains(engineHashes[i]);
-            }
-        }
+        leftOut.add(tier, engineHashes, count, report);
         publish();
     }
 
-    /** Whether a block was left out. */
-    boolean isMissed(long engineHash) {
-        return missing > 0 && missedBlocks.contains(engineHash);
+    /** Blocks are stored in a lower tier by name: those that were left out are so there, too. */
+    void named(StorageTier tier, long[] engineHashes, int count) {
+        leftOut.addNamed(tier, engineHashes, count);
+        publish();
     }
 
-    /** These blocks are not missing any more: they are stored, or the engine has dropped them. */
-    void settled(long[] engineHashes, int count) {
-        if (missing == 0) {
-            return;
-        }
-        for (int i = 0; i < count; i++) {
-            missedBlocks.remove(engineHashes[i]);
-        }
-        if (missedBlocks.isEmpty() && !overflown) {
-            cleared(false);
+    /** Whether a store in a tier goes on from a block that was left out. */
+    boolean isMissed(StorageTier tier, long engineHash) {
+        return missing > 0 && leftOut.isMissing(tier, engineHash);
+    }
+
+    /**
+     * Blocks are stored with a name; copies that were left out before stay so.
+     *
+     * @param report whether those that are held already are only reported again
+     */
+    void stored(StorageTier tier, long[] engineHashes, int count, CopyRule rule, boolean report) {
+        leftOut.stored(tier, engineHashes, count, rule, report);
+        settle();
+    }
+
+    /**
+     * The engine has removed blocks.
+     *
+     * @param engineHashes those that the index has to remove are moved to the front
+     * @return how many these are
+     */
+    int removed(StorageTier tier, long[] engineHashes, int count, CopyRule rule) {
+        final int left = leftOut.removed(tier, engineHashes, count, rule);
+        settle();
+        return left;
+    }
+
+    /**
+     * The engine has removed a copy of a block from the device.
+     *
+     * @param copies that it still holds
+     * @return how many of these the index has
+     */
+    int removedTo(long engineHash, int copies) {
+        final int left = leftOut.removedTo(engineHash, copies);
+        settle();
+        return left;
+    }
+
+    private void settle() {
+        if (missing > 0 && leftOut.size() == 0) {
+            settled();
         }
         publish();
     }
 
     /** The engine, or the index, has none of the blocks any more that were announced. */
     public void cleared() {
-        cleared(true);
+        used.clear();
+        leftOut.clear();
+        settled();
         publish();
     }
 
-    private void cleared(boolean all) {
-        if (all) {
-            used.clear();
-        }
-        if (!missedBlocks.isEmpty()) {
-            missedBlocks = new LongHashSet();
-        }
+    private void settled() {
         missedNumbers.clear();
-        overflown = false;
         mendable = false;
     }
 
@@ -261,7 +298,7 @@ public final class LoraNumbers {
     }
 
     private void publish() {
-        missing = overflown ? Math.max(1, missedBlocks.size()) : missedBlocks.size();
+        missing = leftOut.size();
     }
 
     /** Blocks that the engine holds, as far as is known, and that were left out. Any thread. */

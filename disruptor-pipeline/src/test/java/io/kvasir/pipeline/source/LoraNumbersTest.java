@@ -11,11 +11,16 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.hash.BlockHasher;
+import io.kvasir.core.index.LowerTiers;
+import io.kvasir.core.index.LowerTiersConfig;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.index.StorageTier;
+import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.source.EngineStream.ReplayStep;
+import io.kvasir.pipeline.wire.KvEventSink;
 import io.kvasir.pipeline.wire.LoraNumbers;
 
 import org.junit.jupiter.api.AfterEach;
@@ -25,6 +30,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /** Blocks of adapters that events name by number alone. */
 class LoraNumbersTest {
@@ -39,10 +45,27 @@ class LoraNumbersTest {
     private EngineStream stream(boolean replays, Map<Long, String> configured) {
         final SourceConfig config =
                 SourceConfig.of("w", SLOT, BLOCK, "").withLoraNumbers(configured);
-        return new EngineStream(
-                replays ? config.withReplayEndpoint("direct") : config,
-                new IndexApplier(index),
-                () -> 0);
+        return stream(
+                replays ? config.withReplayEndpoint("direct") : config, new IndexApplier(index));
+    }
+
+    /** Keeps the blocks of the host, too. */
+    private EngineStream streamOfHost() {
+        final MemoryGate gate = index.gate();
+        final LowerTiersConfig lower =
+                new LowerTiersConfig(Set.of(StorageTier.HOST), index.config());
+        return stream(
+                SourceConfig.of("w", SLOT, BLOCK, "").withTiers(Set.of(StorageTier.HOST)),
+                new IndexApplier(index, new LowerTiers(index, lower, gate)));
+    }
+
+    private static EngineStream stream(SourceConfig config, KvEventSink sink) {
+        return new EngineStream(config, sink, () -> 0);
+    }
+
+    private EngineStream stream(RemovalRule rule) {
+        return stream(
+                SourceConfig.of("w", SLOT, BLOCK, "").withRemovals(rule), new IndexApplier(index));
     }
 
     @AfterEach
@@ -148,8 +171,127 @@ class LoraNumbersTest {
         send(removed(List.of(1)));
         assertEquals(IndexState.DEGRADED, stream.state());
         send(store(2, 7)); // announced again, now with a name
+        assertTrue(holds(2, "a"));
+        assertEquals(IndexState.DEGRADED, stream.state()); // of one copy the index does not know
+        send(removed(List.of(2)));
         assertEquals(IndexState.EXACT, stream.state());
         assertTrue(holds(2, "a"));
+    }
+
+    @Test
+    void aBlockThatWasLeftOutTwiceIsMissingUntilBothCopiesAreGone() {
+        stream = stream(RemovalRule.PHYSICAL);
+        send(store(5, 7));
+        send(store(5, 7));
+        send(removed(List.of(5)));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        send(removed(List.of(5)));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void whereARemovalMeansTheLastCopyOneIsEnough() {
+        stream = stream(RemovalRule.LAST_COPY);
+        send(store(5, 7));
+        send(store(5, 7));
+        send(removed(List.of(5)));
+        assertEquals(IndexState.EXACT, stream.state());
+        send(store(5, 7));
+        send(store(5, 7, "lora_name", "a"));
+        assertEquals(IndexState.EXACT, stream.state());
+        send(removed(List.of(5)));
+        assertTrue(!holds(5, "a"));
+    }
+
+    @Test
+    void copiesLeftOutBeforeTheNameAreTheFirstThatGo() {
+        stream = stream(RemovalRule.PHYSICAL);
+        send(store(5, 7));
+        send(store(5, 7, "lora_name", "a"));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        send(stored(List.of(6), 5, tokens(6), BLOCK, "lora_id", 7)); // its parent is there
+        assertEquals(Map.of("unnamed_lora", 1L), stream.status().drops());
+        send(removed(List.of(6, 5)));
+        assertEquals(IndexState.EXACT, stream.state());
+        assertTrue(holds(5, "a"));
+        send(removed(List.of(5)));
+        assertTrue(!holds(5, "a"));
+        assertEquals(0, index.heldBlocks());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void theCopiesThatAreSaidToBeLeftSettleIt() {
+        stream = stream(RemovalRule.PHYSICAL);
+        send(store(5, 7));
+        send(store(5, 7));
+        send(store(5, 7, "lora_name", "a"));
+        send(removed(List.of(5), "remaining_copy_counts", List.of(2)));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        send(removed(List.of(5), "remaining_copy_counts", List.of(1)));
+        assertEquals(IndexState.EXACT, stream.state());
+        assertTrue(holds(5, "a"));
+        send(removed(List.of(5), "remaining_copy_counts", List.of(0)));
+        assertEquals(0, index.heldBlocks());
+    }
+
+    @Test
+    void aBlockIsMissingFromEachTierByItself() {
+        stream = streamOfHost();
+        send(store(5, 7));
+        send(store(5, 7, "medium", "CPU"));
+        send(removed(List.of(5), "medium", "CPU"));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        send(removed(List.of(5)));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aNamedStoreInOneTierLeavesTheBlockMissingFromTheOther() {
+        stream = streamOfHost();
+        send(store(5, 7));
+        send(store(5, 7, "medium", "CPU", "lora_name", "a"));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        send(removed(List.of(5)));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aStoreByNameAloneOfABlockThatWasLeftOutIsMissingToo() {
+        stream = streamOfHost();
+        send(store(5, 7));
+        send(Map.of("type", "BlockStored", "block_hashes", List.of(5), "medium", "CPU"));
+        send(removed(List.of(5)));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        send(removed(List.of(5), "medium", "CPU"));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void copiesLeftInALowerTierSettleNoOtherBlock() {
+        stream = streamOfHost();
+        send(store(5, 7, "medium", "CPU"), store(6, 7, "medium", "CPU"));
+        send(removed(List.of(5, 6), "medium", "CPU", "remaining_copy_counts", List.of(1, 0)));
+        assertEquals(IndexState.DEGRADED, stream.state());
+        send(removed(List.of(5), "medium", "CPU", "remaining_copy_counts", List.of(0)));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aMessageThatIsDecodedAgainLeavesItsBlocksOutOnce() {
+        final IndexApplier applier = new IndexApplier(index);
+        final int[] refusals = {2};
+        stream =
+                stream(
+                        SourceConfig.of("w", SLOT, BLOCK, "").withReplayEndpoint("direct"),
+                        batch -> refusals[0]-- <= 0 && applier.offer(batch));
+        send(store(5, 7));
+        replay();
+        replay();
+        assertTrue(refusals[0] < 0);
+        assertEquals(IndexState.DEGRADED, stream.state());
+        send(removed(List.of(5)));
+        assertEquals(IndexState.EXACT, stream.state());
     }
 
     @Test
