@@ -36,6 +36,8 @@ public enum IndexCause {
     INDEX_ERROR(IndexState.DEGRADED),
     /** The index had no room for blocks of this engine. */
     INDEX_FULL(IndexState.DEGRADED),
+    /** Blocks of adapters whose numbers have no name were left out. */
+    UNNAMED_ADAPTERS(IndexState.DEGRADED),
     /** The engine's own cache hits are persistently other ones than predicted. */
     FORECASTS(IndexState.DEGRADED),
     /** What was received waits to be applied. */

@@ -222,6 +222,9 @@ final class StreamStatus implements IndexView {
         if (counters.missing() > 0) {
             return IndexCause.INDEX_FULL;
         }
+        if (loraNumbers.missing() > 0) {
+            return IndexCause.UNNAMED_ADAPTERS;
+        }
         if (forecasts.isWrong()) {
             return IndexCause.FORECASTS;
         }

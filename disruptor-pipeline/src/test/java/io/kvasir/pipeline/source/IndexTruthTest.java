@@ -188,6 +188,9 @@ class IndexTruthTest {
                 stream.onMessage(1, store(2));
                 failing = false;
             }
+            case UNNAMED_ADAPTERS ->
+                    stream.onMessage(
+                            1, batch(stored(List.of(2), null, range(1, 4), BLOCK, "lora_id", 7)));
             case NOT_APPLIED -> {
                 late = true;
                 stream.onMessage(1, store(2));
@@ -214,7 +217,8 @@ class IndexTruthTest {
                     LOST_MESSAGES,
                     REFUSED_STORES,
                     INDEX_ERROR,
-                    INDEX_FULL ->
+                    INDEX_FULL,
+                    UNNAMED_ADAPTERS ->
                     stream.onMessage(stream.lastNumber() + 1, batch(cleared()));
             case FORECASTS -> {
                 for (int i = 0; i < ForecastWatch.RECENT - 1; i++) {
