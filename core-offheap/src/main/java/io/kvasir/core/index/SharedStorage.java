@@ -34,10 +34,17 @@ final class SharedStorage {
         return index;
     }
 
-    /** A worker has announced blocks; those after a block that is not there are refused. */
+    /**
+     * A worker has announced blocks; those after a block that is not there are refused. Of a store
+     * that is refused the blocks that are there already are that worker's, too.
+     */
     void stored(int slot, boolean root, long parent, long[] names, long[] locals, int count) {
-        if (index.store(SLOT, root, parent, names, locals, count, true) == StoreResult.STORED) {
-            for (int i = 0; i < count; i++) {
+        final StoreResult result = index.store(SLOT, root, parent, names, locals, count, true);
+        if (result == StoreResult.INVALID) {
+            return;
+        }
+        for (int i = 0; i < count; i++) {
+            if (result == StoreResult.STORED || index.holds(SLOT, names[i])) {
                 announced.put(names[i], slot);
             }
         }

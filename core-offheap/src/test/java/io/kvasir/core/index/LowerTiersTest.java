@@ -265,6 +265,21 @@ class LowerTiersTest {
     }
 
     @Test
+    void whatASharedStoreThatIsRefusedAnnouncesAgainIsTheLastAnnouncers() {
+        sizes = new PrefixIndexConfig(SLOTS, 2, 2).with(CapacityRule.REFUSE);
+        lower =
+                new LowerTiers(
+                        device, new LowerTiersConfig(EnumSet.of(StorageTier.SHARED), sizes), gate);
+        lower(0, StorageTier.SHARED, 0, 2);
+        lower(1, StorageTier.SHARED, 0, 3); // no room for the third
+        assertEquals(2, shared());
+        lower.cleared(0);
+        assertEquals(2, shared());
+        lower.cleared(1);
+        assertEquals(0, shared());
+    }
+
+    @Test
     void evictedSharedBlocksHaveNoAnnouncerAnyMore() {
         sizes = new PrefixIndexConfig(SLOTS, 6, 6).with(CapacityRule.EVICT);
         lower =
