@@ -138,7 +138,7 @@ final class LeftOutBlocks {
         }
         final boolean stored = (before & STORED) != 0;
         final long out = stored ? Math.min(before / COPY - 1, copies) : copies;
-        set(StorageTier.DEVICE, name, out == 0 ? 0 : out * COPY | before & STORED);
+        set(StorageTier.DEVICE, name, out == 0 ? 0 : (out * COPY) | (before & STORED));
         return (int) (copies - out);
     }
 
