@@ -22,7 +22,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 
 /**
  * The index of one model and routing group, with the public hash seed, and the slots of its
@@ -31,6 +34,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 public final class IndexGroup implements AutoCloseable {
     private static final Tenant[] NO_TENANTS = {};
     private static final long[] NO_HASHES = {};
+    private static final long SWEEP_S = 5; // it takes milliseconds
     private static final Set<StorageTier> TIERS =
             Set.of(StorageTier.HOST, StorageTier.DISK, StorageTier.SHARED);
 
@@ -51,7 +55,8 @@ public final class IndexGroup implements AutoCloseable {
     private final PrefixIndex index;
     private final LowerTiers lower;
     private final IndexPipeline pipeline;
-    private final Queue<Integer> sweptSlots = new ConcurrentLinkedQueue<>();
+    private final BlockingQueue<Integer> sweptSlots = new LinkedBlockingQueue<>();
+    private int sweeping; // slots that are, or wait in the queue; guarded by the registry's lock
     private final Queue<Scores> scores = new ConcurrentLinkedQueue<>();
     private int nextSlot;
 
@@ -78,15 +83,18 @@ public final class IndexGroup implements AutoCloseable {
     }
 
     /**
-     * Gives a rank a slot. Under the registry's lock.
+     * Gives a rank a slot; waits for one that is being swept where there is no other. Under the
+     * registry's lock.
      *
      * @throws ServiceException 503 when all slots are taken
      */
     Tenant admit(long instance, int dpRank) throws ServiceException {
-        final Integer swept = sweptSlots.poll();
+        final boolean isLast = nextSlot == index.config().maxWorkerSlots();
+        final Integer swept = isLast && sweeping > 0 ? awaitSwept() : sweptSlots.poll();
         final int slot;
         if (swept != null) {
             slot = swept;
+            sweeping--;
         } else if (nextSlot < index.config().maxWorkerSlots()) {
             slot = nextSlot++;
         } else {
@@ -103,8 +111,18 @@ public final class IndexGroup implements AutoCloseable {
         return tenant;
     }
 
+    private Integer awaitSwept() {
+        try {
+            return sweptSlots.poll(SWEEP_S, TimeUnit.SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            return null;
+        }
+    }
+
     /** Forgets a rank and what it holds. Under the registry's lock. */
     void dismiss(Tenant tenant) {
+        sweeping++;
         final Tenant[] changed = tenants.clone();
         changed[tenant.slot] = null;
         tenants = changed; // before the slot is swept: no answer names the tenant any more

@@ -1,6 +1,7 @@
 package io.kvasir.services.indexer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -46,6 +47,20 @@ class IndexGroupTest {
         final long[] hash = {instance};
         Waiting.until(() -> group.load(tenant, true, 0, hash, hash));
         return tenant;
+    }
+
+    @Test
+    void aSlotThatIsBeingSweptIsWaitedFor() throws ServiceException {
+        Tenant other = admit(1);
+        for (int i = 2; i < 200; i++) {
+            final Tenant former = other;
+            other = admit(i);
+            group.dismiss(former);
+        }
+        admit(200);
+        final ServiceException refused =
+                assertThrows(ServiceException.class, () -> group.admit(201, 0));
+        assertEquals(503, refused.status());
     }
 
     private List<String> events() throws IOException {
@@ -113,7 +128,7 @@ class IndexGroupTest {
         for (int i = 2; i < tenants || reads.get() < LEAST_READS; i++) {
             final long id = i;
             final Tenant former = last;
-            last = awaitSlot(id);
+            last = admit(id); // the former slot may not be swept yet
             newest.set(id);
             group.dismiss(former);
         }
@@ -124,20 +139,6 @@ class IndexGroupTest {
         final long id = last.instance;
         Waiting.until(() -> group.match(new long[] {id}, 1).size() == 1);
         assertEquals(List.of(id + "=" + id), events());
-    }
-
-    private Tenant awaitSlot(long id) {
-        final Tenant[] given = new Tenant[1];
-        Waiting.until(
-                () -> {
-                    try {
-                        given[0] = admit(id);
-                        return true;
-                    } catch (ServiceException e) {
-                        return false; // the former slot is not swept yet
-                    }
-                });
-        return given[0];
     }
 
     @Test
