@@ -13,6 +13,7 @@ import io.kvasir.router.settings.Settings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -142,7 +143,7 @@ final class LiveSettings {
             counts.refused(SettingsCounts.By.FILE);
             LOG.error(
                     "the settings were not read again, those of before hold: {}",
-                    LogText.of(String.valueOf(e.getMessage())));
+                    LogText.of(String.valueOf(e instanceof IOException ? e : e.getMessage())));
         }
     }
 

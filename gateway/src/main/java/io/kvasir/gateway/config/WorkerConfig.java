@@ -62,6 +62,7 @@ public record WorkerConfig(
         WorkerLimits limits,
         WorkerAdapters adapters,
         Set<String> taints) {
+    private static final int MOST_PORT = 65_535;
     private static final String EVENT_WORKER = "event-worker";
     private static final String EVENT_RANK = "event-rank";
     static final List<String> KEYS =
@@ -261,6 +262,15 @@ public record WorkerConfig(
                     "url="
                             + Setting.withoutPasswords(url)
                             + " must be http://host:port or https://host:port");
+        }
+        if (uri.getPort() == 0 || uri.getPort() > MOST_PORT) {
+            throw new IllegalArgumentException(
+                    "url="
+                            + Setting.withoutPasswords(url)
+                            + ": port "
+                            + uri.getPort()
+                            + " is not within 1.."
+                            + MOST_PORT);
         }
         return uri;
     }
