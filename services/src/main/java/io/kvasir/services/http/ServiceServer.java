@@ -47,6 +47,8 @@ import java.util.concurrent.Executors;
  * are JSON: without both, a page of any site could change what the service knows.
  */
 public final class ServiceServer implements AutoCloseable {
+    private static final String MORE_MEMORY =
+            "; give the process more, or set --max-models or --max-workers lower";
     private static final Logger LOG = LoggerFactory.getLogger(ServiceServer.class);
     private static final int MAX_IO_THREADS = 16;
     private static final int MIN_IO_THREADS = 4;
@@ -167,6 +169,10 @@ public final class ServiceServer implements AutoCloseable {
         } catch (ServiceException e) {
             status = e.status();
             sendError(status, e.getMessage(), response, callback);
+        } catch (OutOfMemoryError e) {
+            LOG.error("{}: there is no memory for a request", name, e);
+            status = 503;
+            sendError(status, "out of memory: " + e.getMessage() + MORE_MEMORY, response, callback);
         } catch (IOException | RuntimeException e) {
             if (ending || e instanceof ClosedException) {
                 status = 503;

@@ -1,6 +1,7 @@
 package io.kvasir.services.select;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.services.testing.Http;
@@ -56,7 +57,12 @@ class SelectMemoryTest {
 
     @Test
     void oneThatCouldNotBeNamedCanBeLater() {
-        withoutMemory(() -> assertEquals(500, named(7).status()));
+        withoutMemory(
+                () -> {
+                    final Http.Answer refused = named(7);
+                    assertEquals(503, refused.status());
+                    assertTrue(refused.text().contains("--max-workers"), refused.text());
+                });
         assertEquals("[]", http.get("/workers").text());
         assertSchedulable(named(7));
     }
@@ -65,11 +71,11 @@ class SelectMemoryTest {
     void oneThatCouldNotBeChangedCanBeTakenOutOrChangedLater() {
         assertSchedulable(named(8)); // keeps the memory of the model that the other one leaves
         assertSchedulable(named(7));
-        withoutMemory(() -> assertEquals(500, http.patch(PATH, OTHER).status()));
+        withoutMemory(() -> assertEquals(503, http.patch(PATH, OTHER).status()));
         assertEquals(1, http.get("/ready").json().path("schedulable_workers").asInt());
         assertEquals(200, http.delete(PATH).status());
         assertSchedulable(named(7));
-        withoutMemory(() -> assertEquals(500, http.patch(PATH, OTHER).status()));
+        withoutMemory(() -> assertEquals(503, http.patch(PATH, OTHER).status()));
         assertSchedulable(http.patch(PATH, OTHER));
     }
 }
