@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.SlotRuns;
 import io.kvasir.pipeline.events.SlotRuns.Run;
+import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
 
@@ -26,6 +27,8 @@ final class EventDump {
         long eventId = 0;
         out.append('[');
         for (Worker worker : workers.get().workers()) {
+            final EventSource source = worker.source();
+            final boolean eagle = source != null && source.status().learnedEagle();
             final List<Run> runs =
                     SlotRuns.collect(
                             (from, most, keep) ->
@@ -33,15 +36,18 @@ final class EventDump {
             if (workers.get().at(worker.slot()) == worker) { // else some may be its successor's
                 for (Run run : runs) {
                     out.append(eventId == 0 ? "\n" : ",\n");
-                    out.append(json(worker, eventId++, run));
+                    out.append(json(worker, eventId++, run, eagle));
                 }
             }
         }
         out.append("\n]\n");
     }
 
-    private static String json(Worker worker, long eventId, Run run) {
+    private static String json(Worker worker, long eventId, Run run, boolean eagle) {
         final KvBatch batch = new KvBatch();
+        if (eagle) {
+            batch.markEagle();
+        }
         batch.addStored(
                 run.depth() == 0,
                 run.parent(),

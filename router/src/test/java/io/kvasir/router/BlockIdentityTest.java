@@ -6,9 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.hash.MultimodalHasher;
 import io.kvasir.pipeline.source.EngineStream;
+import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Allocations;
 
 import org.junit.jupiter.api.AfterEach;
@@ -25,6 +28,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import java.util.concurrent.atomic.AtomicReference;
 
 /**
  * Prompts whose blocks are more than their tokens: engines that draft with EAGLE, prompts with
@@ -41,7 +45,11 @@ class BlockIdentityTest {
     private final Decision decision = new Decision();
     private long loraId; // of the events, which say no name
     private final KvRouter router =
-            KvRouter.builder().maxWorkers(80).maxBlocks(4_096, 65_536).build();
+            KvRouter.builder()
+                    .maxWorkers(80)
+                    .maxBlocks(4_096, 65_536)
+                    .set(RouterSettings.HASH_SEED, BlockHasher.BASE_SEED)
+                    .build();
 
     @AfterEach
     void close() {
@@ -138,6 +146,39 @@ class BlockIdentityTest {
         assertEquals(blocks, overlap(drafting, request(tokens)));
         assertEquals(IndexState.EXACT, drafting.state());
         assertTrue(drafting.sourceStatus().learnedEagle());
+    }
+
+    @Test
+    void aRouterThatIsGivenTheDumpOfAnotherMatchesEagleBlocksToo() throws Exception {
+        holding(1, true, List.of());
+        final StringBuilder dump = new StringBuilder();
+        router.dumpEvents(dump);
+        final AtomicReference<EventPlane> plane = new AtomicReference<>();
+        try (KvRouter reader =
+                KvRouter.builder()
+                        .maxWorkers(2)
+                        .maxBlocks(4_096, 65_536)
+                        .eventPlane(
+                                members -> {
+                                    plane.set(members);
+                                    return () -> {};
+                                })
+                        .build()) {
+            final Worker worker =
+                    reader.addWorker(
+                            WorkerSpec.of(1, "w1", "http://w1")
+                                    .onEventPlane(new EventPlaneWorker(1, 0)));
+            for (String event : dump.toString().split(",?\n")) {
+                final byte[] json = event.getBytes(StandardCharsets.US_ASCII);
+                if (event.startsWith("{")) {
+                    plane.get().onMessage(json, 0, json.length);
+                }
+            }
+            EngineMessages.await(() -> worker.indexedBlocks() == BLOCKS, "blocks of " + worker);
+            reader.select(reader.newRequest().tokens(prompt, prompt.length), decision);
+            assertEquals(BLOCKS, decision.overlapBlocks());
+            assertTrue(worker.sourceStatus().learnedEagle());
+        }
     }
 
     @Test

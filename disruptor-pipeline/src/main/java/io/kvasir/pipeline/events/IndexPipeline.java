@@ -503,6 +503,11 @@ public final class IndexPipeline implements AutoCloseable {
         return offer(batch, generation(slot));
     }
 
+    /** Says that blocks that are loaded from now on may be hashed for EAGLE. */
+    public void expectEagleBlocks() {
+        eagle = true;
+    }
+
     private void wakeWriter() {
         final long sequence = ring.tryClaim();
         if (sequence != WriterRing.NONE) {

@@ -23,6 +23,9 @@ final class CopyCounts {
      * @param out gets what is true of blocks, whatever their copies
      */
     void follow(KvBatch batch, KvBatch out) {
+        if (batch.eagle()) {
+            out.markEagle();
+        }
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
             final int count = batch.count(at);
             switch (batch.kind(at)) {

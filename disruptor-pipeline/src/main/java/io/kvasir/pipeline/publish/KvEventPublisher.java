@@ -218,7 +218,7 @@ public final class KvEventPublisher implements AutoCloseable {
      * @throws IOException if an event is not published; those before it may be
      */
     public synchronized long publish(KvBatch batch) throws IOException {
-        begin();
+        begin(batch.eagle());
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
             final int count = batch.count(at);
             if (batch.tier(at) != StorageTier.DEVICE) {
@@ -265,8 +265,15 @@ public final class KvEventPublisher implements AutoCloseable {
     }
 
     private void begin() {
+        begin(false);
+    }
+
+    private void begin(boolean eagle) {
         message.reset(0, KvBatch.NO_SEQUENCE, CopyRule.LAST_COPY, false, ApplyListener.NONE);
         messageBlocks = 0;
+        if (eagle) {
+            message.markEagle();
+        }
     }
 
     private void addStored(boolean root, long parent, long[] names, long[] locals, int count)
@@ -312,7 +319,7 @@ public final class KvEventPublisher implements AutoCloseable {
                 indexerOrNull.record(first, message); // first: a reader of an event may ask for it
             }
             transport.publish(workerId, dpRank, first, message);
-            begin();
+            begin(message.eagle());
         }
     }
 

@@ -46,6 +46,7 @@ public final class LocalIndexer {
     private final int maxBlocks;
     private final ReplayBuffer events; // event 1 has number 0; empty where there was none
     private final HeldBlocks blocks;
+    private boolean eagle; // blocks are hashed for it
     private long lastEventId;
     private long lostEventId; // since the last clear; 0 for none
     private Dump dumpOrNull; // of the last query that wanted one
@@ -133,6 +134,7 @@ public final class LocalIndexer {
      */
     synchronized void record(long firstEventId, KvBatch batch) {
         long eventId = firstEventId;
+        eagle |= batch.eagle();
         for (int at = batch.first(); at >= 0; at = batch.next(at)) {
             events.add(RouterEventWriter.event(workerId, dpRank, eventId++, batch, at));
             blocks.apply(batch, at);
@@ -355,6 +357,9 @@ public final class LocalIndexer {
 
         private void begin() {
             batch.reset(0, KvBatch.NO_SEQUENCE, CopyRule.LAST_COPY, false, ApplyListener.NONE);
+            if (eagle) {
+                batch.markEagle();
+            }
         }
 
         private List<byte[]> all() {

@@ -214,7 +214,7 @@ public final class KvBatch {
     }
 
     /** Says that blocks of the batch are hashed for EAGLE: each with the token after it. */
-    void markEagle() {
+    public void markEagle() {
         eagle = true;
     }
 

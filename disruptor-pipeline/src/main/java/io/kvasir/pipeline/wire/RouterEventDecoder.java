@@ -31,6 +31,7 @@ public final class RouterEventDecoder implements MessageDecoder {
     private StorageTier tier = StorageTier.DEVICE; // of the event that is decoded
     private boolean multimodal;
     private boolean lostBlocks;
+    private volatile boolean learnedEagle;
 
     /** Creates a decoder for one source, of which the blocks on the device are wanted. */
     public RouterEventDecoder() {
@@ -199,8 +200,18 @@ public final class RouterEventDecoder implements MessageDecoder {
         if (multimodal) {
             multimodalStores.getAndIncrement();
         }
+        final int eagleAt = fields.at(RouterEventFields.EAGLE);
+        if (eagleAt >= 0 && isOne(in, eagleAt)) {
+            learnedEagle = true;
+            out.markEagle();
+        }
         out.addStored(tier, root, parent, engineHashes, localHashes, count);
         return null;
+    }
+
+    private static boolean isOne(DocumentReader in, int at) {
+        in.position(at);
+        return in.peek() == MsgpackReader.Kind.INTEGER && in.readLong() == 1;
     }
 
     private static boolean isNil(DocumentReader in, int at) {
@@ -304,10 +315,10 @@ public final class RouterEventDecoder implements MessageDecoder {
         return 0;
     }
 
-    /** False: router events do not say it. */
+    /** As Kvasir's own router events say it; others do not. */
     @Override
     public boolean learnedEagle() {
-        return false;
+        return learnedEagle;
     }
 
     @Override
@@ -317,7 +328,7 @@ public final class RouterEventDecoder implements MessageDecoder {
 
     @Override
     public void forget() {
-        // nothing is learned from events
+        // nothing is learned that another engine would say otherwise
     }
 
     @Override
@@ -332,16 +343,17 @@ public final class RouterEventDecoder implements MessageDecoder {
 
     @Override
     public void learned(KvBatch batch) {
-        // nothing is learned from events
+        batch.learned(DecoderMemory.NONE.mainGroup(), learnedEagle, false);
     }
 
     @Override
     public DecoderMemory memory() {
-        return DecoderMemory.NONE;
+        final DecoderMemory none = DecoderMemory.NONE;
+        return new DecoderMemory(none.mainGroup(), learnedEagle, none.chainSeeds());
     }
 
     @Override
     public void recall(DecoderMemory memory) {
-        // nothing is learned from events
+        learnedEagle = memory.eagle();
     }
 }

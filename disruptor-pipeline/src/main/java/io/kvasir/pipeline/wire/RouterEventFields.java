@@ -17,12 +17,13 @@ final class RouterEventFields {
     static final int PARENT_HASH = 7;
     static final int START_POSITION = 8;
     static final int BLOCKS = 9;
-    static final int BLOCK_HASHES = 10;
+    static final int EAGLE = 10;
+    static final int BLOCK_HASHES = 11;
 
     /** The tier that was cleared: the value of the data itself. */
-    static final int CLEARED_TIER = 11;
+    static final int CLEARED_TIER = 12;
 
-    private static final int COUNT = 12;
+    private static final int COUNT = 13;
 
     private static final byte[][] NAMES = {
         RouterEventNames.WORKER_ID,
@@ -35,6 +36,7 @@ final class RouterEventFields {
         RouterEventNames.PARENT_HASH,
         RouterEventNames.START_POSITION,
         RouterEventNames.BLOCKS,
+        RouterEventNames.EAGLE,
         RouterEventNames.BLOCK_HASHES
     };
 
@@ -111,7 +113,7 @@ final class RouterEventFields {
             final boolean named = in.readKey();
             if (named && in.dataEquals(RouterEventNames.STORED)) {
                 type = Type.STORED;
-                locate(in, PARENT_HASH, BLOCKS);
+                locate(in, PARENT_HASH, EAGLE);
             } else if (named && in.dataEquals(RouterEventNames.REMOVED)) {
                 type = Type.REMOVED;
                 locate(in, BLOCK_HASHES, BLOCK_HASHES);

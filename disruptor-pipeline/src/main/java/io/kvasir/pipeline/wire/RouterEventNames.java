@@ -21,6 +21,10 @@ final class RouterEventNames {
     static final byte[] PARENT_HASH = EventFields.ascii("parent_hash");
     static final byte[] START_POSITION = EventFields.ascii("start_position");
     static final byte[] BLOCKS = EventFields.ascii("blocks");
+
+    /** Kvasir's own: 1 where the blocks are hashed for EAGLE. Other readers pass over it. */
+    static final byte[] EAGLE = EventFields.ascii("eagle");
+
     static final byte[] BLOCK_HASH = EventFields.ascii("block_hash");
     static final byte[] TOKENS_HASH = EventFields.ascii("tokens_hash");
     static final byte[] MM_EXTRA_INFO = EventFields.ascii("mm_extra_info");

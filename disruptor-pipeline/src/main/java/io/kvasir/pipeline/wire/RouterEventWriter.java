@@ -7,8 +7,9 @@ import java.util.List;
 
 /**
  * Writes the operations of a {@link KvBatch} as router events, byte for byte as other publishers of
- * them do: a list in msgpack with its envelope, or single ones in compact JSON. The batch's local
- * hashes must be public ones. Each operation is an event; they are numbered from a first number on.
+ * them do, but for a word in stores that are hashed for EAGLE: a list in msgpack with its envelope,
+ * or single ones in compact JSON. The batch's local hashes must be public ones. Each operation is
+ * an event; they are numbered from a first number on.
  *
  * <p>Of a batch only {@link KvBatch.Kind#STORED}, {@link KvBatch.Kind#REMOVED} and {@link
  * KvBatch.Kind#CLEARED} have a form as router events.
@@ -98,7 +99,7 @@ public final class RouterEventWriter {
     }
 
     private static void stored(MsgpackWriter out, KvBatch batch, int at) {
-        out.map(3).text(RouterEventNames.PARENT_HASH);
+        out.map(batch.eagle() ? 4 : 3).text(RouterEventNames.PARENT_HASH);
         if (batch.isRoot(at)) {
             out.nil();
         } else {
@@ -112,6 +113,9 @@ public final class RouterEventWriter {
             out.map(3).text(RouterEventNames.BLOCK_HASH).unsigned(names[i]);
             out.text(RouterEventNames.TOKENS_HASH).unsigned(locals[i]);
             out.text(RouterEventNames.MM_EXTRA_INFO).nil();
+        }
+        if (batch.eagle()) {
+            out.text(RouterEventNames.EAGLE).unsigned(1);
         }
     }
 
@@ -190,7 +194,7 @@ public final class RouterEventWriter {
             out.append("{\"block_hash\":").append(Long.toUnsignedString(names[i]));
             out.append(",\"tokens_hash\":").append(Long.toUnsignedString(locals[i])).append('}');
         }
-        out.append("]}}");
+        out.append(batch.eagle() ? "],\"eagle\":1}}" : "]}}");
     }
 
     private static char separate(StringBuilder out, char separator) {

@@ -26,6 +26,7 @@ import io.kvasir.testsupport.Seeds;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -108,6 +109,27 @@ class LocalIndexerTest {
         assertEquals(9, ask(1).getFirst().lastEventId());
         assertEquals(Kind.EVENTS, ask(2).getFirst().kind());
         assertEquals(new LocalIndexer.Counts(8, 2, 1, 1), indexer.counts());
+    }
+
+    @Test
+    void eventsAndDumpsSayThatBlocksAreHashedForEagle() throws IOException {
+        final KvBatch message = new KvBatch();
+        message.markEagle();
+        message.addStored(true, 0, new long[] {1}, new long[] {1}, 1);
+        final KvBatch batch = new KvBatch();
+        new CopyCounts().follow(message, batch); // as a relay does
+        publisher.publish(batch);
+        assertEquals(Kind.EVENTS, ask(1).getFirst().kind());
+        assertTrue(saysEagle(ask(1).getFirst()));
+        for (int name = 2; name <= 1 + EVENTS; name++) {
+            store(name, null);
+        }
+        assertEquals(Kind.DUMP, ask(1).getFirst().kind());
+        assertTrue(saysEagle(ask(1).getFirst()));
+    }
+
+    private static boolean saysEagle(RecoveryAnswer answer) {
+        return new String(answer.payload(), StandardCharsets.ISO_8859_1).contains("eagle");
     }
 
     @Test

@@ -119,6 +119,28 @@ class RouterEventDecoderTest {
     }
 
     @Test
+    void aStoreForEagleIsKnownAsSuchInBothForms() {
+        final long[] hash = {1};
+        final KvBatch written = RouterEventGoldenTest.empty();
+        written.markEagle();
+        written.addStored(true, 0, hash, hash, 1);
+        for (byte[] event :
+                List.of(
+                        RouterEventWriter.json(7, 0, 1, written, written.first()),
+                        RouterEventWriter.event(7, 0, 1, written, written.first()))) {
+            final RouterEventDecoder reader = new RouterEventDecoder();
+            final KvBatch out = RouterEventGoldenTest.empty();
+            reader.decode(event, 0, event.length, out);
+            assertTrue(out.eagle() && reader.learnedEagle() && reader.memory().eagle());
+            assertEquals(
+                    List.of("stored root [1] 0000000000000001"),
+                    EngineBatchDecoderTest.describe(out));
+        }
+        decoded(store("\"blocks\":[{\"block_hash\":1,\"tokens_hash\":2}],\"eagle\":null"));
+        assertFalse(decoder.learnedEagle());
+    }
+
+    @Test
     void aStoreWithoutParentBeginsAPrompt() {
         assertEquals(
                 List.of("stored root [1] 0000000000000002"),

@@ -128,6 +128,9 @@ final class DumpReader {
             return false;
         }
         final IndexGroup group = registry.group(key);
+        if (stored.path("eagle").asInt() == 1) {
+            group.expectEagleBlocks();
+        }
         while (!group.load(tenant, root, root ? 0 : bits(parent), names, locals)) {
             LockSupport.parkNanos(FULL_RING_PAUSE_NS);
         }

@@ -37,7 +37,7 @@ final class DumpWriter {
                 final List<Run> runs = collect(group, tenant);
                 if (group.has(tenant)) { // else some may be its successor's
                     for (Run run : runs) {
-                        write(tenant, run, eventId++, json);
+                        write(tenant, run, group.hasEagleBlocks(), eventId++, json);
                     }
                 }
             }
@@ -58,7 +58,8 @@ final class DumpWriter {
         }
     }
 
-    private static void write(Tenant tenant, Run run, long eventId, JsonGenerator json)
+    private static void write(
+            Tenant tenant, Run run, boolean eagle, long eventId, JsonGenerator json)
             throws IOException {
         json.writeStartObject();
         writeUnsigned("worker_id", tenant.instance, json);
@@ -83,6 +84,9 @@ final class DumpWriter {
             json.writeEndObject();
         }
         json.writeEndArray();
+        if (eagle) {
+            json.writeNumberField("eagle", 1);
+        }
         json.writeEndObject();
         json.writeEndObject();
         json.writeNumberField("dp_rank", tenant.dpRank);

@@ -272,6 +272,16 @@ public final class IndexGroup implements AutoCloseable {
         return pipeline.visitRuns(tenant.slot, from, mostBlocks, visitor);
     }
 
+    /** See {@link IndexPipeline#hasEagleBlocks}. */
+    boolean hasEagleBlocks() {
+        return pipeline.hasEagleBlocks();
+    }
+
+    /** See {@link IndexPipeline#expectEagleBlocks}. */
+    void expectEagleBlocks() {
+        pipeline.expectEagleBlocks();
+    }
+
     /** See {@link IndexPipeline#loadBlocks}. */
     boolean load(
             Tenant tenant, boolean root, long parent, long[] engineHashes, long[] localHashes) {

@@ -1,6 +1,7 @@
 package io.kvasir.services.indexer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -64,17 +65,28 @@ class IndexGroupTest {
     }
 
     private List<String> events() throws IOException {
-        final ByteArrayOutputStream out = new ByteArrayOutputStream();
-        DumpWriter.write(List.of(group), out);
         final List<String> events = new ArrayList<>();
-        for (JsonNode event :
-                Http.json(out.toString(StandardCharsets.UTF_8)).at("/m:default/events")) {
+        for (JsonNode event : Http.json(dump()).at("/m:default/events")) {
             events.add(
                     event.path("worker_id").asText()
                             + "="
                             + event.at("/event/data/stored/blocks/0/tokens_hash").asText());
         }
         return events;
+    }
+
+    @Test
+    void aDumpSaysThatBlocksAreHashedForEagle() throws Exception {
+        admit(1);
+        assertFalse(dump().contains("eagle"));
+        group.expectEagleBlocks();
+        assertTrue(dump().contains("\"eagle\":1"), dump());
+    }
+
+    private String dump() throws IOException {
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
+        DumpWriter.write(List.of(group), out);
+        return out.toString(StandardCharsets.UTF_8);
     }
 
     @Test
