@@ -129,11 +129,10 @@ class SlotsServiceTest {
         assertEquals("", http.get("/health").text());
     }
 
-    /** The numbers that an NVIDIA Dynamo 1.6.1 slot tracker gave to the same calls. */
     @ParameterizedTest
     @ValueSource(strings = {"%zz", "%ff", "%", "%E2%28"})
     void aQueryThatCannotBeDecodedIsRefused(String value) throws IOException {
-        try (Socket socket = new Socket("127.0.0.1", service.port())) {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), service.port())) {
             socket.getOutputStream()
                     .write(
                             ("GET /workers?model_name=" + value + " HTTP/1.0\r\nHost: h\r\n\r\n")
@@ -145,6 +144,7 @@ class SlotsServiceTest {
         }
     }
 
+    /** The numbers that an NVIDIA Dynamo 1.6.1 slot tracker gave to the same calls. */
     @Test
     void loadsAreThoseOfTheRecordedCalls() {
         register("7", 0, 1);
