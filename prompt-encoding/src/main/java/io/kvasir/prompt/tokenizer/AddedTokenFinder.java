@@ -7,15 +7,19 @@ import java.util.Map;
 
 /**
  * Finds added tokens in a text: leftmost first, the longest of those that start at the same place,
- * never overlapping. A trie with a filter on the first character, so that text without candidates
- * is passed over quickly. Immutable after construction.
+ * never overlapping; also those in white space that the one before them swallows. A trie with a
+ * filter on the first character, so that text without candidates is passed over quickly. Immutable
+ * after construction.
  */
 final class AddedTokenFinder {
     /** Receives the pieces of a text in order; empty pieces are not reported. */
     interface Sink {
         void text(int start, int end);
 
-        /** A token, and where the text after it begins: white space that it swallows is before. */
+        /**
+         * A token, and where the text after it begins: white space that it swallows is before. A
+         * token within that white space follows with a smaller end, if it swallows less.
+         */
         void token(int id, int end);
     }
 
@@ -45,6 +49,7 @@ final class AddedTokenFinder {
     void split(String text, Sink sink) {
         int done = 0;
         int at = 0;
+        int blankEnd = 0; // of the white space that was swallowed last: it is not read again
         final int length = text.length();
         while (at < length) {
             if (!firstCharacters.get(text.charAt(at))) {
@@ -67,22 +72,36 @@ final class AddedTokenFinder {
                 while (start > done && isWhiteSpace(text.charAt(start - 1))) {
                     start--;
                 }
+                start = Math.max(start, done);
             }
             if (token.rightStrip()) {
+                end = Math.max(end, blankEnd);
                 while (end < length && isWhiteSpace(text.charAt(end))) {
                     end++;
                 }
+                blankEnd = end;
             }
             if (done < start) {
                 sink.text(done, start);
             }
-            sink.token(token.id(), end);
+            if (start < end) { // otherwise the token before it has swallowed all of it
+                sink.token(token.id(), end);
+            }
             done = end;
-            at = Math.max(at, end);
         }
         if (done < length) {
             sink.text(done, length);
         }
+    }
+
+    /** Whether a token may begin in the white space before {@code end}, which another swallows. */
+    boolean mayBeginInBlank(String text, int end) {
+        for (int i = end; i > 0 && isWhiteSpace(text.charAt(i - 1)); i--) {
+            if (firstCharacters.get(text.charAt(i - 1))) {
+                return true;
+            }
+        }
+        return false;
     }
 
     private int longest(String text, int from) {

@@ -7,15 +7,16 @@ import java.util.Arrays;
 
 /**
  * A text in sections whose tokens depend on nothing beyond them, for a memo. A section ends after
- * the first added token at which it has {@link PromptMemo#MIN_SECTION_CHARS}; what follows the last
- * such token is no section.
+ * the first added token at which it has {@link PromptMemo#MIN_SECTION_CHARS}, unless another may
+ * begin in white space at its end; what follows the last such token is no section.
  *
  * <p>Why that is safe: after an added token the search for the next one begins afresh (leftmost,
- * longest), what swallows white space before it stops there, and normalisation, words and merges
- * never reach over it. Two texts that agree between two such places are cut alike between them, by
- * induction over the tokens found: a match that reached beyond the second place in one of them
- * would have left no token that ends there. Only a token that must be a single word looks at the
- * character before it, so that one belongs to the section's key.
+ * longest; none begins in the white space that it swallows), what swallows white space before it
+ * stops there, and normalisation, words and merges never reach over it. Two texts that agree
+ * between two such places are cut alike between them, by induction over the tokens found: a match
+ * that reached beyond the second place in one of them would have left no token that ends there.
+ * Only a token that must be a single word looks at the character before it, so that one belongs to
+ * the section's key.
  *
  * <p>One text and one thread.
  */
@@ -23,6 +24,7 @@ final class Sections implements AddedTokenFinder.Sink {
     private static final int TEXT = -1;
 
     private final String whole;
+    private final AddedTokenFinder tokens;
     private int[] starts = new int[16];
     private int[] ends = new int[16];
     private int[] ids = new int[16]; // of a token; TEXT of text
@@ -39,6 +41,7 @@ final class Sections implements AddedTokenFinder.Sink {
     /** Cuts a text without lone surrogates at its added tokens. */
     Sections(String whole, AddedTokenFinder tokens) {
         this.whole = whole;
+        this.tokens = tokens;
         tokens.split(whole, this);
     }
 
@@ -73,7 +76,10 @@ final class Sections implements AddedTokenFinder.Sink {
         int start = 0;
         for (int i = 0; i < count; i++) {
             final int end = ends[i];
-            if (ids[i] != TEXT && end - start >= PromptMemo.MIN_SECTION_CHARS && !splitsPair(end)) {
+            if (ids[i] != TEXT
+                    && end - start >= PromptMemo.MIN_SECTION_CHARS
+                    && !splitsPair(end)
+                    && !tokens.mayBeginInBlank(whole, end)) {
                 section(first, i + 1, start, end, encoding, out, memo);
                 first = i + 1;
                 start = end;

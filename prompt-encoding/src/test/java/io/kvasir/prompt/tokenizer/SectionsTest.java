@@ -76,13 +76,15 @@ class SectionsTest {
                         MAPPER.readTree(TestFiles.read("tokenizer/llama3-style/tokenizer.json"));
         final ArrayNode added = file.withArray("added_tokens");
         for (String content :
-                List.of("<a>", "<a>b", "<left>", "<right>", "<word>", "<both>", "qzx", "<n>")) {
+                List.of(
+                        "<a>", "<a>b", "<left>", "<right>", "<word>", "<both>", "qzx", "<n>",
+                        "\n")) {
             added.addObject()
                     .put("content", content)
                     .put("special", !content.equals("<n>"))
                     .put("normalized", content.equals("<n>"))
                     .put("lstrip", content.equals("<left>") || content.equals("<both>"))
-                    .put("rstrip", content.equals("<right>") || content.equals("<both>"))
+                    .put("rstrip", List.of("<right>", "<both>", "\n").contains(content))
                     .put("single_word", content.equals("<word>") || content.equals("qzx"));
         }
         return Tokenizers.load(MAPPER.writeValueAsBytes(file), "awkward", MoreTokens.NONE);

@@ -268,6 +268,41 @@ class TokenizerVariantsTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"true, false", "true, true", "false, false"})
+    void findsTokensInWhiteSpaceThatAnotherSwallows(boolean newlineStrips, boolean left)
+            throws IOException {
+        final ObjectNode file = file("tiny");
+        final ArrayNode added = (ArrayNode) file.get("added_tokens");
+        added.addObject()
+                .put("id", 696)
+                .put("content", "\n\n")
+                .put("single_word", false)
+                .put("lstrip", left)
+                .put("rstrip", newlineStrips)
+                .put("normalized", false)
+                .put("special", true);
+        ((ObjectNode) added.get(0)).put("rstrip", true).put("special", true);
+        final String first = added.get(0).get("content").asText();
+        final String lines = "the quick brown fox\n".repeat(20);
+        try (Tokenizer own = assertInstanceOf(ByteLevelBpe.class, load(file));
+                Tokenizer oracle = new DjlTokenizer(MAPPER.writeValueAsBytes(file))) {
+            for (String text :
+                    List.of(
+                            "a\n\n\n\n\n\nb",
+                            "a\n\n \n\n\n b",
+                            first + "\n\n\nb",
+                            first + " \n\n",
+                            lines + first + " \n\n\n" + lines + first + "x",
+                            lines + first + " " + lines + first + "x")) {
+                assertArrayEquals(
+                        oracle.encode(text, true),
+                        own.encode(text, true),
+                        () -> TokenizerOracleTest.escaped(text));
+            }
+        }
+    }
+
     /** Recorded of vLLM 0.32 (TokenizeParams) over transformers 5.19 and the same file. */
     @ParameterizedTest
     @CsvSource(
