@@ -168,7 +168,7 @@ class BlockIdentityTest {
                     reader.addWorker(
                             WorkerSpec.of(1, "w1", "http://w1")
                                     .onEventPlane(new EventPlaneWorker(1, 0)));
-            for (String event : dump.toString().split(",?\n")) {
+            for (String event : dump.toString().split(",?\n", -1)) {
                 final byte[] json = event.getBytes(StandardCharsets.US_ASCII);
                 if (event.startsWith("{")) {
                     plane.get().onMessage(json, 0, json.length);

@@ -18,7 +18,7 @@ final class EngineCache {
     private static final long ABSENT = -1;
     private static final int FIRST_ENTRIES = 256;
 
-    /** Blocks that are shown at once at most. */
+    /** Blocks that are shown at once at most, but for holes at their end. */
     static final int PART = 1024;
 
     /** So many holes may be useless before they are looked for, and as many as there are blocks. */
@@ -233,7 +233,10 @@ final class EngineCache {
         shownLastCount = 0;
         while (left > 0 && next < end) {
             final int length = isHeld(next) ? climb(next) : 0;
-            final int count = Math.min(length, PART);
+            int count = Math.min(length, PART);
+            while (count < length && !isHeld(chain[length - count])) {
+                count++; // behind a hole nothing can be shown by itself
+            }
             if (count > 0) {
                 showTop(length, count, visitor);
             }

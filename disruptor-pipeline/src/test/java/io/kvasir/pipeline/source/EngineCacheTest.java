@@ -15,6 +15,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
@@ -119,6 +120,20 @@ class EngineCacheTest {
         final long[] names = random.longs(count).toArray();
         batch.reset(SLOT, 0, CopyRule.PHYSICAL, true, ApplyListener.NONE);
         batch.addStored(true, 0, names, names, count);
+        cache.apply(batch);
+        new IndexApplier(index).offer(batch);
+        show(random, new ArrayList<>());
+        assertEquals(contents(index), contents(copy));
+    }
+
+    @Test
+    void showsWhatIsBehindMoreHolesThanAPartHas() {
+        final Random random = new Random(7);
+        final int count = 5 * EngineCache.PART;
+        final long[] names = random.longs(count).toArray();
+        batch.reset(SLOT, 0, CopyRule.PHYSICAL, true, ApplyListener.NONE);
+        batch.addStored(true, 0, names, names, count);
+        batch.addRemoved(Arrays.copyOfRange(names, 7, count - 7), count - 14);
         cache.apply(batch);
         new IndexApplier(index).offer(batch);
         show(random, new ArrayList<>());
