@@ -424,7 +424,7 @@ class SplitRequestTest {
         assertEquals(200, answer.statusCode(), answer.body());
         assertEquals(1, prefill.calls.size());
         assertEquals(1, generation.calls.size());
-        Eventually.holds("it is counted", () -> toBeFreed() + stranded() == 1);
+        Eventually.holds("it is counted", () -> toBeFreed() + stranded() > 0);
         assertEquals(0, stranded());
     }
 
