@@ -604,16 +604,23 @@ final class Filters {
         final String end = Text.of(arguments.take("end", "..."));
         final Object leeway = arguments.take("leeway", null);
         arguments.end();
-        final String text = Text.of(value);
-        Budget.current().text(text.length());
         final long slack = leeway == null ? 5 : Numbers.index(leeway);
         if (length < Text.length(end) || slack < 0) {
             throw new ValueException(
                     "truncate: expected length >= " + Text.length(end) + ", got " + length);
         }
-        if (Text.length(text) - length <= slack) {
-            return text;
+        final boolean isText = PythonValues.isText(value);
+        if (isText) {
+            Budget.current().text(Text.of(value).length());
         }
+        if (PythonValues.length(value) - length <= slack) {
+            return value;
+        }
+        if (!isText) {
+            throw new ValueException(
+                    "truncate: cannot cut off '" + PythonValues.typeName(value) + "' object");
+        }
+        final String text = Text.of(value);
         final String kept =
                 text.substring(0, text.offsetByCodePoints(0, (int) length - Text.length(end)));
         final int space = killWords ? -1 : kept.lastIndexOf(' ');
