@@ -415,7 +415,8 @@ public final class RequestParser {
         for (JsonToken token = json.currentToken();
                 token != JsonToken.END_ARRAY;
                 token = json.nextToken()) {
-            if (token != JsonToken.VALUE_NUMBER_INT) {
+            final double id = id(token);
+            if (Double.isNaN(id)) {
                 throw ApiException.invalid(
                         name,
                         "'"
@@ -429,7 +430,7 @@ public final class RequestParser {
                                         ? "a nested value"
                                         : json.getText()));
             }
-            if (json.getNumberType() != JsonParser.NumberType.INT || json.getIntValue() < 0) {
+            if (id < 0 || id > Integer.MAX_VALUE) {
                 throw ApiException.invalid(
                         name,
                         "'"
@@ -444,12 +445,24 @@ public final class RequestParser {
             if (count == ids.length) {
                 ids = Arrays.copyOf(ids, 2 * count);
             }
-            ids[count++] = json.getIntValue();
+            ids[count++] = (int) id;
         }
         if (count == 0) {
             throw ApiException.invalid(name, "'" + name + "' is empty");
         }
         return Arrays.copyOf(ids, count);
+    }
+
+    /** A token id as engines (pydantic) read it: whole floats and booleans are some; else NaN. */
+    private double id(JsonToken token) throws IOException {
+        if (token == JsonToken.VALUE_NUMBER_INT) {
+            return json.getNumberType() == JsonParser.NumberType.INT ? json.getIntValue() : -1;
+        }
+        if (token == JsonToken.VALUE_NUMBER_FLOAT) {
+            final double value = json.getDoubleValue();
+            return value == Math.rint(value) ? value : Double.NaN;
+        }
+        return token == JsonToken.VALUE_TRUE ? 1 : token == JsonToken.VALUE_FALSE ? 0 : Double.NaN;
     }
 
     private int offset() {

@@ -26,6 +26,14 @@ import java.util.HexFormat;
 import java.util.List;
 
 class RequestParserTest {
+    /** As vLLM's CompletionRequest reads them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"[1,0,7]", "[1.0,0.0,7.0]", "[true,false,7]", "[1,-0.0,7e0]"})
+    void idsMayBeWholeFloatsAndBooleans(String prompt) throws Exception {
+        final InferenceRequest request = completion("{\"prompt\":" + prompt + "}");
+        assertArrayEquals(new int[] {1, 0, 7}, request.promptIds);
+    }
+
     @Test
     void readsWhatRoutingNeedsOfACompletion() throws Exception {
         final InferenceRequest request =
@@ -253,6 +261,11 @@ class RequestParserTest {
                         + " token id",
                 "{\"prompt\":[99999999999999999999]} | prompt   | is no token id",
                 "{\"prompt\":[1.5]}                  | prompt   | must be a token id",
+                "{\"prompt\":[1e30]}                 | prompt   | 'prompt[0]' = 1e30 is no token"
+                        + " id",
+                "{\"prompt\":[1.0,-2.0]}             | prompt   | 'prompt[1]' = -2.0 is no token"
+                        + " id",
+                "{\"prompt\":[null]}                 | prompt   | must be a token id",
                 "{\"prompt\":[1,\"a\"]}              | prompt   | 'prompt[1]' must be a token id",
                 "{\"prompt\":[\"a\",1]}              | prompt[1] | must be a string like the first"
                         + " one",
