@@ -460,8 +460,7 @@ class TransferEngineTest {
     private void assertRefused(String why, Transfer transfer) {
         for (Executable taken :
                 List.<Executable>of(() -> engine.submit(transfer), () -> engine.move(transfer))) {
-            final KvTransportException refusal =
-                    assertThrows(KvTransportException.class, taken);
+            final KvTransportException refusal = assertThrows(KvTransportException.class, taken);
             assertEquals(Kind.INVALID, refusal.kind());
             assertEquals(why, refusal.getMessage());
             assertEquals(State.NEW, transfer.state());
