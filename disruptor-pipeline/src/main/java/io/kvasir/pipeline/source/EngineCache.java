@@ -224,7 +224,7 @@ final class EngineCache {
      * of whose path a part has never been seen. What is stored between two calls is shown, unless
      * its engine hash has been already.
      *
-     * @param blocks so many, and up to {@link #PART} more
+     * @param blocks so many, and up to {@link #PART} and a row of holes more
      * @return whether all have been shown
      */
     boolean show(int blocks, Visitor visitor) {

@@ -124,10 +124,9 @@ final class ZmqTransport implements AutoCloseable {
         final EventFeed feed;
         synchronized (this) {
             feed = boundFeed(endpoint, address);
-            if (feed.references > 0) {
+            if (!forgetUnused(feed)) {
                 return;
             }
-            feeds.remove(feed.address());
         }
         close(feed);
     }
@@ -186,12 +185,20 @@ final class ZmqTransport implements AutoCloseable {
         synchronized (this) {
             feed.lane.poller().execute(() -> feed.remove(source));
             feed.references--;
-            if (feed.references > 0) {
+            if (!forgetUnused(feed)) {
                 return;
             }
-            feeds.remove(feed.address());
         }
         close(feed);
+    }
+
+    /** Forgets a feed that no source refers to; then it is to be closed. Under the lock. */
+    private boolean forgetUnused(EventFeed feed) {
+        if (feed.references > 0) {
+            return false;
+        }
+        feeds.remove(feed.address());
+        return true;
     }
 
     private static void close(EventFeed feed) {
