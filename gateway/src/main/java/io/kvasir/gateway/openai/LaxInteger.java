@@ -25,6 +25,12 @@ final class LaxInteger {
      * @return one beyond the range of an int as the nearest int
      */
     static int read(JsonParser json, int otherwise) throws IOException {
+        final double value = whole(json);
+        return Double.isNaN(value) ? otherwise : (int) value;
+    }
+
+    /** The same of any size; NaN for what engines refuse. */
+    static double whole(JsonParser json) throws IOException {
         final double value =
                 switch (json.currentToken()) {
                     case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT -> json.getDoubleValue();
@@ -33,7 +39,7 @@ final class LaxInteger {
                     case VALUE_FALSE -> 0;
                     default -> Double.NaN;
                 };
-        return value == Math.rint(value) ? (int) value : otherwise;
+        return value == Math.rint(value) ? value : Double.NaN;
     }
 
     private static double ofText(String text) {

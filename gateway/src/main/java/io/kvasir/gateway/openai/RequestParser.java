@@ -453,16 +453,14 @@ public final class RequestParser {
         return Arrays.copyOf(ids, count);
     }
 
-    /** A token id as engines (pydantic) read it: whole floats and booleans are some; else NaN. */
+    /** A token id as engines read it: whole floats and booleans are some, texts none; else NaN. */
     private double id(JsonToken token) throws IOException {
         if (token == JsonToken.VALUE_NUMBER_INT) {
             return json.getNumberType() == JsonParser.NumberType.INT ? json.getIntValue() : -1;
         }
-        if (token == JsonToken.VALUE_NUMBER_FLOAT) {
-            final double value = json.getDoubleValue();
-            return value == Math.rint(value) ? value : Double.NaN;
-        }
-        return token == JsonToken.VALUE_TRUE ? 1 : token == JsonToken.VALUE_FALSE ? 0 : Double.NaN;
+        return token == null || token == JsonToken.VALUE_STRING
+                ? Double.NaN
+                : LaxInteger.whole(json);
     }
 
     private int offset() {
