@@ -142,20 +142,24 @@ class ServeCommandTest {
         }
     }
 
+    /** A gateway of the workers in a file, which it reads again when it is asked to. */
+    private static KvasirProcess servingOf(Path workers, String more) throws IOException {
+        return new KvasirProcess(
+                "serve",
+                "--model=kvasir-sim",
+                "--port=0",
+                "--lame-duck-ms=50",
+                more,
+                "--workers-file=" + workers,
+                "--workers-file-interval-ms=86400000");
+    }
+
     @Tag("integration") // starts processes
     @Test
     void aHangUpReadsTheWorkersFileAgain() throws Exception {
         try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
             final Path workers = Files.writeString(dir.resolve("workers.yaml"), "[]\n");
-            try (KvasirProcess serve =
-                    new KvasirProcess(
-                            "serve",
-                            "--model=kvasir-sim",
-                            "--port=0",
-                            "--lame-duck-ms=50",
-                            "--admin-port=0",
-                            "--workers-file=" + workers,
-                            "--workers-file-interval-ms=86400000")) {
+            try (KvasirProcess serve = servingOf(workers, "--admin-port=0")) {
                 final String listening = serve.await(line -> line.startsWith("listening on "));
                 serve.await(line -> line.startsWith("running; "));
                 assertEquals(503, completion(listening).statusCode());
@@ -171,15 +175,7 @@ class ServeCommandTest {
     void aHangUpDuringTheStartIsHeardAfterIt() throws Exception {
         try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
             final Path workers = Files.writeString(dir.resolve("late.yaml"), "[]\n");
-            try (KvasirProcess serve =
-                    new KvasirProcess(
-                            "serve",
-                            "--model=kvasir-sim",
-                            "--port=0",
-                            "--lame-duck-ms=50",
-                            "--warm-up-ms=3000",
-                            "--workers-file=" + workers,
-                            "--workers-file-interval-ms=86400000")) {
+            try (KvasirProcess serve = servingOf(workers, "--warm-up-ms=3000")) {
                 serve.await(line -> line.contains("no tokenizer is set")); // of the start
                 Files.writeString(workers, "- " + engine.url() + ",name=one\n");
                 serve.hangUp();

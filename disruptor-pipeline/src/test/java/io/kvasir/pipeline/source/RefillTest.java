@@ -79,6 +79,7 @@ class RefillTest {
     }
 
     private final IndexApplier applier = new IndexApplier(index);
+    private final NarrowSink sink = new NarrowSink(applier);
 
     /** A worker whose older blocks are evicted by another one, which then goes. */
     private List<byte[]> crowdOut(EngineStream stream, EngineStream other) {
@@ -168,7 +169,7 @@ class RefillTest {
     }
 
     /** Replays all to a stream whose refill is due; the last try to report it finds no room. */
-    private void replayAll(EngineStream stream, List<byte[]> sent, NarrowSink sink) {
+    private void replayAll(EngineStream stream, List<byte[]> sent) {
         stream.tick();
         nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
         stream.tick();
@@ -182,10 +183,9 @@ class RefillTest {
 
     @Test
     void aPartThatFoundNoRoomIsReportedAsItIsThen() {
-        final NarrowSink sink = new NarrowSink(applier);
         final EngineStream stream = stream(SLOT, "direct", sink);
         final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
-        replayAll(stream, sent, sink);
+        replayAll(stream, sent);
         stream.onMessage(80, batch(removed(List.of(1, 80)))); // a root, and the last of a chain
         assertFalse(held(SLOT).contains(80L));
         stream.tick();
@@ -198,14 +198,13 @@ class RefillTest {
 
     @Test
     void soItIsWithTheCopiesOfABlock() {
-        final NarrowSink sink = new NarrowSink(applier);
         final EngineStream stream = stream(SLOT, "direct", sink);
         final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
         for (int i = 0; i < 2; i++) {
             sent.add(store(77)); // a root: two copies more
             stream.onMessage(80 + i, sent.getLast());
         }
-        replayAll(stream, sent, sink);
+        replayAll(stream, sent);
         stream.onMessage(82, batch(removed(List.of(77))));
         stream.onMessage(83, batch(removed(List.of(77))));
         stream.tick();
@@ -217,9 +216,8 @@ class RefillTest {
 
     @Test
     void aClearBeforeItLeavesWhatWasStoredSince() {
-        final NarrowSink sink = new NarrowSink(applier);
         final EngineStream stream = stream(SLOT, "direct", sink);
-        replayAll(stream, crowdOut(stream, stream(OTHER, null)), sink);
+        replayAll(stream, crowdOut(stream, stream(OTHER, null)));
         stream.onMessage(80, batch(cleared()));
         stream.onMessage(81, store(500));
         stream.tick();
@@ -230,7 +228,7 @@ class RefillTest {
     @Test
     void blocksBehindAHoleComeBackWithoutTheHole() {
         final EngineStream stream = stream(SLOT, "direct");
-        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null)); // 1-2-3-4 have gone
+        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null)); // 1-2-3-4 are evicted
         assertFalse(held(SLOT).contains(1L));
         sent.add(batch(removed(List.of(2, 3))));
         stream.onMessage(80, sent.get(80));

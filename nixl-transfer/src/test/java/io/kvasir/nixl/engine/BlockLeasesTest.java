@@ -74,7 +74,7 @@ class BlockLeasesTest {
         leases.grant("a", new int[1], 1, START);
         leases.grant("b", new int[1], 1, START);
         assertEquals(Outcome.LATE, leases.done("a", START + 30));
-        assertEquals(Outcome.UNKNOWN, leases.heartbeat("nobody", START + 30));
+        assertEquals(Outcome.UNKNOWN, leases.heartbeat("other", START + 30));
         assertEquals(List.of("a 1 expired"), freed);
         assertEquals(1, leases.held());
         assertEquals(Outcome.LATE, leases.heartbeat("b", START + 31));
@@ -91,7 +91,7 @@ class BlockLeasesTest {
         assertThrows(IllegalArgumentException.class, () -> leases.grant("a", new int[1], 1, START));
         leases.done("a", START);
         assertTrue(leases.grant("a", new int[2], 1, START), "an ended name may be used again");
-        assertEquals(Outcome.UNKNOWN, leases.done("nobody", START));
+        assertEquals(Outcome.UNKNOWN, leases.done("other", START));
         assertThrows(IllegalArgumentException.class, () -> leases.grant("d", new int[1], 0, START));
     }
 }
