@@ -42,7 +42,6 @@ import io.prometheus.metrics.instrumentation.jvm.JvmBufferPoolMetrics;
 import io.prometheus.metrics.instrumentation.jvm.JvmGarbageCollectorMetrics;
 import io.prometheus.metrics.instrumentation.jvm.JvmMemoryMetrics;
 import io.prometheus.metrics.instrumentation.jvm.JvmRuntimeInfoMetric;
-import io.prometheus.metrics.instrumentation.jvm.JvmThreadsMetrics;
 import io.prometheus.metrics.instrumentation.jvm.ProcessMetrics;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 
@@ -313,7 +312,7 @@ public final class GatewayMetrics {
         JvmRuntimeInfoMetric.builder().register(registry);
         JvmMemoryMetrics.builder().register(registry);
         JvmGarbageCollectorMetrics.builder().register(registry);
-        JvmThreadsMetrics.builder().register(registry);
+        ThreadMetrics.register(registry);
         JvmBufferPoolMetrics.builder().register(registry);
     }
 

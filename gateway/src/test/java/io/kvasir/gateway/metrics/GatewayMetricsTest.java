@@ -95,10 +95,19 @@ class GatewayMetricsTest {
                         "jvm_runtime_info{",
                         "jvm_gc_collection_seconds_count{",
                         "jvm_memory_used_bytes{",
-                        "jvm_threads_current",
+                        "jvm_threads_current ",
+                        "jvm_threads_daemon ",
+                        "jvm_threads_peak ",
+                        "jvm_threads_started_total ",
+                        "jvm_threads_state{state=\"RUNNABLE\"} ",
                         "jvm_buffer_pool_used_bytes{")) {
             assertTrue(page.contains("\n" + name), name);
         }
+    }
+
+    @Test
+    void noThreadIsStoppedToLookForDeadlocks() throws IOException {
+        assertFalse(page().contains("jvm_threads_deadlocked"));
     }
 
     @Test
