@@ -602,6 +602,7 @@ public final class EngineStream implements EventSource {
     @Override
     public synchronized void clear() {
         if (!status.isClosed()) {
+            refills.drop();
             output.clear();
         }
     }

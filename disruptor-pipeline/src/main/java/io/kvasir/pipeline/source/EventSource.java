@@ -33,8 +33,10 @@ public interface EventSource extends IndexView, AutoCloseable {
     void reportServed();
 
     /**
-     * Empties the slot in the index, in order after the events already received. For a caller that
-     * has just made the engine drop its cache: the engine itself announces that only later.
+     * Empties the slot in the index, in order after the events already handed on. For a caller that
+     * has just made the engine drop its cache: the engine itself announces that only later. Events
+     * that wait for older ones, or are replayed, come after it, and the blocks that they store stay
+     * until that announcement.
      */
     void clear();
 

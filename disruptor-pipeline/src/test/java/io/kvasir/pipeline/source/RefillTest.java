@@ -226,6 +226,16 @@ class RefillTest {
     }
 
     @Test
+    void aClearByTheCallerEndsIt() {
+        final EngineStream stream = stream(SLOT, "direct", sink);
+        replayAll(stream, crowdOut(stream, stream(OTHER, null)));
+        sink.refusals = 0;
+        stream.clear();
+        stream.tick();
+        assertEquals(Set.of(), held(SLOT));
+    }
+
+    @Test
     void blocksBehindAHoleComeBackWithoutTheHole() {
         final EngineStream stream = stream(SLOT, "direct");
         final List<byte[]> sent = crowdOut(stream, stream(OTHER, null)); // 1-2-3-4 are evicted
