@@ -146,11 +146,7 @@ final class GatewayHandler extends Handler.Abstract {
         }
         Request.addCompletionListener(request, failure -> admission.end());
         try {
-            final byte[] body =
-                    bodies.read(
-                            request,
-                            context.config().get(GatewaySettings.MAX_BODY_BYTES),
-                            admission);
+            final byte[] body = bodies.read(request, admission);
             new PromptTask(
                             executor,
                             failures,

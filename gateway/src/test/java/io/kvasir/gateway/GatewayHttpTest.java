@@ -244,7 +244,11 @@ class GatewayHttpTest {
                         gateway,
                         "/v1/completions",
                         "{\"prompt\":\"" + "x".repeat(3_000_000) + "\"}");
-        assertError(answer, 413, "request_too_large", "limit of 1000");
+        assertError(
+                answer,
+                413,
+                "request_too_large",
+                "limit of 1000; shorten it or raise max-body-bytes");
         try (RawClient client = new RawClient(gateway.port())) {
             client.send(
                     "POST /v1/completions HTTP/1.1\r\nHost: g\r\nTransfer-Encoding: chunked\r\n\r\n"

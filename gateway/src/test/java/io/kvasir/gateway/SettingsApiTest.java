@@ -220,6 +220,14 @@ class SettingsApiTest {
     }
 
     @Test
+    void aBodyBeyondTheLimitNamesNoSettingThatWouldNotHelp() throws Exception {
+        start();
+        final HttpResponse<String> answer = patch(" ".repeat(65_537));
+        assertEquals(413, answer.statusCode(), answer.body());
+        assertTrue(answer.body().contains("limit of 65536; shorten it\""), answer.body());
+    }
+
+    @Test
     void anIndexThatWasLeftOutIsNotThere() throws Exception {
         start(Gateways.config(engine.worker("one")).set(RouterSettings.OVERLAP_WEIGHT, 0.0));
         final HttpResponse<String> answer =

@@ -157,13 +157,17 @@ public final class ApiException extends Exception {
                         + "` does not exist or you do not have access to it.");
     }
 
-    /** 413: the body exceeds {@code max-body-bytes}; a negative length is unknown. */
+    /** 413: the body exceeds a limit that is not set; a negative length is unknown. */
     public static ApiException tooLarge(long length, long limit) {
-        return tooLarge(length, limit, "max-body-bytes");
+        return tooLarge(length, limit, "", "");
     }
 
     /** 413: the body exceeds a limit; a negative length is unknown. */
     public static ApiException tooLarge(long length, long limit, String setting) {
+        return tooLarge(length, limit, " or raise ", setting);
+    }
+
+    private static ApiException tooLarge(long length, long limit, String or, String setting) {
         return client(
                 413,
                 null,
@@ -173,7 +177,8 @@ public final class ApiException extends Exception {
                         + (length < 0 ? "more than " + limit : Long.toString(length))
                         + " bytes exceeds the limit of "
                         + limit
-                        + "; shorten it or raise "
+                        + "; shorten it"
+                        + or
                         + setting);
     }
 

@@ -73,26 +73,56 @@ public final class BodyReader {
         this.config = config;
     }
 
+    /** The most bytes of a body, and the setting that says so; null where none does. */
+    record Limit(int bytes, String settingOrNull) {
+        static final Limit NONE = new Limit(Integer.MAX_VALUE, null);
+
+        /** 413; a negative length is unknown. */
+        ApiException exceeded(long length) {
+            return settingOrNull == null
+                    ? ApiException.tooLarge(length, bytes)
+                    : ApiException.tooLarge(length, bytes, settingOrNull);
+        }
+    }
+
     /**
-     * Reads the whole body. Memory for it is taken as it arrives, whatever length it announces.
+     * Reads the whole body, of at most {@code max-body-bytes}. Memory for it is taken as it
+     * arrives, whatever length it announces.
      *
      * @throws ApiException 413 if it is longer than the limit, 429 if there is no memory for it
      *     now, 408 or 400 if the client stalls or breaks off
      */
-    public byte[] read(Request request, int limit, Budget budget) throws ApiException {
+    public byte[] read(Request request, Budget budget) throws ApiException {
+        final int most = config.get(GatewaySettings.MAX_BODY_BYTES);
+        return read(request, new Limit(most, GatewaySettings.MAX_BODY_BYTES.name()), budget);
+    }
+
+    /**
+     * The same, of at most so many bytes whatever is set.
+     *
+     * @throws ApiException as above
+     */
+    public byte[] read(Request request, int most, Budget budget) throws ApiException {
+        return read(request, new Limit(most, null), budget);
+    }
+
+    private byte[] read(Request request, Limit limit, Budget budget) throws ApiException {
         final long announced = request.getHeaders().getLongField(HttpHeader.CONTENT_LENGTH);
         final boolean coded = request.getHeaders().contains(HttpHeader.CONTENT_ENCODING);
-        try (BodyStream arriving = stream(request, coded ? limit : Integer.MAX_VALUE)) {
+        try (BodyStream arriving = stream(request, coded ? limit : Limit.NONE)) {
             try {
-                if (announced > limit) {
-                    throw ApiException.tooLarge(announced, limit);
+                if (announced > limit.bytes) {
+                    throw limit.exceeded(announced);
                 }
                 if (coded) {
                     return decoded(request.getHeaders(), arriving, limit, budget);
                 }
                 budget.expect(Math.max(0, announced));
                 return read(
-                        arriving, announced < 0 ? limit : (int) announced, announced < 0, budget);
+                        arriving,
+                        announced < 0 ? limit : new Limit((int) announced, null),
+                        announced < 0,
+                        budget);
             } catch (ApiException e) {
                 budget.giveBack(); // the rest may be long in coming
                 drain(request, arriving);
@@ -103,7 +133,7 @@ public final class BodyReader {
         }
     }
 
-    private BodyStream stream(Request request, int most) {
+    private BodyStream stream(Request request, Limit most) {
         return new BodyStream(
                 request,
                 config.get(GatewaySettings.BODY_TIMEOUT).toNanos(),
@@ -112,7 +142,8 @@ public final class BodyReader {
     }
 
     /** Its length is not known before; what arrives may not be longer than the limit either. */
-    private static byte[] decoded(HttpFields headers, BodyStream arriving, int limit, Budget budget)
+    private static byte[] decoded(
+            HttpFields headers, BodyStream arriving, Limit limit, Budget budget)
             throws IOException, ApiException {
         try (InputStream plain = plain(headers, arriving)) {
             return read(plain, limit, true, budget);
@@ -144,8 +175,9 @@ public final class BodyReader {
         };
     }
 
-    private static byte[] read(InputStream in, int most, boolean mayBeLonger, Budget budget)
+    private static byte[] read(InputStream in, Limit limit, boolean mayBeLonger, Budget budget)
             throws IOException, ApiException {
+        final int most = limit.bytes;
         byte[] body = new byte[Math.min(most, FIRST_BYTES)];
         budget.take(body.length);
         int length = 0;
@@ -153,7 +185,7 @@ public final class BodyReader {
             if (length == body.length) {
                 if (length == most) {
                     if (mayBeLonger && in.read() >= 0) {
-                        throw ApiException.tooLarge(-1, most);
+                        throw limit.exceeded(-1);
                     }
                     return body;
                 }
@@ -174,7 +206,7 @@ public final class BodyReader {
      * HTTP/2 the stream of such a body is ended by itself, after the answer.
      */
     public void drain(Request request) throws ApiException {
-        try (BodyStream arriving = stream(request, Integer.MAX_VALUE)) {
+        try (BodyStream arriving = stream(request, Limit.NONE)) {
             drain(request, arriving);
         } catch (IOException e) {
             throw broken(e);

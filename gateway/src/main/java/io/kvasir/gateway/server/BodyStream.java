@@ -1,7 +1,5 @@
 package io.kvasir.gateway.server;
 
-import io.kvasir.gateway.openai.ApiException;
-
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.util.thread.Invocable;
@@ -25,7 +23,7 @@ final class BodyStream extends InputStream {
     private final long beganNs = System.nanoTime();
     private final long limitNs;
     private final long bytesPerSecond;
-    private final int most;
+    private final BodyReader.Limit limit;
     private final Semaphore arrival = new Semaphore(0);
     private final Runnable onArrival =
             Invocable.from(Invocable.InvocationType.NON_BLOCKING, arrival::release);
@@ -37,13 +35,13 @@ final class BodyStream extends InputStream {
     /**
      * @param limitNs longest time of a body without bytes
      * @param bytesPerSecond so many bytes prolong it by a second; 0 for none
-     * @param most bytes that are read; reading further fails with a 413 as its cause
+     * @param limit bytes that are read; reading further fails with a 413 as its cause
      */
-    BodyStream(Request request, long limitNs, long bytesPerSecond, int most) {
+    BodyStream(Request request, long limitNs, long bytesPerSecond, BodyReader.Limit limit) {
         this.request = request;
         this.limitNs = limitNs;
         this.bytesPerSecond = bytesPerSecond;
-        this.most = most;
+        this.limit = limit;
     }
 
     @Override
@@ -106,9 +104,9 @@ final class BodyStream extends InputStream {
     private void take(Content.Chunk read) throws IOException {
         ended = read.isLast();
         arrived += read.remaining();
-        if (arrived > most) {
+        if (arrived > limit.bytes()) {
             read.release();
-            throw failed(ApiException.tooLarge(-1, most));
+            throw failed(limit.exceeded(-1));
         }
         if (read.hasRemaining()) {
             chunk = read;
