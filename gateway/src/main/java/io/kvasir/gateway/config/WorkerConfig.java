@@ -272,10 +272,16 @@ public record WorkerConfig(
                             + " is not within 1.."
                             + MOST_PORT);
         }
+        if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
+            throw new IllegalArgumentException(
+                    "url="
+                            + Setting.withoutPasswords(url)
+                            + " must have no query and no fragment: requests have their own");
+        }
         return uri;
     }
 
-    /** The URL without user, password, query and a slash at its end. */
+    /** The URL without user, password and a slash at its end. */
     private static URI base(URI url) {
         final String path = url.getRawPath() == null ? "" : url.getRawPath().replaceAll("/+$", "");
         final String authority =

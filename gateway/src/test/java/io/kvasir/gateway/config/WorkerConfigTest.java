@@ -87,6 +87,8 @@ class WorkerConfigTest {
                 "name=a                       | no url",
                 "ftp://h:1                    | url=ftp://h:1 must be http://host:port",
                 "http://h:1/v1                | without /v1",
+                "http://h:1/a?version=2       | must have no query and no fragment",
+                "http://h:1#a                 | must have no query and no fragment",
                 "http://h:1,events=ipc://x,dp=2 | has no port to count dp ranks from",
             })
     void complaintsNameTheKeyAndItsValue(String flag, String message) {
