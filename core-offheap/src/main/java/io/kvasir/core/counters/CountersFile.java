@@ -82,7 +82,7 @@ public final class CountersFile implements AutoCloseable {
                 throw t;
             }
         } catch (IOException e) {
-            throw new UncheckedIOException("no counters can be kept in " + folder, e);
+            throw new UncheckedIOException("counters-dir=" + folder + " cannot be used", e);
         }
     }
 
@@ -117,6 +117,9 @@ public final class CountersFile implements AutoCloseable {
                 memory.close();
                 throw t;
             }
+        } catch (Throwable t) {
+            Files.deleteIfExists(made);
+            throw t;
         }
     }
 

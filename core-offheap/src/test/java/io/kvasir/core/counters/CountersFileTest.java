@@ -308,6 +308,14 @@ class CountersFileTest {
     }
 
     @Test
+    void nothingIsLeftOfAFileThatCouldNotBeMade() throws Exception {
+        Files.createDirectories(folder.resolve(CountersFile.FILE).resolve("in the way"));
+        final UncheckedIOException e = assertThrows(UncheckedIOException.class, this::create);
+        assertTrue(e.getMessage().contains("counters-dir=" + folder), e.getMessage());
+        assertFalse(Files.exists(folder.resolve("kvasir.counters.new")));
+    }
+
+    @Test
     void memoryIsGivenBack() throws Exception {
         final long before = OffHeap.allocatedBytes();
         try (CountersFile _ = create();
