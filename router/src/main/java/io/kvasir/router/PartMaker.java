@@ -180,7 +180,12 @@ class PartMaker {
 
     IndexPipeline indexPipeline(
             RouterConfig config, PrefixIndex index, LowerTiers lowerOrNull, ErrorHandler errors) {
-        return new IndexPipeline(config.indexPipeline(), index, lowerOrNull, errors);
+        final IndexPipeline pipeline =
+                new IndexPipeline(config.indexPipeline(), index, lowerOrNull, errors);
+        if (config.get(RouterSettings.EAGLE_BLOCKS)) {
+            pipeline.expectEagleBlocks();
+        }
+        return pipeline;
     }
 
     BookingPipeline bookingPipeline(

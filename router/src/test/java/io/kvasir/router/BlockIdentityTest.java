@@ -18,6 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
@@ -37,6 +38,7 @@ import java.util.concurrent.atomic.AtomicReference;
  */
 class BlockIdentityTest {
     private static final int BLOCK = 16;
+    private static final String SAID = ",\"eagle\":1";
     private static final int BLOCKS = 10;
     private static final String DIGEST = "1234567890abcdef" + "7".repeat(48);
 
@@ -148,8 +150,9 @@ class BlockIdentityTest {
         assertTrue(drafting.sourceStatus().learnedEagle());
     }
 
-    @Test
-    void aRouterThatIsGivenTheDumpOfAnotherMatchesEagleBlocksToo() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aRouterThatIsGivenTheDumpOfAnotherMatchesEagleBlocksToo(boolean said) throws Exception {
         holding(1, true, List.of());
         final StringBuilder dump = new StringBuilder();
         router.dumpEvents(dump);
@@ -158,6 +161,7 @@ class BlockIdentityTest {
                 KvRouter.builder()
                         .maxWorkers(2)
                         .maxBlocks(4_096, 65_536)
+                        .set(RouterSettings.EAGLE_BLOCKS, !said)
                         .eventPlane(
                                 members -> {
                                     plane.set(members);
@@ -168,7 +172,9 @@ class BlockIdentityTest {
                     reader.addWorker(
                             WorkerSpec.of(1, "w1", "http://w1")
                                     .onEventPlane(new EventPlaneWorker(1, 0)));
-            for (String event : dump.toString().split(",?\n", -1)) {
+            final String events = said ? dump.toString() : dump.toString().replace(SAID, "");
+            assertEquals(said, events.contains(SAID));
+            for (String event : events.split(",?\n", -1)) {
                 final byte[] json = event.getBytes(StandardCharsets.US_ASCII);
                 if (event.startsWith("{")) {
                     plane.get().onMessage(json, 0, json.length);
@@ -177,7 +183,7 @@ class BlockIdentityTest {
             EngineMessages.await(() -> worker.indexedBlocks() == BLOCKS, "blocks of " + worker);
             reader.select(reader.newRequest().tokens(prompt, prompt.length), decision);
             assertEquals(BLOCKS, decision.overlapBlocks());
-            assertTrue(worker.sourceStatus().learnedEagle());
+            assertEquals(said, worker.sourceStatus().learnedEagle());
         }
     }
 

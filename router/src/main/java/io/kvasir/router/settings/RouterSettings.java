@@ -733,6 +733,17 @@ public final class RouterSettings {
                             .where(ratio -> ratio > 0, "above 0")
                             .alias("router-prune-target-ratio"));
 
+    /** Whether blocks may be hashed for EAGLE without a word of it. */
+    public static final Setting<Boolean> EAGLE_BLOCKS =
+            row(
+                    Setting.bool(
+                            "eagle-blocks",
+                            false,
+                            "Match prompts by the hashes of engines that draft with EAGLE, too,"
+                                    + " from the start; else from the first event that shows them."
+                                    + " For events by other publishers than Kvasir's, which do not"
+                                    + " say it."));
+
     /** Event messages that may wait for the index writer. */
     public static final Setting<Integer> EVENT_RING_SIZE =
             row(
