@@ -29,15 +29,12 @@ import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.replica.ReplicaStatus;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.state.SnapshotStatus;
-import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.CounterWithCallback;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
 import io.prometheus.metrics.core.metrics.Info;
 import io.prometheus.metrics.core.metrics.StatefulMetric;
-import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
-import io.prometheus.metrics.expositionformats.ExpositionFormats;
 import io.prometheus.metrics.instrumentation.jvm.JvmBufferPoolMetrics;
 import io.prometheus.metrics.instrumentation.jvm.JvmGarbageCollectorMetrics;
 import io.prometheus.metrics.instrumentation.jvm.JvmMemoryMetrics;
@@ -45,9 +42,7 @@ import io.prometheus.metrics.instrumentation.jvm.JvmRuntimeInfoMetric;
 import io.prometheus.metrics.instrumentation.jvm.ProcessMetrics;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -91,7 +86,7 @@ public final class GatewayMetrics {
     };
 
     private final PrometheusRegistry registry = new PrometheusRegistry();
-    private final ExpositionFormats formats = ExpositionFormats.init();
+    private final TextFormats formats = new TextFormats();
     private final Set<String> names = new TreeSet<>();
     private final List<StatefulMetric<?, ?>> byWorker = new ArrayList<>();
     private final Map<InferenceRequest.Route, Map<Upstream, WorkerSeries>> series =
@@ -1514,9 +1509,6 @@ public final class GatewayMetrics {
      */
     public synchronized Page page(String accept) throws IOException {
         take.run();
-        final ExpositionFormatWriter writer = formats.findWriter(accept);
-        final ByteArrayOutputStream out = new ByteArrayOutputStream(16_384);
-        writer.write(out, registry.scrape(), EscapingScheme.UNDERSCORE_ESCAPING);
-        return new Page(writer.getContentType(), out.toString(StandardCharsets.UTF_8));
+        return formats.page(registry, accept);
     }
 }

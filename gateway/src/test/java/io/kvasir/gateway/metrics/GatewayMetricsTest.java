@@ -117,6 +117,12 @@ class GatewayMetricsTest {
                         "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5");
         assertTrue(open.contentType().startsWith("application/openmetrics-text"), "" + open);
         assertTrue(open.text().endsWith("# EOF\n"));
+        final String nativeHistograms =
+                "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily"
+                        + ";encoding=delimited;q=0.7,";
+        final String rest = "application/openmetrics-text;version=1.0.0;q=0.6,text/plain;q=0.5";
+        assertEquals(open.contentType(), metrics.page(nativeHistograms + rest).contentType());
+        assertTrue(metrics.page(nativeHistograms).contentType().startsWith("text/plain"));
         for (String accept :
                 new String[] {null, "", "*/*", "text/plain", "image/png", "\u0000;;"}) {
             assertTrue(metrics.page(accept).contentType().startsWith("text/plain"), accept);

@@ -1,19 +1,16 @@
 package io.kvasir.services.indexer;
 
+import io.kvasir.gateway.metrics.GatewayMetrics;
+import io.kvasir.gateway.metrics.TextFormats;
 import io.kvasir.services.http.Reply;
 import io.kvasir.services.http.RequestObserver;
-import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
-import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
-import io.prometheus.metrics.expositionformats.ExpositionFormats;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -27,7 +24,7 @@ final class IndexerMetrics implements RequestObserver {
     private static final List<String> STATUSES = List.of("pending", "active", "paused", "failed");
 
     private final PrometheusRegistry registry = new PrometheusRegistry();
-    private final ExpositionFormats formats = ExpositionFormats.init();
+    private final TextFormats formats = new TextFormats();
     private final Counter requests;
     private final Counter errors;
     private final Histogram duration;
@@ -137,13 +134,11 @@ final class IndexerMetrics implements RequestObserver {
 
     /** The page, in the format that is asked for. */
     Reply page(String accept) {
-        final ExpositionFormatWriter writer = formats.findWriter(accept);
-        final ByteArrayOutputStream out = new ByteArrayOutputStream();
         try {
-            writer.write(out, registry.scrape(), EscapingScheme.UNDERSCORE_ESCAPING);
+            final GatewayMetrics.Page page = formats.page(registry, accept);
+            return Reply.text(page.contentType(), page.text());
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        return Reply.text(writer.getContentType(), out.toString(StandardCharsets.UTF_8));
     }
 }
