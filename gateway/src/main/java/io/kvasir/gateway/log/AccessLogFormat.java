@@ -28,11 +28,11 @@ enum AccessLogFormat {
             line.append("] \"").append(entry.method()).append(' ');
             line.append(request.endpoint().path).append(' ').append(entry.protocol());
             line.append("\" ").append(entry.status()).append(' ').append(entry.bytes());
-            field(line, "id", request.id());
+            named(line, "id", request.id());
             field(line, "route", request.endpoint().label);
-            field(line, "worker", request.worker());
+            named(line, "worker", request.worker());
             field(line, "mode", request.mode());
-            field(line, "model", request.model());
+            named(line, "model", request.model());
             field(line, "duration_ms", millis(entry.durationNs()));
             field(line, "ttfb_ms", millis(entry.firstByteNs()));
             field(line, "tokens_in", known(request.promptTokens()));
@@ -45,6 +45,22 @@ enum AccessLogFormat {
 
         private static void field(StringBuilder line, String name, Object value) {
             line.append(' ').append(name).append('=').append(value == null ? "-" : value);
+        }
+
+        /** Of a name that others choose: in quotes where it would not be one word. */
+        private static void named(StringBuilder line, String name, String value) {
+            final String text = value == null ? null : LogText.of(value);
+            field(line, name, text == null || isWord(text) ? text : quoted(text));
+        }
+
+        private static boolean isWord(String text) {
+            return !text.isEmpty()
+                    && text.codePoints()
+                            .noneMatch(c -> Character.isSpaceChar(c) || c == '"' || c == '=');
+        }
+
+        private static String quoted(String text) {
+            return '"' + text.replace("\"", "\\\"") + '"';
         }
     },
 

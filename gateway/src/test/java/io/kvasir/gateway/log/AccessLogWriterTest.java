@@ -7,6 +7,8 @@ import io.kvasir.gateway.openai.Endpoint;
 import io.kvasir.gateway.testing.Eventually;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -27,10 +29,14 @@ class AccessLogWriterTest {
     private final LongAdder dropped = new LongAdder();
 
     private AccessLog log(OutputStream out) throws IOException {
+        return log(out, AccessLogFormat.JSON);
+    }
+
+    private AccessLog log(OutputStream out, AccessLogFormat format) throws IOException {
         final AccessLog log =
                 new AccessLog(
                         "test",
-                        AccessLogFormat.JSON,
+                        format,
                         QUEUE,
                         () -> {
                             opened.incrementAndGet();
@@ -117,6 +123,29 @@ class AccessLogWriterTest {
             assertEquals(5, dropped.sum());
         }
         assertTrue(written.toString(StandardCharsets.UTF_8).contains("\"id-5\""));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '\0',
+            value = {
+                "m-1:a/b|m-1:a/b",
+                "a b|\"a b\"",
+                "a\" 200 mode=b|\"a\\\" 200 mode=b\"",
+                "a%n1.2.3.4 - -|\"a\\u{a}1.2.3.4 - -\"",
+                "a%cb|a\\u{1b}b"
+            })
+    void aNameThatOthersChooseEndsNeitherItsLineNorItsField(String model, String shown)
+            throws Exception {
+        final RequestRecord request = new RequestRecord("id", Endpoint.CHAT);
+        request.model(model.replace("%n", "\n").replace("%c", "\u001b"));
+        try (AccessLog log = log(new Disk(), AccessLogFormat.TEXT)) {
+            log.add(new AccessEntry(0, "h", "POST", "HTTP/1.1", request, 200, 1, 1, 1));
+        }
+        final String line = written.toString(StandardCharsets.UTF_8);
+        assertEquals(1, lines());
+        assertTrue(line.contains(" model=" + shown + " duration_ms="), line);
     }
 
     @Test
