@@ -231,7 +231,7 @@ class GatewayMetricsTest {
                     assertTrue(
                             metrics.names().contains(name)
                                     || metrics.names()
-                                            .contains(name.replaceAll("_(bucket|count)$", "")),
+                                            .contains(name.replaceAll("_(bucket|count|sum)$", "")),
                             panel.title() + " asks for " + name);
                 }
             }
