@@ -1,18 +1,16 @@
 package io.kvasir.core.counters;
 
 import io.kvasir.core.memory.LockFile;
+import io.kvasir.core.memory.MappedFile;
 import io.kvasir.core.memory.OffHeap;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.AtomicMoveNotSupportedException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayDeque;
 
 /**
@@ -35,7 +33,6 @@ public final class CountersFile implements AutoCloseable {
     /** A label stays for so long after its counter was freed: a reader may be at it. */
     private static final long REUSE_DELAY_MS = 1_000;
 
-    private static final int FILL_LENGTH = 1 << 16;
     private static final String NEW_FILE = FILE + ".new";
     private static final String LOCK_FILE = "kvasir.counters.lock";
 
@@ -100,35 +97,16 @@ public final class CountersFile implements AutoCloseable {
         final Path made = folder.resolve(NEW_FILE);
         Files.deleteIfExists(made);
         final int errors = Math.ceilDiv(errorLength, OffHeap.ALIGNMENT) * OffHeap.ALIGNMENT;
-        try (FileChannel channel =
-                FileChannel.open(
-                        made,
-                        StandardOpenOption.CREATE_NEW,
-                        StandardOpenOption.READ,
-                        StandardOpenOption.WRITE)) {
-            final long length = CountersDescriptor.errorsOffset(counters) + errors;
-            fill(channel, length);
-            final OffHeap memory = OffHeap.map(channel, FileChannel.MapMode.READ_WRITE, length);
-            try {
-                writeHeader(memory, counters, errors, nowMs);
-                publish(made, folder.resolve(FILE));
-                return memory;
-            } catch (Throwable t) {
-                memory.close();
-                throw t;
-            }
+        final long length = CountersDescriptor.errorsOffset(counters) + errors;
+        final OffHeap memory = MappedFile.create(made, length);
+        try {
+            writeHeader(memory, counters, errors, nowMs);
+            publish(made, folder.resolve(FILE));
+            return memory;
         } catch (Throwable t) {
+            memory.close();
             Files.deleteIfExists(made);
             throw t;
-        }
-    }
-
-    /** A disk that is full says so here; at a store to a hole of the file it would be a fault. */
-    private static void fill(FileChannel channel, long length) throws IOException {
-        final ByteBuffer zeros = ByteBuffer.allocate(FILL_LENGTH);
-        for (long left = length; left > 0; left -= zeros.position()) {
-            zeros.clear().limit((int) Math.min(left, FILL_LENGTH));
-            channel.write(zeros);
         }
     }
 

@@ -5,7 +5,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.Set;
 import java.util.UUID;
 import java.util.function.Function;
 
@@ -115,17 +114,9 @@ public final class RecoverableFile {
     private static RecoverableMemory make(
             Path file, RecoverableMemory.Shape shape, UUID boot, long[] constants)
             throws IOException {
-        try (FileChannel channel =
-                FileChannel.open(
-                        file,
-                        Set.of(
-                                StandardOpenOption.CREATE_NEW,
-                                StandardOpenOption.READ,
-                                StandardOpenOption.WRITE),
-                        LockFile.ownersAlone(file, "rw-------"))) {
-            DiskSpace.reserve(file, channel, shape.length());
-            final OffHeap whole =
-                    OffHeap.map(channel, FileChannel.MapMode.READ_WRITE, shape.length());
+        final OffHeap whole =
+                MappedFile.create(file, shape.length(), LockFile.ownersAlone(file, "rw-------"));
+        try {
             return RecoverableMemory.create(whole, shape, boot, constants);
         } catch (Throwable t) {
             Files.deleteIfExists(file); // and the room that it has

@@ -1,16 +1,16 @@
 package io.kvasir.router.journal;
 
 import io.kvasir.core.memory.LockFile;
+import io.kvasir.core.memory.MappedFile;
 import io.kvasir.core.memory.OffHeap;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.util.Set;
+import java.nio.file.attribute.FileAttribute;
 
 /**
  * Journals in files, which stay when the router ends or dies: {@value #FILE} in a folder of the
@@ -25,7 +25,6 @@ public final class JournalFile {
 
     private static final String NEW_FILE = FILE + ".new";
     private static final String LOCK_FILE = FILE + ".lock";
-    private static final int FILL_LENGTH = 1 << 16;
 
     private JournalFile() {}
 
@@ -64,38 +63,34 @@ public final class JournalFile {
             throws IOException {
         final Path made = folder.resolve(NEW_FILE);
         Files.deleteIfExists(made);
-        try (FileChannel channel =
-                FileChannel.open(
-                        made,
-                        Set.of(
-                                StandardOpenOption.CREATE_NEW,
-                                StandardOpenOption.READ,
-                                StandardOpenOption.WRITE),
-                        LockFile.ownersAlone(made, "rw-------"))) {
-            final long length = JournalDescriptor.length(records, candidates);
-            fill(channel, length);
-            final OffHeap memory = OffHeap.map(channel, FileChannel.MapMode.READ_WRITE, length);
-            try {
-                DecisionJournal.writeHeader(memory, records, candidates, blockSize, nowMs);
-                final Path file = folder.resolve(FILE);
-                if (Files.exists(file)) {
-                    move(file, folder.resolve(PREVIOUS));
-                }
-                move(made, file);
-                return memory;
-            } catch (Throwable t) {
-                memory.close();
-                throw t;
+        final OffHeap memory = make(made, folder.resolve(PREVIOUS), records, candidates);
+        try {
+            DecisionJournal.writeHeader(memory, records, candidates, blockSize, nowMs);
+            final Path file = folder.resolve(FILE);
+            if (Files.exists(file)) {
+                move(file, folder.resolve(PREVIOUS));
             }
+            move(made, file);
+            return memory;
+        } catch (Throwable t) {
+            memory.close();
+            Files.deleteIfExists(made);
+            throw t;
         }
     }
 
-    /** A disk that is full says so here; at a store to a hole of the file it would be a fault. */
-    private static void fill(FileChannel channel, long length) throws IOException {
-        final ByteBuffer zeros = ByteBuffer.allocate(FILL_LENGTH);
-        for (long left = length; left > 0; left -= zeros.position()) {
-            zeros.clear().limit((int) Math.min(left, FILL_LENGTH));
-            channel.write(zeros);
+    /** Where there is no room for three files, the oldest one gives way first. */
+    private static OffHeap make(Path made, Path oldest, int records, int candidates)
+            throws IOException {
+        final long length = JournalDescriptor.length(records, candidates);
+        final FileAttribute<?>[] attributes = LockFile.ownersAlone(made, "rw-------");
+        try {
+            return MappedFile.create(made, length, attributes);
+        } catch (IOException e) {
+            if (!Files.deleteIfExists(oldest)) {
+                throw e;
+            }
+            return MappedFile.create(made, length, attributes);
         }
     }
 

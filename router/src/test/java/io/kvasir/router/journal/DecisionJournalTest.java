@@ -32,6 +32,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 
 class DecisionJournalTest {
     private static final int BLOCK_SIZE = 16;
@@ -369,6 +370,17 @@ class DecisionJournalTest {
             assertEquals(3, now.end());
             assertEquals(2, before.end());
         }
+    }
+
+    @Test
+    void nothingIsLeftOfAFileThatCouldNotTakeItsName() throws IOException {
+        JournalFile.create(folder, 10, 1, BLOCK_SIZE, 1).close();
+        Files.createDirectories(folder.resolve(JournalFile.PREVIOUS).resolve("in the way"));
+        assertThrows(IOException.class, () -> JournalFile.create(folder, 10, 1, BLOCK_SIZE, 2));
+        try (Stream<Path> files = Files.list(folder)) {
+            assertEquals(3, files.count(), "the file, its lock, what is in the way");
+        }
+        JournalFile.open(folder).close();
     }
 
     /** Appends until it is killed. */
