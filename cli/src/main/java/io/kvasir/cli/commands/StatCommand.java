@@ -88,8 +88,9 @@ public final class StatCommand implements Callable<Integer> {
         }
     }
 
+    /** Values of a time to come were set before the clock went back, and none since. */
     private static boolean lives(CountersReader reader, long nowMs) {
-        return !reader.isClosed() && nowMs - reader.writtenMs() < DEAD_AFTER_MS;
+        return !reader.isClosed() && Math.abs(nowMs - reader.writtenMs()) < DEAD_AFTER_MS;
     }
 
     private void printLines(CountersReader reader, long nowMs) {

@@ -17,6 +17,8 @@ import io.kvasir.sim.config.SimConfig;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.io.OutputStream;
@@ -30,6 +32,7 @@ import java.util.List;
 @Order(1) // takes long: begins first, beside the others
 class StatCommandTest {
     private static final long LONG_AGO_MS = 1_000_000;
+    private static final long LATER_THAN_NOW_MS = 1L << 50; // the clock has gone back since
 
     @TempDir private Path folder;
 
@@ -96,9 +99,10 @@ class StatCommandTest {
         }
     }
 
-    @Test
-    void aRouterThatHasEndedOrIsStuckGivesOne() {
-        final CountersFile file = counters(LONG_AGO_MS);
+    @ParameterizedTest
+    @ValueSource(longs = {LONG_AGO_MS, LATER_THAN_NOW_MS})
+    void aRouterThatHasEndedOrIsStuckGivesOne(long writtenMs) {
+        final CountersFile file = counters(writtenMs);
         assertTrue(stat().out().contains(": sets no values any more, "));
         assertEquals(1, stat().exitCode());
         file.close();

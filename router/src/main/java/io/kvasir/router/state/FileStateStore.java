@@ -51,7 +51,7 @@ public final class FileStateStore implements StateStore {
     }
 
     private static final String LOCK = ".lock";
-    private static final String UNFINISHED = ".tmp";
+    private static final String UNFINISHED = ".kvasir-unfinished";
     private static final int BUFFER_BYTES = 1 << 16;
 
     private final Path folder;
@@ -97,7 +97,9 @@ public final class FileStateStore implements StateStore {
     private void removeUnfinished() throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
             for (Path file : files.filter(FileStateStore::isUnfinished).toList()) {
-                Files.delete(file);
+                if (Files.isRegularFile(file)) {
+                    Files.delete(file);
+                }
             }
         }
     }

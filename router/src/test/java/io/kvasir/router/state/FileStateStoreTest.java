@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 
 class FileStateStoreTest extends StateStoreContract {
     @TempDir private Path temp;
@@ -42,7 +43,7 @@ class FileStateStoreTest extends StateStoreContract {
 
     @Test
     void bytesThatAreReadBackOtherwiseAreNotPut() throws IOException {
-        final Path file = folder().resolve("a.tmp");
+        final Path file = folder().resolve("a.kvasir-unfinished");
         final FileStateStore store =
                 new FileStateStore(
                         folder(),
@@ -80,13 +81,16 @@ class FileStateStoreTest extends StateStoreContract {
     @Test
     void whatAnEarlierProcessHasNotFinishedIsRemovedAndFilesOfOthersStay() throws IOException {
         Files.createDirectories(folder());
-        Files.writeString(folder().resolve("a.tmp"), "half");
+        Files.writeString(folder().resolve("a.kvasir-unfinished"), "half");
         Files.writeString(folder().resolve("readme"), "mine");
+        Files.writeString(folder().resolve("report.tmp"), "mine");
+        Files.createDirectories(folder().resolve("b.kvasir-unfinished").resolve("c"));
         try (FileStateStore store = new FileStateStore(folder())) {
-            assertEquals(List.of("readme"), store.list());
+            assertEquals(Set.of("readme", "report.tmp"), Set.copyOf(store.list()));
             assertTrue(store.lock());
         }
-        assertTrue(Files.notExists(folder().resolve("a.tmp")));
+        assertTrue(Files.exists(folder().resolve("report.tmp")));
+        assertTrue(Files.notExists(folder().resolve("a.kvasir-unfinished")));
         assertTrue(Files.exists(folder().resolve("readme")));
     }
 }
