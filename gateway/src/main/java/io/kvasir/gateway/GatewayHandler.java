@@ -29,11 +29,14 @@ import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.tokenizer.PromptException;
 import io.kvasir.router.queue.QueueRank;
 
+import org.eclipse.jetty.http.HttpException;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;
+import org.eclipse.jetty.io.EofException;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
+import org.eclipse.jetty.server.handler.ErrorHandler;
 import org.eclipse.jetty.util.Callback;
 
 import java.io.IOException;
@@ -281,8 +284,7 @@ final class GatewayHandler extends Handler.Abstract {
      * Errors that the server itself answers (bad HTTP, shutdown) in the same shape as all others.
      */
     static boolean serverError(Request request, Response response, Callback callback) {
-        final Object status = request.getAttribute("org.eclipse.jetty.server.error_status");
-        final int code = status instanceof Integer number ? number : response.getStatus();
+        final int code = status(request, response);
         final ApiException error =
                 switch (code) {
                     case HttpStatus.SERVICE_UNAVAILABLE_503 -> ApiException.draining();
@@ -309,5 +311,15 @@ final class GatewayHandler extends Handler.Abstract {
         }
         Responses.error(response, callback, error, RequestRecords.of(request).id());
         return true;
+    }
+
+    /** The server has a 500 for clients that leave before their request is handled. */
+    private static int status(Request request, Response response) {
+        final Object failure = request.getAttribute(ErrorHandler.ERROR_EXCEPTION);
+        if (failure instanceof EofException && !(failure instanceof HttpException)) {
+            return RequestRecord.CLIENT_LEFT;
+        }
+        final Object status = request.getAttribute(ErrorHandler.ERROR_STATUS);
+        return status instanceof Integer number ? number : response.getStatus();
     }
 }

@@ -7,6 +7,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.FrameClient;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
@@ -148,6 +149,76 @@ class CountedResponsesTest {
             assertCounted("route", "completions", "status", "499", "mode", "kv");
             Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "/v1/completions|true",
+                "/v1/completions|false",
+                "/v1/chat/completions|false",
+                "/tokenize|false"
+            })
+    void aStreamThatIsCancelledAtOnceIsOneOfAClientThatLeft(String path, boolean whole)
+            throws Exception {
+        engine.script = call -> call.awaitClientGone(60);
+        final int count = 24;
+        try (FrameClient client = new FrameClient(gateway.port())) {
+            for (int i = 0; i < count; i++) {
+                client.begin("POST", path, false).send(STREAM, whole).reset();
+            }
+            Eventually.holds("all counted", () -> MetricsPage.of(gateway).sum(REQUESTS) == count);
+        }
+        final MetricsPage page = MetricsPage.of(gateway);
+        assertEquals(count, page.sum(REQUESTS, "status", "499"), page.series(REQUESTS).toString());
+    }
+
+    @Test
+    void aPageThatIsCancelledAtOnceIsNoFault() throws Exception {
+        final int count = 24;
+        try (FrameClient client = new FrameClient(gateway.port())) {
+            for (int i = 0; i < count; i++) {
+                client.get("GET", "/v1/models").reset();
+            }
+            Eventually.holds("all counted", () -> MetricsPage.of(gateway).sum(REQUESTS) == count);
+        }
+        final MetricsPage page = MetricsPage.of(gateway);
+        assertEquals(
+                count,
+                page.sum(REQUESTS, "status", "499") + page.sum(REQUESTS, "status", "200"),
+                page.series(REQUESTS).toString());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "Content-Length: 50, false",
+        "Content-Length: 50, true",
+        "Transfer-Encoding: chunked, true"
+    })
+    void aClientThatLeavesWithinItsBodyIsCountedAsOne(String length, boolean reset)
+            throws Exception {
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.send("POST /v1/completions HTTP/1.1\r\nHost: g\r\n" + length + "\r\n\r\n5\r\n{");
+            if (reset) {
+                client.reset();
+            }
+        }
+        assertCounted("route", "completions", "status", "499");
+    }
+
+    @Test
+    void aClientThatReadsOnAfterABodyThatBrokeOffGetsAnAnswer() throws Exception {
+        try (RawClient client = new RawClient(gateway.port())) {
+            final String answer =
+                    client.send(
+                                    "POST /v1/completions HTTP/1.1\r\nHost: g\r\n"
+                                            + "Content-Length: 50\r\n\r\n{")
+                            .halfClose()
+                            .readAll();
+            assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+        }
+        assertCounted("route", "completions", "status", "499");
     }
 
     @Test

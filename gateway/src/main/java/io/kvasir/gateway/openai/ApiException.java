@@ -54,6 +54,7 @@ public final class ApiException extends Exception {
     private transient HttpField header; // what the answer says beside the error; null for nothing
     private transient Limits limits; // that a request has met; null for none
     private boolean ofQueue; // whether it may not wait
+    private boolean clientLeft;
 
     /**
      * A limit that a request has met.
@@ -227,6 +228,18 @@ public final class ApiException extends Exception {
                         message + "; try again in " + met.retryAfterSeconds() + " s");
         error.limits = met;
         return error.with(HttpHeader.RETRY_AFTER, Long.toString(met.retryAfterSeconds()));
+    }
+
+    /** 400: the body ended before it was whole. Its client has left, or reads on all the same. */
+    public static ApiException brokenOff(String message) {
+        final ApiException error = client(400, null, null, "incomplete", message);
+        error.clientLeft = true;
+        return error;
+    }
+
+    /** Whether it counts as a client that left, whatever the answer to it says. */
+    public boolean isOfClientThatLeft() {
+        return clientLeft;
     }
 
     /** Whether it is about a wait for a worker: {@link #notQueued}. */

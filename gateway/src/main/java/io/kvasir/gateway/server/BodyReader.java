@@ -8,6 +8,7 @@ import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.http.HttpVersion;
+import org.eclipse.jetty.io.EofException;
 import org.eclipse.jetty.server.Request;
 
 import java.io.EOFException;
@@ -228,6 +229,9 @@ public final class BodyReader {
             if (t instanceof TimeoutException) {
                 return ApiException.client(
                         408, null, null, "timeout", "the request body did not arrive in time");
+            }
+            if (t instanceof EofException) {
+                return ApiException.brokenOff("the request body broke off: " + e.getMessage());
             }
         }
         return ApiException.client(

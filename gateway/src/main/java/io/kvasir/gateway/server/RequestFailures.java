@@ -42,7 +42,10 @@ public final class RequestFailures {
                     ApiException.internal(
                             "internal error; the gateway's log has request " + record.id());
         }
-        var _ = metrics.ended(record, error.status());
+        var _ =
+                metrics.ended(
+                        record,
+                        error.isOfClientThatLeft() ? RequestRecord.CLIENT_LEFT : error.status());
         response.reset();
         Responses.error(response, callback, error, record.id());
     }
