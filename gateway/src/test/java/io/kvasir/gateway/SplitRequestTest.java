@@ -17,6 +17,7 @@ import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
+import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.disagg.SplitMode;
 import io.kvasir.router.policy.Candidate;
@@ -37,6 +38,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -44,10 +46,12 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /** Requests that a prefill worker and a decode worker share, over real HTTP. */
 @Order(0) // takes longest: begins before all others
 class SplitRequestTest {
+    private static final int BLOCK = 16;
     private static final String PARAMS =
             "{\"do_remote_prefill\":true,\"do_remote_decode\":false,\"remote_block_ids\":[[9,10]],"
                     + "\"remote_engine_id\":\"e-1\",\"remote_request_id\":\"cmpl-1-0-a\","
@@ -769,6 +773,38 @@ class SplitRequestTest {
         answered.countDown();
         assertEquals(2, prefill.calls.size());
         assertHandedOver(3, 0);
+    }
+
+    /** The last token is always computed, and so the block it is in is fetched. */
+    @ParameterizedTest
+    @CsvSource({"0, 70, 70", "32, 70, 38", "64, 70, 6", "64, 64, 16"})
+    void whatTheDecodeWorkerHoldsIsNotHandedOver(int held, int tokens, int fetched)
+            throws Exception {
+        final int[] prompt = IntStream.range(0, tokens).toArray();
+        try (EngineEventPublisher events =
+                new EngineEventPublisher("tcp://127.0.0.1:0", "tcp://127.0.0.1:0", "", 0, BLOCK)) {
+            start(
+                    config(),
+                    worker(prefill, "p", "prefill"),
+                    worker(decode, "d", "decode")
+                            .with("events=" + events.endpoint())
+                            .with("replay=" + events.replayEndpoint()));
+            if (held > 0) {
+                events.publishStored(
+                        Arrays.copyOf(prompt, held),
+                        LongStream.range(0, held / BLOCK).map(i -> 100 + i).toArray(),
+                        null,
+                        null);
+            }
+            Eventually.holds(
+                    "its blocks are in the index",
+                    () -> gateway.router().index().blocks() == held / BLOCK);
+            assertEquals(
+                    200,
+                    ask("{\"model\":\"m\",\"prompt\":" + Arrays.toString(prompt) + "}")
+                            .statusCode());
+            assertHandedOver(fetched, 1);
+        }
     }
 
     private void assertHandedOver(int tokens, int timed) {

@@ -115,6 +115,17 @@ public final class Decision {
     }
 
     /**
+     * Prompt tokens that the chosen worker's device holds, of those that an engine reuses, whether
+     * it computes the prompt or fetches what it lacks; counts less as {@link
+     * #predictedCachedTokens} does.
+     */
+    public int predictedHeldTokens() {
+        return (int)
+                (selection.chosenCredit()
+                        * cachedTokens(overlapBlocks(), requestTokens(), blockSize()));
+    }
+
+    /**
      * Prompt tokens that running requests of the chosen worker use, as far as it would reuse them.
      */
     int activePrefixTokens() {

@@ -166,10 +166,7 @@ final class SplitExchange implements SplitLegs {
     /** One that meets its decode worker may answer after it: then nothing is known of the time. */
     private void handedOver(Prefill from, WorkerReservations.Booking to) {
         final WorkerReservations.Booking prefill = from.leg.booking();
-        context.metrics()
-                .fetched(
-                        to.upstream(),
-                        prefill.decision().tokens() - to.decision().predictedCachedTokens());
+        context.metrics().fetched(to.upstream(), to.decision().tokensToFetch());
         if (from.answeredNs == 0) {
             return;
         }

@@ -92,6 +92,7 @@ public final class DecisionRecord {
     private final int overlapBlocks;
     private final TierBlocks tiers;
     private final int predictedCachedTokens;
+    private final int heldTokens;
     private final long eventSequence;
     private final Candidate[] candidates;
     private final double tokensToCompute;
@@ -143,6 +144,7 @@ public final class DecisionRecord {
         this.cost = decision.cost();
         this.overlapBlocks = decision.overlapBlocks();
         this.predictedCachedTokens = decision.predictedCachedTokens();
+        this.heldTokens = decision.predictedHeldTokens();
         this.tokensToCompute = decision.tokensToCompute();
         this.eventSequence = decision.eventSequence();
         this.indexState = decision.indexState();
@@ -213,6 +215,11 @@ public final class DecisionRecord {
     /** Tokens of the prompt that the chosen worker need not compute. */
     public int predictedCachedTokens() {
         return predictedCachedTokens;
+    }
+
+    /** Tokens of the prompt that the chosen worker fetches, as another one computes it. */
+    public int tokensToFetch() {
+        return tokens - heldTokens;
     }
 
     /** Blocks that the worker holds below its device, or can load. */
