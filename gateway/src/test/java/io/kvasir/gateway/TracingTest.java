@@ -236,6 +236,26 @@ class TracingTest {
     }
 
     @Test
+    void aPrefillSaysWhatItsEngineTookFromItsCache() throws Exception {
+        final String plain = "\"prompt_tokens\":3";
+        first.script =
+                call ->
+                        call.json(
+                                200,
+                                PREFILLED.replace(
+                                        plain,
+                                        plain
+                                                + ",\"prompt_tokens_details\":"
+                                                + "{\"cached_tokens\":2}"));
+        start(config(), first.url() + ",name=p,role=prefill", second.url() + ",name=d,role=decode");
+        assertEquals(200, ask().statusCode());
+        final Span prefill = collector.await(5).get("prefill").getFirst();
+        final Map<String, String> said = FakeCollector.attributes(prefill.getAttributesList());
+        assertEquals("2", said.get("kvasir.engine_cached_tokens"));
+        assertEquals("ok", said.get("kvasir.outcome"));
+    }
+
+    @Test
     void aWorkerThatFailsIsASpanOfItsOwn() throws Exception {
         first.script = call -> call.json(500, "{}");
         second.script = call -> call.json(500, "{}");

@@ -195,14 +195,17 @@ final class PrefillLeg {
         }
         booking.upstream().answered();
         faults.answered();
-        if (!end(status == 200 ? "ok" : "status", status)) {
+        if (status != 200) {
+            if (end("status", status)) {
+                listener.refused(status, answer.body());
+            }
             return;
         }
-        if (status != 200) {
-            listener.refused(status, answer.body());
+        if (!release(200)) {
             return;
         }
         context.feedback().completed(proxied, booking, booking.upstream(), answer.usage());
+        ended("ok", 200); // its span takes nothing of the engine any more
         listener.answered(parsed(answer.body()));
     }
 
@@ -231,6 +234,15 @@ final class PrefillLeg {
      * @param with status of the answer; 0 without one
      */
     private boolean end(String outcome, int with) {
+        if (!release(with)) {
+            return false;
+        }
+        ended(outcome, with);
+        return true;
+    }
+
+    /** Gives up what it holds; true for the one that ends it. */
+    private boolean release(int with) {
         if (!over.compareAndSet(false, true)) {
             return false;
         }
@@ -242,8 +254,11 @@ final class PrefillLeg {
             booking.lease().prefillComplete();
         }
         booking.lease().close();
+        return true;
+    }
+
+    private void ended(String outcome, int with) {
         booking.decision().end(outcome, with, System.nanoTime() - startNs);
         context.metrics().attempt(booking.upstream().name(), outcome);
-        return true;
     }
 }
