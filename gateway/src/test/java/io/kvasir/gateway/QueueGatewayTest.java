@@ -12,12 +12,14 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.LogFormat;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeCollector;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.queue.QueueStatus;
 import io.kvasir.router.settings.RouterSettings;
+import io.opentelemetry.proto.trace.v1.Span;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -28,12 +30,15 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.IOException;
+import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
@@ -414,6 +419,53 @@ class QueueGatewayTest {
                                 .orElseThrow());
         assertTrue(line.get("queue_ms").doubleValue() > 0, line.toString());
         assertTrue(line.get("queue_ms").doubleValue() < line.get("duration_ms").doubleValue());
+    }
+
+    @Test
+    void onlyWhatHasWaitedSaysSoWhateverBecameOfIt() throws Exception {
+        final Path log = folder.resolve("access.log");
+        try (FakeCollector collector = new FakeCollector()) {
+            restart(
+                    config().set(GatewaySettings.ACCESS_LOG, log.toString())
+                            .set(GatewaySettings.ACCESS_LOG_FORMAT, LogFormat.JSON)
+                            .set(
+                                    GatewaySettings.OTLP_ENDPOINT,
+                                    URI.create(collector.url() + "/v1/traces"))
+                            .set(RouterSettings.QUEUE_MAX_REQUESTS, 1));
+            final CompletableFuture<HttpResponse<String>> first = occupy();
+            try (RawClient client = new RawClient(gateway.port())) {
+                client.post("/v1/completions", "{\"prompt\":[2]}");
+                awaitWaiting(1);
+                assertEquals(429, get(ask(3)).statusCode());
+            }
+            awaitWaiting(0);
+            answers.release(1);
+            assertEquals(200, get(first).statusCode());
+            Eventually.holds("all are logged", () -> lines(log).size() == 3);
+            final Map<Integer, Double> waits = new TreeMap<>();
+            for (String line : lines(log)) {
+                final JsonNode json = Json.MAPPER.readTree(line);
+                waits.put(json.get("status").intValue(), json.path("queue_ms").asDouble(-1));
+            }
+            assertTrue(waits.remove(499) > 0, lines(log).toString());
+            assertEquals(Map.of(200, 0.0, 429, 0.0), waits);
+            assertEquals(
+                    0,
+                    MetricsPage.of(gateway).sum("kvasir_queue_wait_seconds_sum", "pool", "main"));
+            gateway.close(); // sends what is left
+            final Map<String, List<Span>> spans = collector.await(3);
+            assertEquals(1, spans.get("queue").size());
+            final Span left =
+                    spans.get("POST /v1/completions").stream()
+                            .filter(span -> attribute(span, "error.type").equals("client_left"))
+                            .findFirst()
+                            .orElseThrow();
+            assertEquals(left.getSpanId(), spans.get("queue").getFirst().getParentSpanId());
+        }
+    }
+
+    private static String attribute(Span span, String name) {
+        return FakeCollector.attributes(span.getAttributesList()).getOrDefault(name, "");
     }
 
     private static List<String> lines(Path log) {

@@ -75,7 +75,7 @@ public final class ProxyExchange {
     private boolean ended;
 
     private StalledWrite stalled; // set before anything is written
-    private volatile QueueTicket ticket; // null where it has not waited
+    private volatile Admission admission; // null where it has not waited
     private volatile boolean cut;
     private volatile int decode; // the flow's number of the current one; 0 where there is none
     private volatile ApiException lastError; // of the decode side while the request is split
@@ -195,7 +195,8 @@ public final class ProxyExchange {
             RequestPart part,
             Consumer<WorkerReservations.Booking> booked,
             Consumer<ApiException> refused) {
-        ticket =
+        final Admission begun = new Admission(booked, refused);
+        begun.ticket =
                 context.reservations()
                         .admit(
                                 part,
@@ -203,9 +204,10 @@ public final class ProxyExchange {
                                 proxied.requestId(),
                                 proxied.inference().route.label,
                                 proxied.rank(),
-                                new Admitted(booked, refused));
+                                begun);
+        admission = begun;
         if (hasEnded()) {
-            ticket.cancel();
+            begun.giveUp();
         }
     }
 
@@ -214,13 +216,14 @@ public final class ProxyExchange {
     }
 
     /** What follows a wait: never on the queue's own thread, behind which others wait. */
-    private final class Admitted implements WorkerReservations.Waiter {
+    private final class Admission implements WorkerReservations.Waiter {
         private final Consumer<WorkerReservations.Booking> booked;
         private final Consumer<ApiException> refused;
         private final Thread caller = Thread.currentThread();
         private final long beginNs = System.nanoTime();
+        private volatile QueueTicket ticket; // null before admit has returned
 
-        Admitted(Consumer<WorkerReservations.Booking> booked, Consumer<ApiException> refused) {
+        Admission(Consumer<WorkerReservations.Booking> booked, Consumer<ApiException> refused) {
             this.booked = booked;
             this.refused = refused;
         }
@@ -236,15 +239,28 @@ public final class ProxyExchange {
 
         @Override
         public void refused(ApiException why) {
+            final boolean atOnce = isCaller() && ticket == null;
+            final long waitedNs = atOnce ? 0 : System.nanoTime() - beginNs;
             goOn(
                     () -> {
-                        proxied.record().queued(System.nanoTime() - beginNs);
+                        proxied.record().queued(waitedNs);
                         refused.accept(why);
                     });
         }
 
+        /** Ends the wait, which counts as far as it went. */
+        void giveUp() {
+            if (ticket.cancel()) {
+                proxied.record().queued(System.nanoTime() - beginNs);
+            }
+        }
+
+        private boolean isCaller() {
+            return Thread.currentThread().equals(caller);
+        }
+
         private void goOn(Runnable next) {
-            if (Thread.currentThread().equals(caller)) {
+            if (isCaller()) {
                 next.run();
             } else {
                 context.client().getExecutor().execute(() -> guarded(next));
@@ -423,9 +439,9 @@ public final class ProxyExchange {
             return false;
         }
         ended = true;
-        final QueueTicket waits = ticket;
-        if (waits != null) {
-            waits.cancel();
+        final Admission begun = admission;
+        if (begun != null) {
+            begun.giveUp();
         }
         return true;
     }

@@ -24,7 +24,8 @@ public interface QueuedRequest {
      *
      * @param lease the booking, the caller's from now on
      * @param decision the reasons; the queue's again when this returns
-     * @param waitedNs time from {@link RouterQueue#admit} to the booking
+     * @param waitedNs time from {@link RouterQueue#admit} to the try that has booked it; 0 where
+     *     that was at once
      */
     void admitted(Lease lease, Decision decision, long waitedNs);
 

@@ -56,6 +56,7 @@ public final class RouterQueue implements AutoCloseable {
         private final RouteRequest request;
         private final Decision decision = new Decision();
         private final PrefixFlights.Look look = new PrefixFlights.Look();
+        private long beginNs; // of the last one
         private Lease lease; // of the last one that was booked
         private Exception failure; // of the last one that was not
         private RouteException noRoom; // the same where it may wait
@@ -330,6 +331,7 @@ public final class RouterQueue implements AutoCloseable {
         final long nowNs = clock.getAsLong();
         final boolean limited = rules.limited();
         final RouteRequest route = scratch.request.reset();
+        scratch.beginNs = nowNs;
         scratch.failure = null;
         scratch.look.clear();
         try {
@@ -428,14 +430,15 @@ public final class RouterQueue implements AutoCloseable {
             lease.close(); // given up in this moment
             return;
         }
-        final long nowNs = clock.getAsLong();
+        long waitedNs = 0;
         admitted.increment();
         if (entry.entered) {
             waited.increment();
-            room.departed(entry, nowNs);
+            room.departed(entry, clock.getAsLong());
+            waitedNs = scratch.beginNs - entry.arrivedNs;
         }
         try {
-            entry.request.admitted(lease, scratch.decision, nowNs - entry.arrivedNs);
+            entry.request.admitted(lease, scratch.decision, waitedNs);
         } catch (RuntimeException | Error e) {
             LOG.error("a request that was admitted failed", e);
             lease.close();

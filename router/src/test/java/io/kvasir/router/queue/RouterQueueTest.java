@@ -109,6 +109,26 @@ class RouterQueueTest {
         assertEquals(1, world.queue.status().waited());
     }
 
+    /** To match and to choose is time of the router. */
+    @Test
+    void theTryThatBooksIsNoPartOfTheWait() {
+        world.worker(1);
+        final AtomicInteger tries = new AtomicInteger();
+        final Consumer<RouteRequest> takesTime =
+                _ -> {
+                    tries.incrementAndGet();
+                    world.nowNs.addAndGet(SECOND);
+                };
+        final Waiter one = world.admit(100, takesTime);
+        assertEquals(0, one.waitedNs);
+        tries.set(0);
+        final Waiter two = world.admit(100, takesTime);
+        assertTrue(two.isWaiting());
+        world.computed(one);
+        assertNotNull(two.lease);
+        assertEquals((tries.get() - 1) * SECOND, two.waitedNs);
+    }
+
     @Test
     void oneWaitsUntilTheBookingBeforeItEnds() {
         world.worker(1);
