@@ -3,6 +3,7 @@ package io.kvasir.gateway;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
@@ -10,7 +11,14 @@ import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
@@ -89,6 +97,50 @@ class ClientDisconnectTest {
                                                         "completions")
                                         == 1);
             }
+        }
+    }
+
+    /** Its socket is known to be closed only by what is written to it. */
+    @ParameterizedTest
+    @CsvSource({"true, 499", "false, 200"})
+    void whoHasLeftBeforeTheAnswerIsNoOneWhoGotItAndWhoStillReadsIsOne(
+            boolean leaves, int status, @TempDir Path folder) throws Exception {
+        final CountDownLatch answers = new CountDownLatch(1);
+        final Path log = folder.resolve("access.log");
+        try (FakeEngine engine =
+                        new FakeEngine(
+                                call -> {
+                                    answers.await();
+                                    call.json(200, "{\"choices\":[]}");
+                                });
+                GatewayServer gateway =
+                        Gateways.started(
+                                Gateways.config(engine.worker("w"))
+                                        .set(GatewaySettings.ACCESS_LOG, log.toString()));
+                RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", WHOLE).halfClose();
+            client.readUntil("100 Continue\r\n\r\n"); // is asked whether it is there
+            if (leaves) {
+                client.reset();
+            }
+            answers.countDown();
+            if (!leaves) {
+                client.readUntil("{\"choices\":[]}");
+            }
+            Eventually.holds("it is logged", () -> !read(log).isEmpty());
+            assertTrue(read(log).contains(" HTTP/1.1\" " + status + " "), read(log));
+            final MetricsPage page = MetricsPage.of(gateway);
+            assertEquals(1, page.sum("kvasir_requests_total", "route", "completions"));
+            assertEquals(1, page.sum("kvasir_requests_total", "status", "" + status));
+            assertEquals(leaves ? 1 : 0, page.sum("kvasir_client_disconnects_total"));
+        }
+    }
+
+    private static String read(Path log) {
+        try {
+            return Files.exists(log) ? Files.readString(log) : "";
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

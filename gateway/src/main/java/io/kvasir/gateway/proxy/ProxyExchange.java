@@ -579,9 +579,10 @@ public final class ProxyExchange {
         private volatile int status;
         private volatile ResponsePump pump;
         private volatile int streamedTokens;
-        private long firstTokenNs = -1; // of the pump's thread, as the next two
+        private long firstTokenNs = -1; // of the pump's thread, as the next three
         private long lastTokensNs;
         private int streamedEvents;
+        private int undelivered; // status that counts once the last byte is written; 0 for none
 
         /**
          * @param waitNs how long to wait before it is sent
@@ -926,7 +927,10 @@ public final class ProxyExchange {
             }
         }
 
-        /** All is known before the last byte is written: its reader finds it in the metrics. */
+        /**
+         * All is known before the last byte is written: its reader finds it in the metrics. Where
+         * it is in doubt that there is one, the status is known after it.
+         */
         @Override
         public void complete(int status, UsageReader usage) {
             endWatch(); // the next request may arrive once the last byte is written
@@ -960,7 +964,11 @@ public final class ProxyExchange {
                         describe(fault == null ? UpstreamFault.STATUS : fault, "status " + status);
                 logFailure();
             }
-            finished(status);
+            if (clientProbe.hasBegun()) {
+                undelivered = status; // if it has left, it does not get this answer
+            } else {
+                finished(status);
+            }
         }
 
         /** Has another worker answer instead; false where none can take the request. */
@@ -1059,6 +1067,9 @@ public final class ProxyExchange {
         public void delivered() {
             if (end()) {
                 faults.ended();
+                if (undelivered > 0) {
+                    finished(undelivered);
+                }
                 callback.succeeded();
             }
         }

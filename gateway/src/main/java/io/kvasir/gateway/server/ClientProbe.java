@@ -30,6 +30,7 @@ public final class ClientProbe {
     private final Consumer<Throwable> whenLeft;
     private Runnable comment; // guarded by this; null before the answer's head
     private boolean ended; // guarded by this
+    private volatile boolean begun;
 
     /**
      * @param whenLeft called at most once, by a thread that may run for long
@@ -41,7 +42,13 @@ public final class ClientProbe {
 
     /** From now on the client is written to now and then. */
     public void begin() {
+        begun = true;
         next(FIRST_MS, FIRST_MS);
+    }
+
+    /** Whether only a write tells if the client is still there. */
+    public boolean hasBegun() {
+        return begun;
     }
 
     private void next(long inMs, long thenInMs) {
