@@ -19,6 +19,7 @@ import io.kvasir.gateway.routing.QueueHints;
 import io.kvasir.gateway.routing.RoutedPrompt;
 import io.kvasir.gateway.routing.RoutingHeaders;
 import io.kvasir.gateway.server.AdmissionGate;
+import io.kvasir.gateway.server.AdmittedResponse;
 import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.RequestFailures;
@@ -113,7 +114,7 @@ final class GatewayHandler extends Handler.Abstract {
                             request,
                             response,
                             callback,
-                            body -> infer(route, body, request, response, callback));
+                            (body, admitted) -> infer(route, body, request, admitted, callback));
                 }
                 case "/tokenize" ->
                         admit(
@@ -121,7 +122,7 @@ final class GatewayHandler extends Handler.Abstract {
                                 request,
                                 response,
                                 callback,
-                                body -> tokenize(body, response, callback));
+                                (body, admitted) -> tokenize(body, admitted, callback));
                 case "/v1/models" -> Responses.json(response, callback, 200, endpoints.models());
                 default -> throw new AssertionError("path " + path + " is listed but not served");
             }
@@ -133,7 +134,7 @@ final class GatewayHandler extends Handler.Abstract {
 
     /** What is done with a body that was let in. */
     private interface BodyWork {
-        Runnable on(byte[] body) throws ApiException, IOException;
+        Runnable on(byte[] body, Response admitted) throws ApiException, IOException;
     }
 
     /** Lets a request in, reads its body and has it worked on; nothing is spent before. */
@@ -148,6 +149,7 @@ final class GatewayHandler extends Handler.Abstract {
             throw e;
         }
         Request.addCompletionListener(request, failure -> admission.end());
+        final Response admitted = new AdmittedResponse(request, response, admission);
         try {
             final byte[] body = bodies.read(request, admission);
             new PromptTask(
@@ -156,14 +158,14 @@ final class GatewayHandler extends Handler.Abstract {
                             context.metrics(),
                             answers,
                             request,
-                            response,
+                            admitted,
                             callback)
                     .start(
                             body.length,
                             trustsTemplates,
                             () -> {
                                 try {
-                                    return work.on(body);
+                                    return work.on(body, admitted);
                                 } finally {
                                     admission.prepared();
                                 }

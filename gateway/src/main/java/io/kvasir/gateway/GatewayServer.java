@@ -20,6 +20,7 @@ import io.kvasir.gateway.routing.PromptExecutor;
 import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.AdmissionGate;
+import io.kvasir.gateway.server.AnswerMemory;
 import io.kvasir.gateway.server.ClientCap;
 import io.kvasir.gateway.server.ClosableConnector;
 import io.kvasir.gateway.server.CompletedRequests;
@@ -129,6 +130,7 @@ public final class GatewayServer implements AutoCloseable {
     private final AccessLogs accessLogs;
     private final LiveSettings settings;
     private final Tracing tracing;
+    private final AnswerMemory answers = new AnswerMemory(this::maxBodyBytesInFlight);
     private final Set<ProxyExchange> running = ConcurrentHashMap.newKeySet();
     private final AdminServer admin;
     private final GracefulHandler requests = new GracefulHandler();
@@ -276,6 +278,7 @@ public final class GatewayServer implements AutoCloseable {
                                     trusted,
                                     workerKey,
                                     coding,
+                                    answers,
                                     SplitContext.of(model, client, release),
                                     running)));
         }
@@ -719,7 +722,9 @@ public final class GatewayServer implements AutoCloseable {
         return new GatewayActivity(
                 gate.preparing(),
                 executor.waiting(),
+                gate.unread(),
                 gate.bodyBytes(),
+                answers.bytes(),
                 running.size(),
                 (int) running.stream().filter(ProxyExchange::isStream).count(),
                 connector.getConnectedEndPoints().size(),

@@ -25,8 +25,11 @@ import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 
+import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -35,6 +38,11 @@ import java.util.concurrent.TimeUnit;
 @Isolated // looks at the threads of the process
 class AdmissionTest {
     private static final String SMALL = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
+
+    private static final String ASK_LARGE = "{\"model\":\"m\",\"prompt\":[1],\"user\":\"large\"}";
+    private static final String END_OF_LARGE = "the end\"}";
+    private static final String LARGE_ANSWER =
+            "{\"id\":\"" + "y".repeat(4_000_000) + END_OF_LARGE; // not held any more from 4 MiB on
 
     private static String large(int bytes) {
         return "{\"model\":\"m\",\"prompt\":[1],\"user\":\"" + "x".repeat(bytes) + "\"}";
@@ -178,6 +186,97 @@ class AdmissionTest {
                         200, Gateways.post(gateway, "/v1/completions", large(60_000)).statusCode());
             }
         }
+    }
+
+    /** Answers with much where it is asked to. */
+    private static FakeEngine largeAnswers() {
+        return new FakeEngine(
+                call -> call.json(200, call.text().contains("large") ? LARGE_ANSWER : "{}"));
+    }
+
+    private static List<RawClient> askAndReadNothing(GatewayServer gateway, int count)
+            throws Exception {
+        final List<RawClient> clients = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            clients.add(
+                    RawClient.withLittleRoom(gateway.port()).post("/v1/completions", ASK_LARGE));
+        }
+        return clients;
+    }
+
+    private static void close(List<RawClient> clients) throws IOException {
+        for (RawClient client : clients) {
+            client.close();
+        }
+    }
+
+    @Test
+    void anAnswerThatItsClientDoesNotReadCountsAsARequest() throws Exception {
+        try (FakeEngine engine = largeAnswers();
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(engine.worker("w"))
+                                        .set(RouterSettings.MAX_ACTIVE_REQUESTS, 5)
+                                        .build())) {
+            final List<RawClient> unread = new ArrayList<>();
+            while (unread.size() < 5) { // one after the other: two at once may count as three
+                unread.addAll(askAndReadNothing(gateway, 1));
+                Eventually.holds(
+                        "its worker is done",
+                        () ->
+                                engine.calls.size() == unread.size()
+                                        && gateway.router().activeLeases() == 0);
+            }
+            Eventually.holds(
+                    "others are refused", () -> inBackground(gateway, SMALL).join() == 429);
+            for (RawClient refused : askAndReadNothing(gateway, 15)) {
+                try (refused) {
+                    final String answer = refused.readUntil("}}");
+                    assertTrue(answer.startsWith("HTTP/1.1 429"), answer);
+                    assertTrue(answer.contains("max-active-requests"), answer);
+                }
+            }
+            assertEquals(5, MetricsPage.of(gateway).sum("kvasir_requests_unread"));
+            try (RawClient reading = unread.removeFirst()) {
+                assertTrue(reading.drainUntil(END_OF_LARGE));
+            }
+            Eventually.holds("one has room", () -> inBackground(gateway, SMALL).join() == 200);
+            close(unread);
+            Eventually.holds(
+                    "none waits", () -> MetricsPage.of(gateway).sum("kvasir_requests_unread") == 0);
+        }
+    }
+
+    @Test
+    void answersBeyondABudgetOfBytesGoAsTheyCome() throws Exception {
+        final long budget = 5_000_000;
+        try (FakeEngine engine = largeAnswers();
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(engine.worker("w"))
+                                        .set(GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT, budget)
+                                        .build())) {
+            final List<RawClient> unread = askAndReadNothing(gateway, 1);
+            Eventually.holds("one is held", () -> held(gateway) >= LARGE_ANSWER.length());
+            unread.addAll(askAndReadNothing(gateway, 3));
+            Eventually.holds(
+                    "the workers of the others wait for their clients",
+                    () -> engine.calls.size() == 4 && gateway.router().activeLeases() == 3);
+            assertTrue(held(gateway) <= budget, held(gateway) + " bytes");
+            assertEquals(
+                    200,
+                    inBackground(gateway, large(60_000)).join(),
+                    "bodies have room of their own");
+            for (RawClient client : unread) {
+                assertTrue(client.drainUntil(END_OF_LARGE), "nothing is lost");
+                client.close();
+            }
+            Eventually.holds("the bytes are free again", () -> held(gateway) == 0);
+        }
+    }
+
+    private static double held(GatewayServer gateway) {
+        return MetricsPage.of(gateway).sum("kvasir_answer_bytes_in_flight");
     }
 
     @Test

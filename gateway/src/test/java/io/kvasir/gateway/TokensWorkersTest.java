@@ -428,6 +428,31 @@ class TokensWorkersTest {
     }
 
     @Test
+    void aCompletionThatThereIsNoMemoryForIsRefusedByNameAndNoFault() throws Exception {
+        final String large = ANSWER.replace("\"ä\"", "\"" + "x".repeat(200_000) + "\"");
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, large));
+                GatewayServer gateway =
+                        Gateways.started(
+                                Gateways.config(tokens(engine.url(), "t"))
+                                        .set(GatewaySettings.TOKENIZER, SimModel.files())
+                                        .set(GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT, 65_536L))) {
+            final HttpResponse<String> refused = Gateways.post(gateway, CHAT, "{" + HI + "}");
+            assertEquals(503, refused.statusCode(), refused.body());
+            assertTrue(refused.body().contains("max-body-bytes-in-flight"), refused.body());
+            assertTrue(refused.body().contains("\"kind\":\"memory\""), refused.body());
+            assertEquals(1, engine.calls.size(), "another attempt would have no memory either");
+            engine.script = call -> call.json(200, ANSWER);
+            final HttpResponse<String> answer = Gateways.post(gateway, CHAT, "{" + HI + "}");
+            assertEquals(200, answer.statusCode(), answer.body());
+            final MetricsPage page = MetricsPage.of(gateway);
+            assertEquals(0, page.sum("kvasir_answer_bytes_in_flight"));
+            assertEquals(
+                    Set.of("memory", "ok"),
+                    page.values("kvasir_upstream_attempts_total", "outcome"));
+        }
+    }
+
+    @Test
     void aRefusalOfTheWorkerPassesAsItCame() throws Exception {
         final String refusal = "{\"error\":{\"message\":\"too long\",\"code\":400}}";
         try (FakeEngine engine = new FakeEngine(call -> call.json(400, refusal));

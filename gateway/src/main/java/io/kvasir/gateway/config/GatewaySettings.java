@@ -829,8 +829,9 @@ public final class GatewaySettings {
                             1 << 16,
                             Long.MAX_VALUE,
                             "Bytes of request bodies in memory, from their first byte to the end of"
-                                + " the answer; beyond it requests get a 429. Default: an eighth of"
-                                + " the heap."));
+                                + " the answer; beyond it requests get a 429. Answers that are no"
+                                + " streams may have as many again; beyond it they go as they come."
+                                + " Default: an eighth of the heap."));
 
     /** Length from which answers are compressed. */
     public static final Setting<Integer> GZIP_MIN_BYTES =

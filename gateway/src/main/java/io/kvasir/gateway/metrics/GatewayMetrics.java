@@ -728,9 +728,18 @@ public final class GatewayMetrics {
                 "Requests that wait for one of the prompt-threads",
                 out -> out.call(activity.waitingPrompts()));
         gauge(
+                "kvasir_requests_unread",
+                "Requests that their worker is done with, and whose answer waits for its client",
+                out -> out.call(activity.unread()));
+        gauge(
                 "kvasir_body_bytes_in_flight",
                 "Bytes of request bodies in memory; max-body-bytes-in-flight limits them",
                 out -> out.call((double) activity.bodyBytes()));
+        gauge(
+                "kvasir_answer_bytes_in_flight",
+                "Bytes of answers in memory that are no streams; max-body-bytes-in-flight limits"
+                        + " them",
+                out -> out.call((double) activity.answerBytes()));
         gauge(
                 "kvasir_requests_in_flight",
                 "Requests that wait for a worker's answer or get it",

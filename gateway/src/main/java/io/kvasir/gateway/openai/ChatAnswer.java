@@ -31,10 +31,11 @@ public final class ChatAnswer {
     /**
      * Turns a whole answer.
      *
+     * @param length of the completion in bytes, from 0 on
      * @throws ProtocolException if it is no completion
      */
-    public byte[] whole(byte[] completion) throws ProtocolException {
-        final ObjectNode answer = object(completion, 0, completion.length);
+    public byte[] whole(byte[] completion, int length) throws ProtocolException {
+        final ObjectNode answer = object(completion, 0, length);
         if (!answer.path("choices").isArray()) {
             throw new ProtocolException("a completion without choices");
         }

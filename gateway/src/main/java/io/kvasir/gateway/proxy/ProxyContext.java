@@ -3,6 +3,7 @@ package io.kvasir.gateway.proxy;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.routing.WorkerReservations;
+import io.kvasir.gateway.server.AnswerMemory;
 import io.kvasir.gateway.server.ResponseCoding;
 import io.kvasir.gateway.server.TrustedCallers;
 import io.kvasir.gateway.upstream.StaleConnectionDetector;
@@ -25,5 +26,6 @@ public record ProxyContext(
         TrustedCallers trusted,
         WorkerKey workerKey,
         ResponseCoding coding,
+        AnswerMemory answers,
         SplitContext split,
         Set<ProxyExchange> running) {}

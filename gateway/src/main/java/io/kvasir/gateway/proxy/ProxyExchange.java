@@ -694,6 +694,7 @@ public final class ProxyExchange {
                                     proxied.dropUsage(),
                                     chatOrNull(),
                                     context.coding(),
+                                    context.answers(),
                                     this);
                 }
                 return pump != null;
@@ -805,7 +806,9 @@ public final class ProxyExchange {
 
         private String failure(String worker, UpstreamFault fault, String cause) {
             return worker
-                    + (fault.isOwn() ? " was not asked (" : " failed (")
+                    + ' '
+                    + fault.outcome()
+                    + " ("
                     + fault.spelling()
                     + ", attempt "
                     + retries.attempt()

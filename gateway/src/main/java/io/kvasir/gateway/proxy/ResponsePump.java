@@ -4,6 +4,7 @@ import io.kvasir.gateway.openai.ChatAnswer;
 import io.kvasir.gateway.openai.ChatStream;
 import io.kvasir.gateway.openai.SseStream;
 import io.kvasir.gateway.openai.UsageReader;
+import io.kvasir.gateway.server.AnswerMemory;
 import io.kvasir.gateway.server.Gzip;
 import io.kvasir.gateway.server.ResponseCoding;
 import io.kvasir.gateway.upstream.UpstreamFault;
@@ -16,7 +17,6 @@ import org.eclipse.jetty.util.BufferUtil;
 import org.eclipse.jetty.util.IteratingCallback;
 import org.eclipse.jetty.util.thread.Invocable;
 
-import java.io.ByteArrayOutputStream;
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
 
@@ -25,7 +25,8 @@ import java.nio.ByteBuffer;
  * is not asked of the worker. Runs on I/O threads and never blocks.
  *
  * <p>The head is sent with the first bytes. An event stream goes in whole events; another answer is
- * held back up to a limit, so that it can still be replaced by a further attempt's.
+ * held back up to a limit, so that it can still be replaced by a further attempt's. Where there is
+ * no memory to hold more of it, it goes as it comes, like one beyond that limit.
  */
 final class ResponsePump extends IteratingCallback {
     /** What the exchange has to do with the bytes. Called by one thread at a time. */
@@ -121,7 +122,8 @@ final class ResponsePump extends IteratingCallback {
     private final ChatAnswer chat; // null where the answer goes as it came
     private final ChatStream chatEvents; // null where it is none, or goes as it came
     private final UsageReader usage;
-    private ByteArrayOutputStream held;
+    private final HeldAnswer held; // null for a stream of events
+    private boolean holds; // else the rest goes as it comes
     private Content.Chunk passing;
     private Throwable failure; // of the worker's answer; what came before it is written first
     private Gzip gzip; // null where the answer is sent as it is
@@ -137,6 +139,7 @@ final class ResponsePump extends IteratingCallback {
      * @param dropUsage leave out the event that carries usage and no choice
      * @param chatOrNull makes a chat's answer of the worker's; null for one that goes as it comes
      * @param coding which answers are compressed; never one that the worker has encoded
+     * @param memory of answers that are held back
      */
     ResponsePump(
             Response response,
@@ -144,6 +147,7 @@ final class ResponsePump extends IteratingCallback {
             boolean dropUsage,
             ChatAnswer chatOrNull,
             ResponseCoding coding,
+            AnswerMemory memory,
             Listener listener) {
         this.response = response;
         this.status = answer.head().getStatus();
@@ -162,7 +166,11 @@ final class ResponsePump extends IteratingCallback {
             failure = new ProtocolException("the answer is compressed, which was not asked for");
         }
         this.usage = events != null ? events.usage() : new UsageReader();
-        this.held = isEvents ? null : new ByteArrayOutputStream(1024);
+        this.held =
+                isEvents
+                        ? null
+                        : new HeldAnswer(memory, headers.getLongField(HttpHeader.CONTENT_LENGTH));
+        this.holds = held != null;
     }
 
     @Override
@@ -304,7 +312,7 @@ final class ResponsePump extends IteratingCallback {
     /** A part of any other answer; null when there is nothing to write yet. */
     private Action takeBytes(Content.Chunk chunk) {
         final boolean last = chunk.isLast();
-        if (held == null) {
+        if (!holds) {
             if (last) {
                 final ByteBuffer rest = ByteBuffer.wrap(BufferUtil.toArray(chunk.getByteBuffer()));
                 chunk.release();
@@ -313,32 +321,46 @@ final class ResponsePump extends IteratingCallback {
             passing = chunk;
             return write(chunk.getByteBuffer());
         }
-        final byte[] bytes = BufferUtil.toArray(chunk.getByteBuffer());
+        final boolean hasMemory = held.add(chunk.getByteBuffer());
         chunk.release();
-        held.writeBytes(bytes);
-        if (chat != null && held.size() > HELD_CHAT_BYTES) {
+        if (chat != null) {
+            return takeCompletion(last, hasMemory);
+        }
+        if (last) {
+            return completeHeld();
+        }
+        if (!hasMemory || held.length() > HELD_ANSWER_BYTES) {
+            holds = false;
+            return write(held.takeAll());
+        }
+        return null;
+    }
+
+    /** A part of a completion that a chat's answer is made of, which takes all of it. */
+    private Action takeCompletion(boolean last, boolean hasMemory) {
+        if (!hasMemory) {
+            return broken(UpstreamFault.MEMORY, "no memory for more of a completion to turn");
+        }
+        if (held.length() > HELD_CHAT_BYTES) {
             return broken(
                     new ProtocolException(
                             "a completion of more than " + HELD_CHAT_BYTES + " bytes"));
         }
-        if (last) {
-            final byte[] whole;
-            try {
-                whole = chat == null ? held.toByteArray() : chat.whole(held.toByteArray());
-            } catch (ProtocolException e) {
-                return broken(e);
-            }
-            if (usage.read(whole, 0, whole.length) && status == 200 && readable) {
-                usage.restate(whole, listener.cachedTokens());
-            }
-            return complete(ByteBuffer.wrap(whole));
+        return last ? completeHeld() : null;
+    }
+
+    private Action completeHeld() {
+        final ByteBuffer came = held.takeAll();
+        final ByteBuffer whole;
+        try {
+            whole = chat == null ? came : ByteBuffer.wrap(chat.whole(came.array(), came.limit()));
+        } catch (ProtocolException e) {
+            return broken(e);
         }
-        if (chat == null && held.size() > HELD_ANSWER_BYTES) {
-            final ByteBuffer soFar = ByteBuffer.wrap(held.toByteArray());
-            held = null;
-            return write(soFar);
+        if (usage.read(whole.array(), 0, whole.limit()) && status == 200 && readable) {
+            usage.restate(whole.array(), listener.cachedTokens());
         }
-        return null;
+        return complete(whole);
     }
 
     private Action write(ByteBuffer bytes) {
@@ -407,12 +429,13 @@ final class ResponsePump extends IteratingCallback {
     @Override
     protected void onSuccess() {
         listener.writing(false);
-        releasePassing();
+        release();
     }
 
     @Override
     protected void onCompleteSuccess() {
         closeGzip();
+        release();
         if (lastWrite) {
             listener.delivered();
         }
@@ -421,7 +444,7 @@ final class ResponsePump extends IteratingCallback {
     @Override
     protected void onCompleteFailure(Throwable cause) {
         closeGzip();
-        releasePassing();
+        release();
         listener.clientFailed(cause);
     }
 
@@ -431,7 +454,11 @@ final class ResponsePump extends IteratingCallback {
         }
     }
 
-    private void releasePassing() {
+    /** What was written, or never will be, is in memory no more. */
+    private void release() {
+        if (held != null) {
+            held.free();
+        }
         if (passing != null) {
             passing.release();
             passing = null;

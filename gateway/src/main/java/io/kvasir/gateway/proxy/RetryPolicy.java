@@ -64,12 +64,14 @@ final class RetryPolicy {
     }
 
     /**
-     * Whether an attempt that failed before the client got a byte is followed by another one.
+     * Whether an attempt that failed before the client got a byte is followed by another one. One
+     * that was answered, but for want of memory not heard to the end, is not.
      *
      * @param sent whether the worker has the whole request
      */
     boolean allowsAnother(UpstreamFault fault, boolean sent) {
         return attempts <= rules.retries
+                && fault != UpstreamFault.MEMORY
                 && (fault != UpstreamFault.TIMEOUT || !sent || rules.afterTimeout);
     }
 

@@ -2,9 +2,9 @@ package io.kvasir.gateway.server;
 
 import io.kvasir.gateway.openai.ApiException;
 
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.IntSupplier;
 import java.util.function.LongSupplier;
 
@@ -13,13 +13,15 @@ import java.util.function.LongSupplier;
  * bytes of their bodies in memory. Thread-safe.
  *
  * <p>A request counts from {@link #enter} to its booking by the router, which counts it from there
- * on; its body counts until the request has ended.
+ * on, and again where its answer waits for its client when the booking has ended; its body counts
+ * until the request has ended.
  */
 public final class AdmissionGate {
     private final int maxRequests;
     private final LongSupplier maxBytes;
     private final IntSupplier bookings;
     private final AtomicInteger preparing = new AtomicInteger();
+    private final AtomicInteger unread = new AtomicInteger();
     private final AtomicLong bytes = new AtomicLong();
 
     /**
@@ -38,7 +40,7 @@ public final class AdmissionGate {
      * @throws ApiException 429 if there are as many as may be
      */
     public Admission enter() throws ApiException {
-        if (preparing.incrementAndGet() + bookings.getAsInt() > maxRequests) {
+        if (preparing.incrementAndGet() + unread.get() + bookings.getAsInt() > maxRequests) {
             preparing.decrementAndGet();
             throw ApiException.overloaded(
                     "too many requests are being served at this moment", "max-active-requests");
@@ -51,14 +53,27 @@ public final class AdmissionGate {
         return preparing.get();
     }
 
+    /** Requests that their worker is done with, and whose answer waits for its client. */
+    public int unread() {
+        return unread.get();
+    }
+
     /** Bytes of bodies in memory. */
     public long bodyBytes() {
         return bytes.get();
     }
 
+    private enum State {
+        PREPARES,
+        /** Booked, or answered; the gate does not count it. */
+        PREPARED,
+        UNREAD,
+        ENDED
+    }
+
     /** One request's share of the limits. Its bytes are taken by one thread. */
     public final class Admission implements BodyReader.Budget {
-        private final AtomicBoolean prepares = new AtomicBoolean(true);
+        private final AtomicReference<State> state = new AtomicReference<>(State.PREPARES);
         private final AtomicLong taken = new AtomicLong();
 
         @Override
@@ -93,14 +108,25 @@ public final class AdmissionGate {
 
         /** The request is about to be booked, or is answered. */
         public void prepared() {
-            if (prepares.compareAndSet(true, false)) {
+            if (state.compareAndSet(State.PREPARES, State.PREPARED)) {
                 preparing.decrementAndGet();
+            }
+        }
+
+        /** All of its answer is written, but the client has not taken it yet. */
+        void unread() {
+            if (state.compareAndSet(State.PREPARED, State.UNREAD)) {
+                unread.incrementAndGet();
             }
         }
 
         /** The request has ended. */
         public void end() {
-            prepared();
+            switch (state.getAndSet(State.ENDED)) {
+                case PREPARES -> preparing.decrementAndGet();
+                case UNREAD -> unread.decrementAndGet();
+                case PREPARED, ENDED -> {}
+            }
             giveBack();
         }
 

@@ -37,7 +37,9 @@ public enum UpstreamFault {
     /** The gateway itself could not: its client is full. */
     LOCAL(503),
     /** The gateway itself could not: it has no file descriptor left. */
-    DESCRIPTORS(503);
+    DESCRIPTORS(503),
+    /** The gateway itself could not hold the answer, which it has to have whole. */
+    MEMORY(503);
 
     /** What the HTTP client says; it has no type, and the status is the answer's own. */
     private static final String LONG_HEAD = "Response Header Bytes Too Large";
@@ -81,6 +83,8 @@ public enum UpstreamFault {
             case HEAD_TOO_LARGE -> "the head of its answer is longer than max-head-bytes allows";
             case LOCAL -> "the gateway could not send the request";
             case DESCRIPTORS -> "the gateway has no file descriptor left";
+            case MEMORY ->
+                    "the gateway holds as many bytes of answers as max-body-bytes-in-flight allows";
         };
     }
 
@@ -130,7 +134,16 @@ public enum UpstreamFault {
 
     /** Whether the gateway could not, so that nothing is known of the worker. */
     public boolean isOwn() {
-        return this == LOCAL || this == DESCRIPTORS;
+        return this == LOCAL || this == DESCRIPTORS || this == MEMORY;
+    }
+
+    /** What became of the worker's part. */
+    public String outcome() {
+        return switch (this) {
+            case LOCAL, DESCRIPTORS -> "was not asked";
+            case MEMORY -> "was given up";
+            default -> "failed";
+        };
     }
 
     /** The shortest text that says what happened, for logs and clients. */

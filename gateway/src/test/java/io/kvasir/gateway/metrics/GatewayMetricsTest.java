@@ -66,7 +66,7 @@ class GatewayMetricsTest {
                         SourceConfig.of("other", 0, 16, "tcp://127.0.0.1:1"));
         metrics.watch(new SettingsCounts());
         metrics.watch(fleet);
-        metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0));
+        metrics.watch(() -> new GatewayActivity(0, 0, 0, 0, 0, 0, 0, 0, 0));
         metrics.watch(release);
         metrics.watch(new Tracing(config).counts());
         metrics.watchMemo(() -> new PromptMemoCounts(3, 2, 1, 0));

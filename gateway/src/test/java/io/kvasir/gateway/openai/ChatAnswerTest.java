@@ -17,9 +17,9 @@ import java.nio.charset.StandardCharsets;
 
 class ChatAnswerTest {
     private static String whole(int choices, int top, String completion) throws ProtocolException {
+        final byte[] bytes = completion.getBytes(StandardCharsets.UTF_8);
         return new String(
-                new ChatAnswer(choices, top).whole(completion.getBytes(StandardCharsets.UTF_8)),
-                StandardCharsets.UTF_8);
+                new ChatAnswer(choices, top).whole(bytes, bytes.length), StandardCharsets.UTF_8);
     }
 
     private static JsonNode tree(String json) {

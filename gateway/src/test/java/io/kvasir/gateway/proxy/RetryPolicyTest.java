@@ -18,7 +18,10 @@ class RetryPolicyTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = UpstreamFault.class, names = "TIMEOUT", mode = EnumSource.Mode.EXCLUDE)
+    @EnumSource(
+            value = UpstreamFault.class,
+            names = {"TIMEOUT", "MEMORY"},
+            mode = EnumSource.Mode.EXCLUDE)
     void anyFaultIsFollowedByAsManyAttemptsAsAreSet(UpstreamFault fault) {
         final RetryPolicy policy = policy(2, false, 0);
         int attempts = 0;
@@ -28,6 +31,13 @@ class RetryPolicyTest {
         } while (policy.allowsAnother(fault, true));
         assertEquals(3, attempts);
         assertEquals(3, policy.limit());
+    }
+
+    @Test
+    void whatTheGatewayHasNoMemoryForIsNotComputedAgain() {
+        final RetryPolicy policy = policy(2, true, 0);
+        policy.begun();
+        assertFalse(policy.allowsAnother(UpstreamFault.MEMORY, true));
     }
 
     @Test

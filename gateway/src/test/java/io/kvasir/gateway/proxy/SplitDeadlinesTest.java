@@ -17,6 +17,7 @@ import io.kvasir.gateway.routing.DecisionLog;
 import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.routing.RoutingHeaders;
 import io.kvasir.gateway.routing.WorkerReservations;
+import io.kvasir.gateway.server.AnswerMemory;
 import io.kvasir.gateway.server.ResponseCoding;
 import io.kvasir.gateway.server.TrustedCallers;
 import io.kvasir.gateway.testing.Eventually;
@@ -148,6 +149,7 @@ class SplitDeadlinesTest {
                 new TrustedCallers(config),
                 new WorkerKey(config),
                 new ResponseCoding(config),
+                new AnswerMemory(() -> Long.MAX_VALUE),
                 new SplitContext(config, made.policy(), made.transfers(), deadlines, release),
                 ConcurrentHashMap.newKeySet());
     }

@@ -5,6 +5,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
@@ -15,7 +16,19 @@ public final class RawClient implements AutoCloseable {
     private final InputStream in;
 
     public RawClient(int port) throws IOException {
-        socket = new Socket(InetAddress.getLoopbackAddress(), port);
+        this(new Socket(), port);
+    }
+
+    /** One whose system takes as little as it can of what the client does not read. */
+    public static RawClient withLittleRoom(int port) throws IOException {
+        final Socket socket = new Socket();
+        socket.setReceiveBufferSize(4096);
+        return new RawClient(socket, port);
+    }
+
+    private RawClient(Socket socket, int port) throws IOException {
+        this.socket = socket;
+        socket.connect(new InetSocketAddress(InetAddress.getLoopbackAddress(), port));
         socket.setTcpNoDelay(true);
         socket.setSoTimeout(60_000);
         in = new BufferedInputStream(socket.getInputStream());

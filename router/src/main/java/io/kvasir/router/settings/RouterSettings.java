@@ -372,7 +372,8 @@ public final class RouterSettings {
                             1,
                             1 << 27,
                             "Requests booked at once; more are refused, by the gateway with a 429"
-                                    + " and Retry-After."));
+                                    + " and Retry-After. There they count until their client has"
+                                    + " the answer."));
 
     /** Blocks of one prompt that are matched and tracked. */
     public static final Setting<Integer> MAX_BLOCKS_PER_REQUEST =
