@@ -98,6 +98,17 @@ class LauncherTest {
     }
 
     @Test
+    void aProcessWithoutHeapEndsUnlessOptionsSayOtherwise() throws Exception {
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25.0.3").toString());
+        environment.put("KVASIR_DRY_RUN", "1");
+        environment.put("KVASIR_OPTS", "-XX:-ExitOnOutOfMemoryError");
+        final List<String> serve = kvasir(ROOT.resolve("kvasir"), "serve").out();
+        final int ends = serve.indexOf("-XX:+ExitOnOutOfMemoryError");
+        assertTrue(ends >= 0, serve.toString());
+        assertTrue(ends < serve.indexOf("-XX:-ExitOnOutOfMemoryError"), "the last one counts");
+    }
+
+    @Test
     void onlyWhatSharesMemoryGetsItsFlagsAndDoesWithoutTheCache() throws Exception {
         environment.put("JAVA_HOME", fakeJdk("jdk-25", "25.0.3").toString());
         environment.put("KVASIR_DRY_RUN", "1");
