@@ -10,6 +10,7 @@ import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.routing.DecisionLog;
 import io.kvasir.gateway.routing.DecisionRecord;
 import io.kvasir.gateway.server.Paths;
+import io.kvasir.gateway.server.Queries;
 import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.gateway.server.Responses;
 
@@ -73,6 +74,7 @@ final class AdminHandler extends Handler.Abstract {
         final String path = Request.getPathInContext(request);
         try {
             checkCaller(request, response);
+            Queries.check(request);
             if (WorkersApi.has(path)) {
                 workers.answer(URIUtil.decodePath(path), request, response, callback);
                 return true;

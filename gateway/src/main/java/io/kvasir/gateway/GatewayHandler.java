@@ -22,6 +22,7 @@ import io.kvasir.gateway.server.AdmissionGate;
 import io.kvasir.gateway.server.AdmittedResponse;
 import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.Paths;
+import io.kvasir.gateway.server.Queries;
 import io.kvasir.gateway.server.RequestFailures;
 import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.gateway.server.Responses;
@@ -90,6 +91,7 @@ final class GatewayHandler extends Handler.Abstract {
     public boolean handle(Request request, Response response, Callback callback) {
         final String path = Request.getPathInContext(request);
         try {
+            Queries.check(request);
             if (Paths.options(PATHS, path, request, response, callback)) {
                 return true;
             }

@@ -5,10 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import ch.qos.logback.classic.Level;
+
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.testing.CapturedLog;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
@@ -258,5 +261,28 @@ class AdminPortTest {
                         .set(GatewaySettings.PORT, port)
                         .build()
                         .adminPort());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "/debug/decisions?limit=%zz",
+                "/debug/decisions?id=%ff",
+                "/debug/workers?%",
+                "/metrics?a=%2",
+                "/admin/workers?a=%zz",
+                "/settings?a=%zz"
+            })
+    void aQueryThatCannotBeDecodedIsTheCallersMistake(String path) throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        try (CapturedLog log = new CapturedLog(Level.WARN);
+                RawClient client = new RawClient(gateway.adminPort())) {
+            client.send(
+                    "GET " + path + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+            final String answer = client.readAll();
+            assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+            assertTrue(answer.contains("the query cannot be decoded"), answer);
+            assertEquals(List.of(), log.textsFrom(Level.ERROR));
+        }
     }
 }

@@ -8,7 +8,9 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.FrameClient;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
@@ -161,5 +163,58 @@ class BadRequestsTest {
             assertEquals(500, bad(i).statusCode());
         }
         assertGoodIsAnswered();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a=%zz", "a%", "a=%2", "%=1", "a=%ff", "a=%E2%28", "a=\u00e9"})
+    void aQueryThatIsNoneIsRefusedBeforeAWorkerIsChosen(String query) throws Exception {
+        start(config());
+        for (int i = 0; i < 20; i++) {
+            try (RawClient client = new RawClient(gateway.port())) {
+                assertRefused(
+                        client.post("/v1/completions?" + query, GOOD, "Connection: close")
+                                .readAll());
+            }
+        }
+        assertNoneWasAsked();
+    }
+
+    private static void assertRefused(String answer) {
+        assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+        assertTrue(answer.contains("the query"), answer);
+    }
+
+    /** Neither for a request nor for its fault. */
+    private void assertNoneWasAsked() throws Exception {
+        assertTrue(engines.stream().allMatch(engine -> engine.calls.isEmpty()));
+        assertTrue(allAvailable());
+        assertFalse(gateway.workersPage().contains("\"available\":false"));
+        assertGoodIsAnswered();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a b", "a=1 HTTP/1.1", "a\tb", "a=%zz"})
+    void aQueryThatNoRequestLineCanCarryIsRefusedOverHttp2(String query) throws Exception {
+        start(config());
+        try (FrameClient client = new FrameClient(gateway.port())) {
+            final FrameClient.Exchange exchange = client.post("/v1/completions?" + query, GOOD);
+            final String answer = exchange.whole();
+            assertEquals(400, exchange.status(), answer);
+            assertTrue(answer.contains("the query"), answer);
+        }
+        assertNoneWasAsked();
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"", "a=%41%c3%a9&b=[1]&=&c", "a=1+2&b=%20?/:@!$&'()*,;-._~", "a=%00%0d%0a"})
+    void aQueryIsPassedOnAsItIs(String query) throws Exception {
+        start(config());
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions?" + query, GOOD).readUntil(ANSWER);
+        }
+        assertEquals(
+                List.of("/v1/completions?" + query),
+                engines.stream().flatMap(e -> e.calls.stream()).map(call -> call.path).toList());
     }
 }

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
@@ -97,5 +98,28 @@ class HeadSizeTest {
         assertTrue(answer.body().contains("\"kind\":\"head_too_large\""), answer.body());
         assertTrue(answer.body().contains("max-head-bytes"), answer.body());
         assertTrue(answer.body().contains("\"leg\":\"upstream\""), answer.body());
+    }
+
+    @Test
+    void aRequestThatCannotBeWrittenIsNoFaultOfItsWorkerAndNotTriedAgain() throws Exception {
+        final String most = "/" + "p".repeat(9000); // of what the gateway may add to a head
+        gateway =
+                GatewayServer.start(
+                        Gateways.config(WorkerConfig.parse(engine.url() + most + ",name=w"))
+                                .set(GatewaySettings.MAX_HEAD_BYTES, 2048)
+                                .set(GatewaySettings.BREAKER_FAULTS, 1)
+                                .set(GatewaySettings.PANIC_PERCENT, 0)
+                                .build());
+        Gateways.awaitContact(gateway);
+        for (int i = 0; i < 3; i++) {
+            final HttpResponse<String> answer = complete(1500);
+            assertEquals(500, answer.statusCode(), answer.body());
+            assertTrue(answer.body().contains("(unsendable, attempt 1 of 3)"), answer.body());
+            assertTrue(answer.body().contains("\"leg\":\"gateway\""), answer.body());
+        }
+        final String workers = gateway.workersPage();
+        assertTrue(workers.contains("\"last_error\":null"), workers);
+        assertTrue(gateway.router().workers().get(0).available(), workers);
+        assertEquals(0, gateway.router().activeLeases());
     }
 }

@@ -405,4 +405,20 @@ class Http2WorkersTest {
         assertEquals(ANSWER, post(WHOLE).body());
         assertTrue(engine.connections.get() > 1);
     }
+
+    @Test
+    void requestsWithAQueryThatIsNoneOpenNoConnection() throws Exception {
+        start(config());
+        for (int i = 0; i < 20; i++) {
+            try (RawClient client = new RawClient(gateway.port())) {
+                final String answer =
+                        client.post(PATH + "?a=%zz", WHOLE, "Connection: close").readAll();
+                assertTrue(answer.contains("the query cannot be decoded"), answer);
+            }
+        }
+        assertEquals(ANSWER, post(WHOLE).body());
+        assertEquals(1, engine.connections.get());
+        assertNotBlamed();
+        assertNothingIsLeft();
+    }
 }

@@ -72,6 +72,7 @@ final class RetryPolicy {
     boolean allowsAnother(UpstreamFault fault, boolean sent) {
         return attempts <= rules.retries
                 && fault != UpstreamFault.MEMORY
+                && fault != UpstreamFault.UNSENDABLE
                 && (fault != UpstreamFault.TIMEOUT || !sent || rules.afterTimeout);
     }
 

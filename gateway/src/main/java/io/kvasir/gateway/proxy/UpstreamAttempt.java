@@ -67,6 +67,7 @@ final class UpstreamAttempt implements RunningAttempt {
     private final Consumer<Outcome> listener;
     private volatile Request request;
     private volatile StaleConnectionDetector.Sent connection; // null before it is known
+    private volatile boolean begun; // its head is written
     private volatile boolean sent;
     private volatile boolean answered;
     private volatile HttpFields headers = HttpFields.EMPTY; // of the answer
@@ -104,8 +105,8 @@ final class UpstreamAttempt implements RunningAttempt {
                                 new ByteBufferRequestContent(
                                         contentType == null ? "application/json" : contentType,
                                         body.duplicate()))
-                        .onRequestBegin(
-                                begun -> connection = context.staleConnections().sent(begun))
+                        .onRequestBegin(over -> connection = context.staleConnections().sent(over))
+                        .onRequestCommit(_ -> begun = true)
                         .onRequestSuccess(_ -> sent = true)
                         .onResponseContentSource(this::answered);
         if (ownConnection) {
@@ -153,7 +154,10 @@ final class UpstreamAttempt implements RunningAttempt {
             listener.accept(new Broken());
             return;
         }
-        final UpstreamFault fault = UpstreamFault.of(result.getFailure());
+        final UpstreamFault fault =
+                begun
+                        ? UpstreamFault.of(result.getFailure())
+                        : UpstreamFault.ofUnwritten(result.getFailure());
         listener.accept(
                 new Failed(
                         fault,

@@ -60,7 +60,7 @@ public final class FaultAttribution {
                 }
             }
             case DESCRIPTORS -> Descriptors.reportLack();
-            case DEAD, BUSY, REFUSED, LOCAL, MEMORY -> {}
+            case DEAD, BUSY, REFUSED, LOCAL, UNSENDABLE, MEMORY -> {}
         }
     }
 

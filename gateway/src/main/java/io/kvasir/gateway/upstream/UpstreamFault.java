@@ -36,6 +36,8 @@ public enum UpstreamFault {
     HEAD_TOO_LARGE(502),
     /** The gateway itself could not: its client is full. */
     LOCAL(503),
+    /** The gateway itself could not: what it was to send cannot be written as a request. */
+    UNSENDABLE(500),
     /** The gateway itself could not: it has no file descriptor left. */
     DESCRIPTORS(503),
     /** The gateway itself could not hold the answer, which it has to have whole. */
@@ -82,6 +84,7 @@ public enum UpstreamFault {
             case PROTOCOL -> "its answer is not what the protocol says";
             case HEAD_TOO_LARGE -> "the head of its answer is longer than max-head-bytes allows";
             case LOCAL -> "the gateway could not send the request";
+            case UNSENDABLE -> "the gateway could not write the request";
             case DESCRIPTORS -> "the gateway has no file descriptor left";
             case MEMORY ->
                     "the gateway holds as many bytes of answers as max-body-bytes-in-flight allows";
@@ -132,15 +135,27 @@ public enum UpstreamFault {
         return CLOSED;
     }
 
+    /**
+     * Sorts a failure of the HTTP client with a request of which it had written nothing: its own
+     * checks are no failure of the worker.
+     */
+    public static UpstreamFault ofUnwritten(Throwable failure) {
+        final UpstreamFault fault = of(failure);
+        return fault == CLOSED && failure instanceof IllegalArgumentException ? UNSENDABLE : fault;
+    }
+
     /** Whether the gateway could not, so that nothing is known of the worker. */
     public boolean isOwn() {
-        return this == LOCAL || this == DESCRIPTORS || this == MEMORY;
+        return this == LOCAL
+                || this == UNSENDABLE
+                || this == DESCRIPTORS
+                || this == MEMORY;
     }
 
     /** What became of the worker's part. */
     public String outcome() {
         return switch (this) {
-            case LOCAL, DESCRIPTORS -> "was not asked";
+            case LOCAL, UNSENDABLE, DESCRIPTORS -> "was not asked";
             case MEMORY -> "was given up";
             default -> "failed";
         };

@@ -20,7 +20,7 @@ class RetryPolicyTest {
     @ParameterizedTest
     @EnumSource(
             value = UpstreamFault.class,
-            names = {"TIMEOUT", "MEMORY"},
+            names = {"TIMEOUT", "UNSENDABLE", "MEMORY"},
             mode = EnumSource.Mode.EXCLUDE)
     void anyFaultIsFollowedByAsManyAttemptsAsAreSet(UpstreamFault fault) {
         final RetryPolicy policy = policy(2, false, 0);
@@ -45,6 +45,13 @@ class RetryPolicyTest {
         final RetryPolicy policy = policy(0, true, 0);
         policy.begun();
         assertFalse(policy.allowsAnother(UpstreamFault.CONNECT, false));
+    }
+
+    @Test
+    void aRequestThatCannotBeWrittenIsNotTriedAgain() {
+        final RetryPolicy policy = policy(2, true, 0);
+        policy.begun();
+        assertFalse(policy.allowsAnother(UpstreamFault.UNSENDABLE, false));
     }
 
     @Test
