@@ -148,7 +148,9 @@ public final class BodyReader {
             throws IOException, ApiException {
         try (InputStream plain = plain(headers, arriving)) {
             return read(plain, limit, true, budget);
-        } catch (ZipException | EOFException e) {
+        } catch (EOFException e) {
+            throw ApiException.invalid(null, "the body ends before its Content-Encoding does");
+        } catch (ZipException e) {
             throw ApiException.invalid(
                     null, "the body is not what Content-Encoding says: " + e.getMessage());
         }

@@ -27,6 +27,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.zip.DeflaterOutputStream;
@@ -186,6 +187,19 @@ class GzipTest {
         }
         engine.script = call -> call.json(200, SHORT);
         assertEquals("none", coding(ask("gzip")));
+    }
+
+    @Test
+    void aRequestWhoseCodedBodyEndsEarlyIsRefusedWithThatReason() throws Exception {
+        start(1 << 20, false);
+        for (int length : new int[] {0, 4, 20}) { // within its head, and behind it
+            final HttpResponse<byte[]> answer =
+                    send(Arrays.copyOf(gzip(bytes(BODY)), length), "gzip");
+            final String text = new String(answer.body(), StandardCharsets.UTF_8);
+            assertEquals(400, answer.statusCode(), text);
+            assertTrue(text.contains("the body ends before its Content-Encoding does"), text);
+        }
+        assertTrue(engine.calls.isEmpty());
     }
 
     @Test
