@@ -210,14 +210,17 @@ public final class Fleet {
         final KvRouter router = // before the former one of its name is removed
                 registry.readyRouter(WorkerPool.of(described.role()));
         if (before == null) {
-            register(source, described, registry, router, watcher == null);
+            register(source, described, registry, router, null);
         } else {
             replace(before, source, described, registry, router);
         }
         return true;
     }
 
-    /** Where the new server is refused the former one stays, or is registered again. */
+    /**
+     * Where the new server is refused the former one stays, or is registered again. Where it is the
+     * same engine it need not answer first, as many may be described anew at once.
+     */
     private void replace(
             Entry former,
             String source,
@@ -230,11 +233,22 @@ public final class Fleet {
         final boolean wasInUse = former.upstream.inUse();
         remove(described.name());
         try {
-            register(source, described, registry, router, watcher == null);
+            register(
+                    source,
+                    described,
+                    registry,
+                    router,
+                    wasInUse && isSameEngine(former, described) ? former.upstream : null);
         } catch (Throwable t) {
             registerAgain(former, wasInUse);
             throw t;
         }
+    }
+
+    private static boolean isSameEngine(Entry former, DiscoveredWorker described) {
+        return former.described.model().equals(described.model())
+                && former.described.generation() == described.generation()
+                && former.upstream.url().equals(described.worker().url());
     }
 
     private void registerAgain(Entry former, boolean wasInUse) {
@@ -245,7 +259,7 @@ public final class Fleet {
                     former.described,
                     former.registry,
                     former.registry.readyRouter(before.pool()),
-                    watcher == null || wasInUse);
+                    wasInUse ? before : null);
             if (before.draining()) {
                 drain(before.name(), true);
             }
@@ -256,13 +270,20 @@ public final class Fleet {
         }
     }
 
+    /**
+     * @param sameOrNull a server in use that was the same engine
+     */
     private void register(
             String source,
             DiscoveredWorker described,
             UpstreamRegistry registry,
             KvRouter router,
-            boolean admitted) {
+            Upstream sameOrNull) {
+        final boolean admitted = watcher == null || sameOrNull != null;
         final Upstream upstream = registry.register(described, source, lastId++, router, admitted);
+        if (sameOrNull != null && sameOrNull.health().state() != UpstreamHealth.State.UNKNOWN) {
+            upstream.health().knownToAnswer();
+        }
         final Runnable endWatch = watcher == null ? () -> {} : watcher.apply(upstream);
         entries.put(described.name(), new Entry(described, registry, upstream, endWatch));
         upstreams = upstreams.with(upstream);

@@ -7,7 +7,7 @@ import java.util.function.Supplier;
  * Whether one server can be used: a circuit breaker. Time comes with the calls; thread-safe.
  *
  * <pre>
- *   UNKNOWN --probe ok--> UP --many different requests fail--> EJECTED
+ *   UNKNOWN --probe ok, or known--> UP --many different requests fail--> EJECTED
  *   UP, TRIAL, EJECTED --refused, or silent to probes--> DOWN
  *   DOWN --probes ok--> TRIAL --several answers--> UP
  *   EJECTED --hold over, probe ok--> TRIAL --many different requests fail--> EJECTED
@@ -71,6 +71,13 @@ public final class UpstreamHealth {
         window.good(nowNs);
         if (state == State.UNKNOWN
                 || (state == State.TRIAL && ++answersInTrial >= rules.get().successes())) {
+            state = State.UP;
+        }
+    }
+
+    /** The same engine has answered before, under another description. */
+    synchronized void knownToAnswer() {
+        if (state == State.UNKNOWN) {
             state = State.UP;
         }
     }

@@ -493,6 +493,69 @@ class FleetTest {
     }
 
     @ParameterizedTest
+    @ValueSource(strings = {",labels=zone:z1", ",role=decode", ",taints=spot"})
+    void aWorkerThatIsDescribedAnewIsUsedWithoutAProbe(String keys) {
+        start();
+        fleet.watch(upstream -> () -> {});
+        source.view(List.of(worker("m", "a"), worker("m", "b")));
+        named("a").probed();
+        source.view(List.of(worker("m", "a", keys), worker("m", "b", keys)));
+        assertTrue(named("a").inUse(), "it is the engine that has answered");
+        assertEquals(UpstreamHealth.State.UP, named("a").health().state());
+        assertTrue(named("a").ranks().getFirst().available());
+        assertTrue(registries.get(0).capabilities().canServe());
+        assertFalse(named("b").inUse(), "it has not answered by any description");
+        assertTrue(named("a").probed(), "what is known of its engine is learned again");
+        assertConsistent();
+    }
+
+    @Test
+    void aWorkerThatIsAnotherEngineIsUsedOnceItAnswers() {
+        start();
+        fleet.watch(upstream -> () -> {});
+        final List<DiscoveredWorker> others =
+                List.of(
+                        described("m", "http://h:2,name=a", 0),
+                        described("m", "http://h:1,name=a", 7),
+                        described("n", "http://h:1,name=a", 0));
+        for (DiscoveredWorker other : others) {
+            source.view(List.of(worker("m", "a")));
+            named("a").probed();
+            source.view(List.of(other));
+            assertFalse(named("a").inUse(), other::toString);
+        }
+    }
+
+    private static DiscoveredWorker described(String model, String worker, long generation) {
+        return new DiscoveredWorker(model, generation, WorkerConfig.parse(worker));
+    }
+
+    @Test
+    void aWorkerThatIsOutOfUseAndDescribedAnewIsUsedOnceItAnswers() {
+        start(config("name=n").set(GatewaySettings.BREAKER_FAULTS, 1));
+        fleet.watch(upstream -> () -> {});
+        final List<DiscoveredWorker> before =
+                List.of(worker("m", "a"), worker("m", "b"), worker("m", "c"), worker("m", "d"));
+        source.view(before);
+        before.forEach(each -> named(each.name()).probed());
+        named("a").refused("refused");
+        named("b").faulted(1, "status 500");
+        named("c").drain(true);
+        final String keys = ",labels=zone:z1";
+        source.view(
+                List.of(
+                        worker("m", "a", keys),
+                        worker("m", "b", keys),
+                        worker("m", "c", keys),
+                        worker("m", "d", keys)));
+        for (String name : List.of("a", "b", "c")) {
+            assertFalse(named(name).inUse(), name);
+            named(name).probed();
+            assertTrue(named(name).inUse(), name);
+        }
+    }
+
+    @ParameterizedTest
     @ValueSource(strings = {"", ",role=prefill"})
     void aFormerWorkerThatAnotherSourceRegistersMeanwhileStays(String keys) throws Exception {
         start();
