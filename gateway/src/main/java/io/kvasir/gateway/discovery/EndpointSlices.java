@@ -121,12 +121,15 @@ final class EndpointSlices {
     }
 
     /**
-     * The workers of a slice, those that serve nothing any more too.
+     * The workers of a slice, those that serve nothing any more too. One that is described so that
+     * it cannot be used stays as it was while it is the same pod at the same address.
      *
      * @param slice as the API server writes it
-     * @param problems gets what is left out, and why
+     * @param used those that are used so far, by their names
+     * @param problems gets what cannot be used, and why
      */
-    List<Entry> workers(JsonNode slice, Map<String, String> problems) {
+    List<Entry> workers(
+            JsonNode slice, Map<String, DiscoveredWorker> used, Map<String, String> problems) {
         final List<Entry> all = new ArrayList<>();
         for (JsonNode endpoint : slice.path("endpoints")) {
             final Condition condition = Condition.of(endpoint);
@@ -136,11 +139,26 @@ final class EndpointSlices {
                 if (condition == Condition.GONE) {
                     continue;
                 }
+                final DiscoveredWorker former = used.get(podOrAddress(endpoint));
+                final boolean stays = former != null && isOf(endpoint, former);
+                if (stays) {
+                    all.add(new Entry(former, condition));
+                }
                 final String what = name(slice) + "/" + podOrAddress(endpoint);
-                problems.put(what, "endpoint " + what + " is left out: " + e.getMessage());
+                problems.put(
+                        what,
+                        "endpoint "
+                                + what
+                                + (stays ? " stays as it was: " : " is left out: ")
+                                + e.getMessage());
             }
         }
         return all;
+    }
+
+    private static boolean isOf(JsonNode endpoint, DiscoveredWorker worker) {
+        return worker.generation() == generation(endpoint)
+                && worker.worker().url().getHost().equals(host(endpoint));
     }
 
     private DiscoveredWorker worker(JsonNode slice, JsonNode endpoint) {
@@ -209,10 +227,16 @@ final class EndpointSlices {
     }
 
     private static String address(JsonNode endpoint) {
-        final String address = endpoint.path("addresses").path(0).asText();
-        if (address.isEmpty()) {
+        final String host = host(endpoint);
+        if (host.isEmpty()) {
             throw new IllegalArgumentException("it has no address");
         }
+        return host;
+    }
+
+    /** Empty where there is none. */
+    private static String host(JsonNode endpoint) {
+        final String address = endpoint.path("addresses").path(0).asText();
         return address.contains(":") ? "[" + address + "]" : address;
     }
 

@@ -31,7 +31,7 @@ final class Publication implements AutoCloseable {
          * Collects the workers.
          *
          * @param all gets them, by their names
-         * @param problems gets what is left out, and why, by any key
+         * @param problems gets what cannot be used, and why, by any key
          */
         void collect(Map<String, Found> all, Map<String, String> problems);
     }

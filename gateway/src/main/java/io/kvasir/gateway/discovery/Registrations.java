@@ -6,19 +6,29 @@ import io.kvasir.registry.InstanceState;
 import io.kvasir.registry.InstanceView;
 import io.kvasir.registry.Registration;
 
-import java.util.IdentityHashMap;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.BiConsumer;
 
-/** The registrations of the gateway's models, as workers. One thread. */
+/**
+ * The registrations of the gateway's models, as workers. A run whose registration changes so that
+ * it cannot be used stays as it was while it is at the same URL. One thread.
+ */
 final class Registrations {
     private final InstanceView instances;
     private final Set<String> models;
     private final boolean onPlane;
-    private IdentityHashMap<Registration, DiscoveredWorker> workers =
-            new IdentityHashMap<>(); // of what was there before
+    private Map<String, Usable> before = Map.of(); // by key
+
+    /** A registration and what it is to the gateway. */
+    private record Usable(Registration registration, DiscoveredWorker worker) {
+        boolean isSameRun(Registration other) {
+            return registration.generation() == other.generation()
+                    && registration.url().equals(other.url());
+        }
+    }
 
     /**
      * @param instances of one namespace
@@ -35,7 +45,7 @@ final class Registrations {
      * Reports those that are there now.
      *
      * @param each gets registrations, of unique names, and what they are to the gateway
-     * @param problems gets what is left out, and why
+     * @param problems gets what cannot be used, and why
      */
     void collect(BiConsumer<Registration, Found> each, Map<String, String> problems) {
         final Map<String, Registration> chosen = new TreeMap<>();
@@ -44,19 +54,31 @@ final class Registrations {
                 choose(registration, chosen, problems);
             }
         }
-        final IdentityHashMap<Registration, DiscoveredWorker> next = new IdentityHashMap<>();
+        final Map<String, Usable> next = new HashMap<>();
         for (Registration r : chosen.values()) {
-            try {
-                final DiscoveredWorker before = workers.get(r);
-                final DiscoveredWorker worker =
-                        before == null ? RegisteredWorkers.of(r, onPlane) : before;
-                next.put(r, worker);
-                each.accept(r, new Found(worker, r.state() == InstanceState.READY));
-            } catch (IllegalArgumentException e) {
-                problems.put(r.id().key(), r.id() + " is left out: " + e.getMessage());
+            final Usable usable = usableOrNull(r, problems);
+            if (usable != null) {
+                next.put(r.id().key(), usable);
+                each.accept(r, new Found(usable.worker, r.state() == InstanceState.READY));
             }
         }
-        workers = next;
+        before = next;
+    }
+
+    private Usable usableOrNull(Registration r, Map<String, String> problems) {
+        final Usable former = before.get(r.id().key());
+        if (former != null && former.registration.equals(r)) {
+            return former;
+        }
+        try {
+            return new Usable(r, RegisteredWorkers.of(r, onPlane));
+        } catch (IllegalArgumentException e) {
+            final boolean stays = former != null && former.isSameRun(r);
+            problems.put(
+                    r.id().key(),
+                    r.id() + (stays ? " stays as it was: " : " is left out: ") + e.getMessage());
+            return stays ? former : null;
+        }
     }
 
     /** Of two components' instances of one name, the later one counts. */

@@ -89,12 +89,12 @@ final class Slices implements ResourceWatch.Listener {
      * The workers by their names. A pod is in several slices where its service has addresses of
      * both families, or where it moves between them.
      *
-     * @param problems gets what is left out, and why
+     * @param problems gets what cannot be used, and why
      */
     synchronized Map<String, Found> workers(Map<String, String> problems) {
         final Map<String, Entry> all = new TreeMap<>();
         for (JsonNode slice : known.values()) {
-            for (Entry entry : slices.workers(slice, problems)) {
+            for (Entry entry : slices.workers(slice, used, problems)) {
                 all.merge(entry.worker().name(), entry, this::merged);
             }
         }

@@ -42,8 +42,8 @@ public interface Discovery extends AutoCloseable {
         void failed(String cause);
 
         /**
-         * Something that the source holds cannot be used, and is in no view; all else is. Called
-         * once a cause, before the view that leaves it out.
+         * Something that the source holds cannot be used: the view leaves it out, or has it as it
+         * was before, which the cause says. Called once a cause, before that view.
          */
         default void refused(String cause) {
             failed(cause);

@@ -429,5 +429,10 @@ public final class Fleet {
         public void failed(String cause) {
             Fleet.this.failed(source, cause + "; what was there before stays");
         }
+
+        @Override
+        public void refused(String cause) {
+            Fleet.this.failed(source, cause);
+        }
     }
 }

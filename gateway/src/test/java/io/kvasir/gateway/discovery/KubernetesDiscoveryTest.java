@@ -16,6 +16,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
@@ -311,6 +312,70 @@ class KubernetesDiscoveryTest extends DiscoveryContract {
         server.put(new Slice("vllm-2").port("http", 8000).endpoint("b", "10.0.0.2", Slice.READY));
         Eventually.holds("others", () -> names().equals(List.of("a", "b")));
         assertEquals(2, known.failureCount(), known.failures::toString);
+    }
+
+    private static List<Slice> unusable() {
+        return List.of(
+                new Slice("vllm-1").port("http", 8000).annotation("role=decod"),
+                new Slice("vllm-1").port("http", 8000).annotation("labels"),
+                new Slice("vllm-1").port("web", 8000));
+    }
+
+    @Test
+    void aWorkerStaysAsItWasWhileItsEndpointCannotBeUsed() throws Exception {
+        start(known, Map.of());
+        server.put(slice("a", Slice.READY));
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        final DiscoveredWorker first = a();
+        for (Slice slice : unusable()) {
+            known.failures.clear();
+            server.put(slice.endpoint("a", "10.0.0.1", Slice.READY));
+            Eventually.holds("said", () -> known.failureCount() == 1);
+            settled("b");
+            assertEquals(List.of("a", "b"), names());
+            server.delete("more");
+            Eventually.holds("another change", () -> !names().contains("b"));
+            assertEquals(List.of(first), known.all());
+            assertEquals(1, known.failureCount(), known.failures::toString);
+            assertTrue(
+                    known.failures.getFirst().contains("vllm-1/a stays as it was: "),
+                    known.failures::toString);
+        }
+        server.put(slice("a", Slice.READY).annotation("dp=2"));
+        Eventually.holds("is described anew", () -> a().worker().dataParallelSize() == 2);
+    }
+
+    @Test
+    void aWorkerThatStaysAsItWasDrainsAndGoesWithItsEndpoint() throws Exception {
+        start(known, Map.of());
+        server.put(slice("a", Slice.READY));
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        server.put(slice("a", NOT_READY).annotation("role=decod"));
+        Eventually.holds("drains", () -> known.draining().equals(Set.of("a")));
+        assertEquals(List.of("a"), names());
+        server.put(slice("a", Slice.READY).annotation("role=decod"));
+        Eventually.holds("is used again", () -> known.draining().isEmpty());
+        server.put(slice("a", GONE).annotation("role=decod"));
+        Eventually.holds("is gone", () -> names().isEmpty());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"ffffffff-0000-4000-8000-000000000000, 10.0.0.1", ", 10.0.0.2"})
+    void anotherPodOrAddressThatCannotBeUsedHasNothingOfTheFormer(String uid, String address)
+            throws Exception {
+        start(known, Map.of());
+        server.put(slice("a", Slice.READY));
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        server.put(
+                new Slice("vllm-1")
+                        .port("http", 8000)
+                        .annotation("role=decod")
+                        .uid(uid)
+                        .endpoint("a", address, Slice.READY));
+        Eventually.holds("is gone", () -> names().isEmpty());
+        assertTrue(
+                known.failures.getFirst().contains("vllm-1/a is left out: "),
+                known.failures::toString);
     }
 
     @Test

@@ -240,6 +240,25 @@ class RegistryDiscoveryTest extends DiscoveryContract {
     }
 
     @Test
+    void aRunStaysAsItWasWhileItsRegistrationCannotBeUsed() throws Exception {
+        final Registration unusable =
+                instance("a", "http://h:1").handoff(new Registration.Handoff("x", null)).build();
+        started(known, List.of(worker("http://h:1,name=a")));
+        final List<DiscoveredWorker> first = known.all();
+        put(unusable.withState(InstanceState.DRAINING));
+        Eventually.holds("drains", () -> known.draining().equals(Set.of("a")));
+        put(unusable);
+        Eventually.holds("is used again", () -> known.draining().isEmpty());
+        assertEquals(first, known.all());
+        assertEquals(1, known.failureCount(), known.failures::toString);
+        assertTrue(
+                known.failures.getFirst().contains("stays as it was: "), known.failures::toString);
+        put(unusable.withGeneration(2));
+        Eventually.holds("another run has nothing of it", () -> names().isEmpty());
+        assertTrue(known.failures.getLast().contains("is left out: "), known.failures::toString);
+    }
+
+    @Test
     void ofTwoComponentsInstancesOfOneNameTheLaterCounts() throws Exception {
         put(instance("a", "http://h:1").generation(1).build());
         final Registration later =

@@ -354,6 +354,18 @@ class FleetTest {
         assertLeftOut(4);
     }
 
+    @Test
+    void whatASourceRefusesIsSaidInItsWords() {
+        start();
+        try (CapturedLog log = new CapturedLog(Level.WARN)) {
+            source.refused("endpoint s/x is left out: no port is named http");
+            assertEquals(
+                    List.of("workers from test: endpoint s/x is left out: no port is named http"),
+                    log.textsFrom(Level.WARN));
+        }
+        assertLeftOut(1);
+    }
+
     private void assertLeftOut(long times) {
         assertEquals(times, fleet.failures().get("test").get());
     }
