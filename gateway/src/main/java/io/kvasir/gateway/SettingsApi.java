@@ -10,7 +10,6 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.SettingLayers;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.upstream.WorkerPool;
@@ -22,7 +21,6 @@ import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -38,7 +36,6 @@ final class SettingsApi {
     static final String PATH = "/settings";
 
     private static final String METHODS = "GET, HEAD, PATCH";
-    private static final int MAX_BODY_BYTES = 64 << 10;
     private static final String SETTINGS = "settings";
     private static final String MODEL = "model";
     private static final String VERSION = "version";
@@ -47,29 +44,20 @@ final class SettingsApi {
 
     private final LiveSettings live;
     private final ServedModels models;
-    private final BodyReader bodies;
+    private final AdminBodies bodies;
 
     SettingsApi(LiveSettings live, ServedModels models) {
         this.live = live;
         this.models = models;
-        bodies = new BodyReader(live.running());
+        bodies = new AdminBodies(live.running());
     }
 
     void answer(Request request, Response response, Callback callback) throws ApiException {
         switch (request.getMethod()) {
             case "OPTIONS" -> Responses.options(response, callback, METHODS);
             case "GET", "HEAD" -> Responses.json(response, callback, 200, page());
-            case "PATCH" -> Responses.json(response, callback, 200, change(body(request)));
+            case "PATCH" -> Responses.json(response, callback, 200, change(bodies.read(request)));
             default -> throw Paths.wrongMethod(PATH, METHODS, request.getMethod());
-        }
-    }
-
-    private JsonNode body(Request request) throws ApiException {
-        try {
-            return Json.MAPPER.readTree(
-                    bodies.read(request, MAX_BODY_BYTES, BodyReader.Budget.NONE));
-        } catch (IOException e) {
-            throw ApiException.invalid(null, "the body is not valid JSON");
         }
     }
 

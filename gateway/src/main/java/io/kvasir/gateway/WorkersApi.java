@@ -9,18 +9,18 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerAdapters;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.upstream.AdminDiscovery;
 import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.Upstream;
 
+import org.eclipse.jetty.http.HttpURI;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
+import org.eclipse.jetty.util.URIUtil;
 
-import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
@@ -36,13 +36,12 @@ final class WorkersApi {
     private static final String LORA_IDS = "/lora-ids";
     private static final String COLLECTION = "GET, HEAD, POST";
     private static final String ONE = "GET, HEAD, DELETE";
-    private static final int MAX_BODY_BYTES = 64 << 10;
 
     private final GatewayConfig config;
     private final Fleet fleet;
     private final AdminDiscovery discovery;
     private final StatusEndpoints endpoints;
-    private final BodyReader bodies;
+    private final AdminBodies bodies;
 
     WorkersApi(
             GatewayConfig config,
@@ -53,7 +52,7 @@ final class WorkersApi {
         this.fleet = fleet;
         this.discovery = discovery;
         this.endpoints = endpoints;
-        this.bodies = new BodyReader(config);
+        this.bodies = new AdminBodies(config);
     }
 
     /** Whether a path is of this API. */
@@ -122,11 +121,27 @@ final class WorkersApi {
         final boolean added;
         try {
             worker = DiscoveredWorker.of(config.get(GatewaySettings.MODEL), texts(request));
+            checkAddress(worker.name());
             added = discovery.add(worker);
         } catch (IllegalArgumentException e) {
             throw ApiException.invalid(null, e.getMessage());
         }
         Responses.json(response, callback, added ? 201 : 200, one(worker.name()));
+    }
+
+    /** Other sources may give such names: they take their workers back themselves. */
+    private static void checkAddress(String name) throws ApiException {
+        final String path = PATH + '/' + name;
+        final HttpURI address = HttpURI.from(URIUtil.encodePath(path));
+        if (address.hasViolations()
+                || !path.equals(URIUtil.decodePath(address.getCanonicalPath()))) {
+            throw ApiException.invalid(
+                    "name",
+                    "name="
+                            + name
+                            + " cannot be in a path, by which the worker would be drained and"
+                            + " removed; choose one without %, \\ and other than . and ..");
+        }
     }
 
     /** Takes a JSON object of names and numbers: which adapters a worker's events mean by them. */
@@ -141,15 +156,7 @@ final class WorkersApi {
 
     /** A JSON object of the keys that a worker has in YAML; numbers and booleans may be bare. */
     private Map<String, String> texts(Request request) throws ApiException {
-        final JsonNode body;
-        try {
-            body =
-                    Json.MAPPER.readTree(
-                            bodies.read(request, MAX_BODY_BYTES, BodyReader.Budget.NONE));
-        } catch (IOException e) {
-            throw ApiException.invalid(null, "the body is not valid JSON");
-        }
-        if (!(body instanceof ObjectNode object)) {
+        if (!(bodies.read(request) instanceof ObjectNode object)) {
             throw ApiException.invalid(null, "a JSON object with the keys of a worker is needed");
         }
         final Map<String, String> texts = new LinkedHashMap<>();

@@ -6,11 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import ch.qos.logback.classic.Level;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.CapturedLog;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
@@ -26,8 +28,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.net.URLEncoder;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -230,6 +234,36 @@ class AdminPortTest {
             client.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
             assertTrue(client.readAll().startsWith("HTTP/1.1 200 "));
         }
+    }
+
+    private HttpResponse<String> post(String name) throws Exception {
+        final ObjectNode worker = Json.MAPPER.createObjectNode();
+        return Gateways.workers(
+                gateway, "POST", "", worker.put("url", engine.url()).put("name", name).toString());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"a", "a;b", "\"q\"", "a?b#c", "a+b&c=d", "é🙂", "[::1]:80", "drain", "..."})
+    void aWorkerThatIsAddedCanBeAddressed(String name) throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        assertEquals(201, post(name).statusCode());
+        final String path = "/" + URLEncoder.encode(name, StandardCharsets.UTF_8);
+        assertEquals(200, Gateways.workers(gateway, "GET", path, "").statusCode());
+        assertEquals(200, Gateways.workers(gateway, "POST", path + "/drain", "").statusCode());
+        assertEquals(200, Gateways.workers(gateway, "DELETE", path, "").statusCode());
+        assertEquals(1, gateway.router().workers().size());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {".", "..", "%", "a%20b", "%2e", "a\\b"})
+    void aWorkerThatCouldNotBeAddressedIsNotAdded(String name) throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        final HttpResponse<String> refused = post(name);
+        assertEquals(400, refused.statusCode(), refused.body());
+        assertTrue(refused.body().contains("\"param\":\"name\""), refused.body());
+        assertTrue(refused.body().contains("cannot be in a path"), refused.body());
+        assertEquals(1, gateway.router().workers().size());
     }
 
     @Test

@@ -239,12 +239,20 @@ class LiveWorkersTest {
             {"{\"url\":\"http://h:1\",\"model\":\"other\"}", "other"},
             {"{\"url\":\"http://h:1\",\"role\":\"cook\"}", "role=cook"},
             {"{\"url\":\"http://h:1\",\"handoff\":\"mail\"}", "handoff=mail"},
+            {"{\"url\":\"http://h:1\",\"url\":\"http://h:2\"}", "Duplicate field 'url'"},
+            {"\u0000\u0000x{", "body"},
+            {"{\"url\":\"http://h:1\"} trailing", "Unrecognized token 'trailing'"},
+            {"{\"url\":\"http://h:1\",\"name\":\"\\ud800\"}", "cannot be in a path"},
+            {"{\"url\":\"http://h:1\"}{}", "more than one value"},
         };
         for (String[] each : refused) {
             final HttpResponse<String> answer = admin("POST", "", each[0]);
             assertEquals(400, answer.statusCode(), each[0]);
             assertTrue(answer.body().contains(each[1]), answer.body());
         }
+        final HttpResponse<String> twice = admin("POST", "/one/lora-ids", "{\"a\":1,\"a\":2}");
+        assertEquals(400, twice.statusCode());
+        assertTrue(twice.body().contains("Duplicate field 'a'"), twice.body());
         assertEquals(405, admin("PUT", "", "").statusCode());
         assertEquals(405, admin("GET", "/one/drain", "").statusCode());
         assertEquals(1, gateway.router().workers().size());

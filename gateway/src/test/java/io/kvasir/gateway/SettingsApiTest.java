@@ -194,6 +194,8 @@ class SettingsApiTest {
             value = {
                 "[]|a JSON object",
                 "{|not valid JSON",
+                "{'settings':{'temperature':1,'temperature':2}}|Duplicate field 'temperature'",
+                "{'settings':{'temperature':1}}{}|more than one value",
                 "{}|one setting at least",
                 "{'settings':{}}|one setting at least",
                 "{'settings':{'temperature':1},'modle':'m'}|unknown member 'modle'",
