@@ -5,8 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.pipeline.events.KeptSlot;
+import io.kvasir.pipeline.snapshot.SlotMark;
+import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.Test;
@@ -20,8 +24,11 @@ class KeptPrefixesTest {
     private static final int BLOCK = 16;
     private static final int[] PROMPT = new int[8 * BLOCK];
 
+    private static final int[] OTHER_PROMPT = new int[8 * BLOCK];
+
     static {
         Arrays.setAll(PROMPT, i -> 1_000 + i);
+        Arrays.setAll(OTHER_PROMPT, i -> 5_000 + i);
     }
 
     @TempDir Path folder;
@@ -166,6 +173,33 @@ class KeptPrefixesTest {
         try (KvRouter router = builder(3).set(RouterSettings.STATE_DIR, state).build()) {
             assertEquals(0, router.index().heldBlocks());
             assertEquals(3, overlap(router, router.addWorker(spec("a", 0))));
+        }
+    }
+
+    @Test
+    void whatOthersTakeBeforeAWorkersFirstMessageIsMissingAtOnce() {
+        final RouterConfig.Builder builder = builder(2).maxBlocks(10, 10);
+        try (KvRouter router = builder.build()) {
+            add(router, "a", 0, 8);
+        }
+        try (KvRouter router = builder.build()) {
+            final Worker a = router.addWorker(spec("a", 0));
+            final KeptSlot kept = router.indexPipeline().keptSlots().getFirst();
+            final SlotMark mark = kept.markOrNull();
+            final StreamStart start =
+                    new StreamStart(
+                            mark.sequence(),
+                            mark.content(),
+                            mark.complete(),
+                            mark.missingBlocks(),
+                            kept.memoryOrNull());
+            router.openDirect(a, EngineMessages.source("a", BLOCK), start).onCaughtUp();
+            assertEquals(IndexState.EXACT, a.state());
+            router.openDirect(router.addWorker(spec("b", 1)), EngineMessages.source("b", BLOCK))
+                    .onMessage(0, EngineMessages.stored(OTHER_PROMPT, 4, BLOCK, 100));
+            EngineMessages.await(() -> a.indexedBlocks() < 8, "the eviction");
+            EngineMessages.await(() -> a.state() == IndexState.DEGRADED, "the news of it");
+            assertEquals(IndexCause.INDEX_FULL, a.cause());
         }
     }
 

@@ -2,6 +2,8 @@ package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.kvasir.pipeline.source.IndexCause;
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.settings.RouterSettings;
@@ -24,8 +26,11 @@ class SavedPrefixesTest {
     private static final long KEPT_MS = WorkerSnapshots.FOLLOWED.toMillis();
     private static final int[] PROMPT = new int[8 * BLOCK];
 
+    private static final int[] OTHER_PROMPT = new int[8 * BLOCK];
+
     static {
         Arrays.setAll(PROMPT, i -> 1_000 + i);
+        Arrays.setAll(OTHER_PROMPT, i -> 5_000 + i);
     }
 
     private final MemoryStateStore.Memory memory = new MemoryStateStore.Memory();
@@ -188,6 +193,33 @@ class SavedPrefixesTest {
         try (SavedPrefixes saved = open()) {
             assertEquals(6, restored(saved, "a"));
             assertEquals(2, restored(saved, "b"));
+        }
+    }
+
+    @Test
+    void whatOthersTakeBeforeAWorkersFirstMessageIsMissingAtOnce() throws Exception {
+        final RouterConfig.Builder builder = builder().maxBlocks(10, 10);
+        try (KvRouter router = builder.build();
+                SavedPrefixes saved = open()) {
+            add(router, "a", 8);
+            save(saved, router, TAKEN_MS);
+        }
+        try (KvRouter router = builder.build();
+                SavedPrefixes saved = open()) {
+            final Worker a = router.addWorker(spec("a"));
+            final StreamStart start =
+                    saved.restore(
+                            new WorkerRegistry.NamedRank("a", 0),
+                            a.slot(),
+                            router.indexPipeline(),
+                            router.index());
+            router.openDirect(a, EngineMessages.source("a", BLOCK), start).onCaughtUp();
+            assertEquals(IndexState.EXACT, a.state());
+            router.openDirect(router.addWorker(spec("b")), EngineMessages.source("b", BLOCK))
+                    .onMessage(0, EngineMessages.stored(OTHER_PROMPT, 4, BLOCK, 100));
+            EngineMessages.await(() -> a.indexedBlocks() < 8, "the eviction");
+            EngineMessages.await(() -> a.state() == IndexState.DEGRADED, "the news of it");
+            assertEquals(IndexCause.INDEX_FULL, a.cause());
         }
     }
 }

@@ -19,7 +19,7 @@ public final class IndexApplier implements KvEventSink {
 
     private final SlotMarks marks;
 
-    /** Of each slot, the listener of its last batch; null before the first. */
+    /** Of each slot, the listener of its last batch, or given before the first; null for none. */
     private final ApplyListener[] listeners;
 
     // Copies of the batch's words, because the index reads both lists from 0. They take 1 to 3 ns
@@ -65,7 +65,13 @@ public final class IndexApplier implements KvEventSink {
         return index.hasRoom(slot);
     }
 
-    /** The slot has no tenant any more: the listener of its last batch is not called again. */
+    @Override
+    public void listen(int slot, ApplyListener listener) {
+        listeners[slot] = listener;
+        listener.missing(index.missingBlocks(slot));
+    }
+
+    /** The slot has no tenant any more: its listener is not called again. */
     void forget(int slot) {
         listeners[slot] = null;
         marks.forget(slot);

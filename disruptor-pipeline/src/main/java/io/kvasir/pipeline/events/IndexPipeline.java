@@ -29,7 +29,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Predicate;
+import java.util.function.IntUnaryOperator;
 
 /**
  * Pipeline from event sources to the index: many sources, one ring, one writer thread. From its
@@ -233,20 +233,20 @@ public final class IndexPipeline implements AutoCloseable {
 
     /** Takes batches into the ring; refuses what does not fit. */
     public KvEventSink sink() {
-        return sink(batch -> offer(batch, generation(batch.slot())));
+        return sink(this::generation);
     }
 
     /** The same for one slot as long as its tenant of now has it. */
     private KvEventSink sink(int slot) {
         final int generation = generation(slot);
-        return sink(batch -> offer(batch, generation));
+        return sink(_ -> generation);
     }
 
-    private KvEventSink sink(Predicate<KvBatch> offer) {
+    private KvEventSink sink(IntUnaryOperator generationOf) {
         return new KvEventSink() {
             @Override
             public boolean offer(KvBatch batch) {
-                return offer.test(batch);
+                return IndexPipeline.this.offer(batch, generationOf.applyAsInt(batch.slot()));
             }
 
             @Override
@@ -257,6 +257,13 @@ public final class IndexPipeline implements AutoCloseable {
             @Override
             public boolean hasRoom(int slot) {
                 return index.hasRoom(slot);
+            }
+
+            @Override
+            public void listen(int slot, ApplyListener listener) {
+                final int generation = generationOf.applyAsInt(slot);
+                mailbox.put(() -> writer.listen(slot, generation, listener));
+                wakeWriter();
             }
         };
     }

@@ -7,6 +7,7 @@ import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.pipeline.ring.WriterThread;
 import io.kvasir.pipeline.source.PlanePosition;
+import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 
 import org.agrona.ErrorHandler;
@@ -106,6 +107,13 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
                 setAside(load.slot(), error);
                 failures.getAndIncrement();
             }
+        }
+    }
+
+    /** The tenant of a slot has a stream. Runs from the mailbox. */
+    void listen(int slot, int generation, ApplyListener listener) {
+        if (slot < generations.length && generation == generations[slot]) {
+            applier.listen(slot, listener);
         }
     }
 

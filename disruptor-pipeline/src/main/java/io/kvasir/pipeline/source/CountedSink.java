@@ -1,5 +1,6 @@
 package io.kvasir.pipeline.source;
 
+import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
 
@@ -45,5 +46,10 @@ final class CountedSink implements KvEventSink {
     @Override
     public boolean hasRoom(int slot) {
         return sink.hasRoom(slot);
+    }
+
+    @Override
+    public void listen(int slot, ApplyListener listener) {
+        sink.listen(slot, listener);
     }
 }

@@ -217,6 +217,7 @@ public final class EngineStream implements EventSource {
         status.loaded();
         freshness.doubt(RESTORED);
         status.publish();
+        output.listen(); // what others have taken from the slot since it was restored counts, too
     }
 
     /**

@@ -222,6 +222,11 @@ final class StreamOutput {
         return true;
     }
 
+    /** Hears of what becomes of the slot's blocks before the first batch. */
+    void listen() {
+        sink.listen(config.slot(), parts.counters);
+    }
+
     /** Whether the index has room for what it refused of this stream. */
     boolean hasRoom() {
         return sink.hasRoom(config.slot());

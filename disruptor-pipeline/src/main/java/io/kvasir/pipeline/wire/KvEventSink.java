@@ -25,4 +25,13 @@ public interface KvEventSink {
     default boolean hasRoom(int slot) {
         return true;
     }
+
+    /**
+     * Notifies a listener of what becomes of a slot that holds something before its first batch: at
+     * once of what is missing, then of evictions. Never waits.
+     *
+     * @param slot worker slot
+     * @param listener that of the batches to come
+     */
+    default void listen(int slot, ApplyListener listener) {}
 }

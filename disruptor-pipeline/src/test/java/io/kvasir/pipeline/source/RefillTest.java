@@ -102,6 +102,46 @@ class RefillTest {
     }
 
     @Test
+    void whatIsEvictedBeforeTheFirstMessageOfARestoredSlotComesBack() {
+        final EngineStream before = stream(SLOT, "direct");
+        final List<byte[]> sent = new ArrayList<>();
+        for (int i = 0; i < 80; i++) {
+            sent.add(store(1 + i));
+            before.onMessage(i, sent.getLast());
+        }
+        final IndexApplier next = new IndexApplier(index); // as after a restart
+        final EngineStream other = stream(OTHER, null, next);
+        for (int i = 0; i < 40; i++) {
+            other.onMessage(i, store(1_001 + i)); // some after the restore, before the stream
+        }
+        final EngineStream stream = stream(SLOT, "direct", next);
+        stream.startAfter(new StreamStart(79, 0, true, 0, before.memory()));
+        stream.onCaughtUp();
+        assertEquals(IndexState.DEGRADED, stream.state());
+        final long missing = index.missingBlocks(SLOT);
+        for (int i = 40; i < 50; i++) {
+            other.onMessage(i, store(1_001 + i));
+        }
+        assertTrue(index.missingBlocks(SLOT) > missing);
+        assertEquals(index.missingBlocks(SLOT), stream.status().missingBlocks());
+        assertEquals(IndexCause.INDEX_FULL, stream.status().cause());
+
+        for (int i = 0; i < 50; i++) {
+            other.onMessage(50 + i, batch(removed(List.of(1_001 + i))));
+        }
+        stream.tick();
+        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        for (int i = 0; i < 80; i++) {
+            stream.onReplayed(i, sent.get(i));
+        }
+        stream.replayEnded();
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(80, index.heldBlocks(SLOT));
+    }
+
+    @Test
     void whatWasEvictedComesBackBesideLiveMessages() {
         final EngineStream stream = stream(SLOT, "direct");
         final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
