@@ -40,7 +40,7 @@ final class ThreadMetrics {
         CounterWithCallback.builder()
                 .name("jvm_threads_started_total")
                 .help("Threads that were started")
-                .callback(out -> out.call(THREADS.getTotalStartedThreadCount()))
+                .callback(out -> out.call((double) THREADS.getTotalStartedThreadCount()))
                 .register(registry);
         GaugeWithCallback.builder()
                 .name("jvm_threads_state")
