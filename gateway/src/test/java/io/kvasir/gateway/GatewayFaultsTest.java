@@ -307,6 +307,42 @@ class GatewayFaultsTest {
         assertTrue(bad.calls.size() >= 1);
     }
 
+    /** An answer that the connection's end ends. */
+    private static final String WITHOUT_LENGTH =
+            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n";
+
+    @Test
+    void anAnswerWithoutALengthIsWholeAtTheEndOfItsConnectionButNotAtAReset() throws Exception {
+        good.script =
+                call -> {
+                    call.raw(WITHOUT_LENGTH + "{\"half");
+                    Thread.sleep(200); // a reset takes what has not been read with it
+                    call.cut();
+                };
+        start(Gateways.config(good.worker("good")).set(GatewaySettings.RETRIES, 0));
+        final HttpResponse<String> cut = Gateways.post(gateway, "/v1/completions", WHOLE);
+        assertEquals(502, cut.statusCode(), cut.body());
+        assertTrue(cut.body().contains("\"kind\":\"closed\""), cut.body());
+        good.script = call -> call.raw(WITHOUT_LENGTH + ANSWER);
+        assertEquals(ANSWER, Gateways.post(gateway, "/v1/completions", WHOLE).body());
+    }
+
+    @Test
+    void aPartOfAnAnswerWithoutALengthHasNoEndWhereItWasReset() throws Exception {
+        good.script =
+                call -> {
+                    call.raw(WITHOUT_LENGTH + "{\"half" + "y".repeat(5 << 20));
+                    Thread.sleep(1000);
+                    call.cut();
+                };
+        start(Gateways.config(good.worker("good")));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", WHOLE);
+            assertTrue(client.readUntil("\r\n\r\n").startsWith("HTTP/1.1 200 "));
+            assertFalse(client.drainUntil("\r\n0\r\n"), "the last chunk");
+        }
+    }
+
     @Test
     void aWorkerThatDiesInTheMiddleOfAStreamIsNamedInAnErrorEvent() throws Exception {
         bad.script =

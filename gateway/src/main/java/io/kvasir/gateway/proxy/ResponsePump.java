@@ -17,8 +17,10 @@ import org.eclipse.jetty.util.BufferUtil;
 import org.eclipse.jetty.util.IteratingCallback;
 import org.eclipse.jetty.util.thread.Invocable;
 
+import java.io.EOFException;
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
+import java.util.function.BooleanSupplier;
 
 /**
  * Moves one answer from a worker to the client, one write at a time: what the client does not take
@@ -113,6 +115,7 @@ final class ResponsePump extends IteratingCallback {
     private final int status;
     private final HttpFields headers;
     private final Content.Source source;
+    private final BooleanSupplier isCut; // asked at its end
     private final boolean readable; // not compressed by the engine
     private boolean errorSeen;
     private final ResponseCoding coding;
@@ -153,6 +156,7 @@ final class ResponsePump extends IteratingCallback {
         this.status = answer.head().getStatus();
         this.headers = answer.head().getHeaders();
         this.source = answer.content();
+        this.isCut = answer.isCut();
         this.coding = coding;
         this.listener = listener;
         final boolean isEvents =
@@ -312,6 +316,10 @@ final class ResponsePump extends IteratingCallback {
     /** A part of any other answer; null when there is nothing to write yet. */
     private Action takeBytes(Content.Chunk chunk) {
         final boolean last = chunk.isLast();
+        if (last && isCut.getAsBoolean()) {
+            chunk.release();
+            return broken(new EOFException("a reset ended the answer"));
+        }
         if (!holds) {
             if (last) {
                 final ByteBuffer rest = ByteBuffer.wrap(BufferUtil.toArray(chunk.getByteBuffer()));

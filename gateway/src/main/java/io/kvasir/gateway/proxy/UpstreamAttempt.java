@@ -25,6 +25,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /**
@@ -38,8 +39,14 @@ final class UpstreamAttempt implements RunningAttempt {
     /** What came of it. */
     sealed interface Outcome {}
 
-    /** The head of an answer. Its content must be read to the end, or the attempt aborted. */
-    record Answered(Response head, Content.Source content) implements Outcome {}
+    /**
+     * The head of an answer. Its content must be read to the end, or the attempt aborted.
+     *
+     * @param isCut whether the content that was read to its end is not whole, although nothing else
+     *     says so: what the connection's end should have ended, a reset has
+     */
+    record Answered(Response head, Content.Source content, BooleanSupplier isCut)
+            implements Outcome {}
 
     /** Reading the content of the answer gives a failure from now on. */
     record Broken() implements Outcome {}
@@ -131,7 +138,13 @@ final class UpstreamAttempt implements RunningAttempt {
         answered = true;
         headers = head.getHeaders();
         heard();
-        listener.accept(new Answered(head, timeout.watch(content, this::heard)));
+        listener.accept(new Answered(head, timeout.watch(content, this::heard), this::isCut));
+    }
+
+    private boolean isCut() {
+        return !headers.contains(HttpHeader.CONTENT_LENGTH)
+                && !headers.contains(HttpHeader.TRANSFER_ENCODING)
+                && connection.wasReset();
     }
 
     /** When the worker says to try again; zero where it does not. */

@@ -55,6 +55,11 @@ public final class StaleConnectionDetector {
                     : null;
         }
 
+        /** Whether the connection has ended by a reset; false of one that others share. */
+        public boolean wasReset() {
+            return WorkerConnector.wasReset(connection);
+        }
+
         /** Whether the request failed because the worker had closed its connection before. */
         public boolean wasStale(UpstreamFault fault) {
             return fault == UpstreamFault.CLOSED && before > 0 && heard.get() == before;
