@@ -21,6 +21,7 @@ import io.kvasir.gateway.routing.RoutingHeaders;
 import io.kvasir.gateway.server.AdmissionGate;
 import io.kvasir.gateway.server.AdmittedResponse;
 import io.kvasir.gateway.server.BodyReader;
+import io.kvasir.gateway.server.ClientStream;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.Queries;
 import io.kvasir.gateway.server.RequestFailures;
@@ -288,6 +289,7 @@ final class GatewayHandler extends Handler.Abstract {
      * Errors that the server itself answers (bad HTTP, shutdown) in the same shape as all others.
      */
     static boolean serverError(Request request, Response response, Callback callback) {
+        ClientStream.wrap(request); // of one that ends before it is handled
         final int code = status(request, response);
         final ApiException error =
                 switch (code) {

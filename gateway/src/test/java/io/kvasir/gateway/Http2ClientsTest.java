@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -41,7 +42,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
+import java.io.EOFException;
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.net.SocketException;
@@ -114,6 +117,13 @@ class Http2ClientsTest {
     private void assertNothingIsLeft() throws InterruptedException {
         Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
         Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
+        for (String gauge :
+                List.of(
+                        "kvasir_requests_in_flight",
+                        "kvasir_requests_preparing",
+                        "kvasir_body_bytes_in_flight")) {
+            Eventually.holds(gauge + " is 0", () -> MetricsPage.of(gateway).sum(gauge) == 0);
+        }
     }
 
     @Test
@@ -570,24 +580,75 @@ class Http2ClientsTest {
         return flood.toByteArray();
     }
 
+    /**
+     * Two times as many resets as are sent would be more than the limit. All bodies together are
+     * more than the connection's window, those of a round fit into what is surely open of it. A
+     * stream may fail here just as its client resets it; then the two resets cross.
+     */
+    @Test
+    void streamsThatAreCancelledAreNotResetBackAndLeaveTheOthersAlone() throws Exception {
+        final String body = WHOLE + " ".repeat(6_800);
+        final int each = 70;
+        gateway = GatewayServer.start(config().build());
+        try (Socket client = new Socket(InetAddress.getLoopbackAddress(), gateway.port())) {
+            client.setSoTimeout(60_000);
+            final OutputStream out = client.getOutputStream();
+            final DataInputStream in = new DataInputStream(client.getInputStream());
+            out.write(RawFrames.preface());
+            out.write(RawFrames.post(1, PATH, STREAM));
+            Eventually.holds("the stream is under way", () -> engine.inFlight.get() == 1);
+            int id = 1;
+            int resets = 0;
+            for (int round = 1; round <= 3; round++) {
+                for (int i = 0; i < each; i++) {
+                    id += 2;
+                    out.write(RawFrames.post(id, PATH, body));
+                    out.write(RawFrames.reset(id));
+                }
+                id += 2;
+                out.write(RawFrames.post(id, PATH, WHOLE));
+                resets += resetsBeforeTheEndOf(id, in);
+                final int ended = (each + 1) * round;
+                Eventually.holds(
+                        "all are over but the first",
+                        () -> MetricsPage.of(gateway).sum("kvasir_requests_total") == ended);
+            }
+            goOn.countDown();
+            resets += resetsBeforeTheEndOf(1, in);
+            assertTrue(resets < each / 10, resets + " resets");
+        }
+        assertNothingIsLeft();
+    }
+
+    /** Reads to the end of a stream; the client is not sent away meanwhile. */
+    private static int resetsBeforeTheEndOf(int stream, DataInputStream in) throws IOException {
+        int resets = 0;
+        RawFrames.Frame frame;
+        do {
+            frame = RawFrames.read(in);
+            resets += frame.type() == FrameType.RST_STREAM ? 1 : 0;
+            assertNotEquals(FrameType.GO_AWAY, frame.type(), frame.toString());
+        } while (frame.type() != FrameType.DATA || frame.stream() != stream || !frame.isLast());
+        return resets;
+    }
+
     /** Reads to the end of the connection; returns the error of the go-away that came before. */
     private static int goAway(Socket from) throws IOException {
         final DataInputStream in = new DataInputStream(from.getInputStream());
         int error = -1;
         try {
-            for (int head = in.read(); head >= 0; head = in.read()) {
-                final int length = head << 16 | in.readUnsignedShort();
-                final int type = in.readUnsignedByte();
-                in.skipNBytes(5); // flags and stream
-                final byte[] payload = in.readNBytes(length);
-                if (type == FrameType.GO_AWAY.getType()) {
-                    error = ByteBuffer.wrap(payload).getInt(4);
+            while (true) {
+                final RawFrames.Frame frame = RawFrames.read(in);
+                if (frame.type() == FrameType.GO_AWAY) {
+                    error = ByteBuffer.wrap(frame.payload()).getInt(4);
                 }
             }
+        } catch (EOFException e) {
+            return error;
         } catch (SocketException e) {
             assertTrue(e.getMessage().contains("reset"), e.getMessage());
+            return error;
         }
-        return error;
     }
 
     @Test

@@ -48,13 +48,20 @@ public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory 
     /** Adds it to a port for HTTP/1.1 that is not open, where the settings say so. */
     public static void addTo(ServerConnector connector, GatewayConfig config) {
         if (config.get(GatewaySettings.HTTP2)) {
-            connector.addConnectionFactory(
-                    new Http2ConnectionFactory(
+            final HttpConfiguration http =
+                    new HttpConfiguration(
                             connector
                                     .getConnectionFactory(HttpConnectionFactory.class)
-                                    .getHttpConfiguration(),
-                            config));
+                                    .getHttpConfiguration());
+            http.addCustomizer(Http2ConnectionFactory::begin);
+            connector.addConnectionFactory(new Http2ConnectionFactory(http, config));
         }
+    }
+
+    /** Before a request is handled. */
+    private static Request begin(Request request, HttpFields.Mutable responseHeaders) {
+        ClientStream.wrap(request);
+        return request;
     }
 
     @Override

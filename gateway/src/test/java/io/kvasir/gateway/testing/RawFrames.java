@@ -1,7 +1,13 @@
 package io.kvasir.gateway.testing;
 
+import org.eclipse.jetty.http2.frames.FrameType;
+
+import java.io.DataInputStream;
+import java.io.EOFException;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 
 /** Frames of HTTP/2 as bytes, for clients that do what no library would. */
 public final class RawFrames {
@@ -16,6 +22,32 @@ public final class RawFrames {
     private static final int CANCEL = 8;
 
     private RawFrames() {}
+
+    /** One that has come. */
+    public record Frame(FrameType type, int flags, int stream, byte[] payload) {
+        /** Whether its stream ends with it. */
+        public boolean isLast() {
+            return (flags & END_STREAM) != 0;
+        }
+
+        @Override
+        public String toString() {
+            return type + " of stream " + stream + ": " + HexFormat.of().formatHex(payload);
+        }
+    }
+
+    /**
+     * Reads the next one.
+     *
+     * @throws EOFException at the end of the connection
+     */
+    public static Frame read(DataInputStream in) throws IOException {
+        final int length = in.readUnsignedByte() << 16 | in.readUnsignedShort();
+        final FrameType type = FrameType.from(in.readUnsignedByte());
+        final int flags = in.readUnsignedByte();
+        final int stream = in.readInt();
+        return new Frame(type, flags, stream, in.readNBytes(length));
+    }
 
     public static byte[] frame(int type, int flags, int stream, byte[] payload) {
         return ByteBuffer.allocate(9 + payload.length)
