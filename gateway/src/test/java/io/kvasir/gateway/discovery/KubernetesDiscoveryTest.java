@@ -282,6 +282,49 @@ class KubernetesDiscoveryTest extends DiscoveryContract {
         assertEquals(1, known.failureCount());
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "{}",
+                "null",
+                "{\"kind\":\"Status\",\"metadata\":{},\"status\":\"Failure\"}",
+                "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":\"none\"}"
+            })
+    void anAnswerThatIsNoListIsAFailureAndTheLastViewHolds(String body) throws Exception {
+        start(known, Map.of());
+        server.put(slice("a", Slice.READY));
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        server.answerLists(body);
+        final int lists = server.lists();
+        server.gone(true);
+        Eventually.holds("said, or believed", () -> known.failureCount() > 0 || names().isEmpty());
+        assertEquals(List.of("a"), names());
+        Eventually.holds("listed often", () -> server.lists() > lists + 2);
+        assertEquals(List.of("a"), names());
+        assertEquals(1, known.failureCount(), known.failures::toString);
+        assertTrue(known.failures.getFirst().contains("no list"), known.failures::toString);
+        server.missed(slice("b", Slice.READY));
+        server.answerLists(null);
+        Eventually.holds("read anew", () -> names().equals(List.of("b")));
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":null}",
+                "{\"kind\":\"EndpointSliceList\",\"metadata\":{\"resourceVersion\":\"7\"}}"
+            })
+    void anEmptyListMayHaveNoItems(String body) throws Exception {
+        start(known, Map.of());
+        server.put(slice("a", Slice.READY));
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
+        server.answerLists(body);
+        server.gone(true);
+        Eventually.holds("none", () -> names().isEmpty());
+        assertEquals(List.of(), known.failures);
+    }
+
     @Test
     void aTokenThatIsReplacedIsReadAnew() throws Exception {
         start(known, Map.of());

@@ -39,6 +39,7 @@ final class ScriptedApiServer implements AutoCloseable {
     private int lists;
     private int watches;
     private boolean isGone;
+    private String noList; // null: lists are lists
     private String lastQuery = "";
     private String lastVersion = "";
     private String lastAuthorization = "";
@@ -88,6 +89,10 @@ final class ScriptedApiServer implements AutoCloseable {
 
     private void list(HttpExchange exchange, String from) throws IOException {
         lists++;
+        if (noList != null) {
+            answer(exchange, 200, noList);
+            return;
+        }
         final List<String> all = new ArrayList<>(slices.values());
         final int first = Integer.parseInt(from);
         final int end = (int) Math.min(all.size(), (long) first + pageSize);
@@ -110,7 +115,7 @@ final class ScriptedApiServer implements AutoCloseable {
 
     private static void answer(HttpExchange exchange, int status, String body) throws IOException {
         final byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
-        exchange.sendResponseHeaders(status, bytes.length);
+        exchange.sendResponseHeaders(status, bytes.length == 0 ? -1 : bytes.length);
         try (OutputStream out = exchange.getResponseBody()) {
             out.write(bytes);
         }
@@ -187,6 +192,11 @@ final class ScriptedApiServer implements AutoCloseable {
     /** Answers with a status; 0: as usual. */
     synchronized void refuse(int status) {
         refusal = status;
+    }
+
+    /** Answers 200 with this to each list; null: as usual. */
+    synchronized void answerLists(String body) {
+        noList = body;
     }
 
     synchronized int refusals() {

@@ -113,8 +113,7 @@ public final class EtcdClient implements AutoCloseable {
 
     /** Null if there is none. */
     public Entry get(String key) {
-        final List<Entry> entries =
-                entries(call("/v3/kv/range", json.createObjectNode().put("key", base64(key))));
+        final List<Entry> entries = entries(read(json.createObjectNode().put("key", base64(key))));
         return entries.isEmpty() ? null : entries.getFirst();
     }
 
@@ -137,9 +136,9 @@ public final class EtcdClient implements AutoCloseable {
             if (revision > 0) {
                 body.put("revision", Long.toString(revision));
             }
-            final JsonNode answer = call("/v3/kv/range", body);
+            final JsonNode answer = read(body);
             if (revision == 0) {
-                revision = answer.path("header").path("revision").asLong();
+                revision = revision(answer);
             }
             all.addAll(entries(answer));
             more = answer.path("more").asBoolean() && all.size() < most;
@@ -179,9 +178,20 @@ public final class EtcdClient implements AutoCloseable {
                 .put("mod_revision", Long.toString(revision));
         body.putArray("success").addObject().set(kind, request);
         final JsonNode answer = call("/v3/kv/txn", body);
-        return answer.path("succeeded").asBoolean()
-                ? answer.path("header").path("revision").asLong()
-                : CONFLICT;
+        return answer.path("succeeded").asBoolean() ? revision(answer) : CONFLICT;
+    }
+
+    private JsonNode read(ObjectNode body) {
+        final String path = "/v3/kv/range";
+        final JsonNode answer = call(path, body);
+        if (revision(answer) <= 0) { // whatever answers, it does not say that there are no keys
+            throw unavailable(path, new IOException("the answer has no revision"));
+        }
+        return answer;
+    }
+
+    private static long revision(JsonNode answer) {
+        return answer.path("header").path("revision").asLong();
     }
 
     private static List<Entry> entries(JsonNode answer) {
@@ -235,8 +245,7 @@ public final class EtcdClient implements AutoCloseable {
                 if (result.isMissingNode() || result.path("canceled").asBoolean()) {
                     return READ_ANEW; // compacted, or the member is in trouble
                 }
-                if (result.path("created").asBoolean()
-                        && result.path("header").path("revision").asLong() < fromRevision - 1) {
+                if (result.path("created").asBoolean() && revision(result) < fromRevision - 1) {
                     return READ_ANEW; // a store that never got so far: it has lost its data
                 }
                 for (JsonNode event : result.path("events")) {

@@ -82,14 +82,12 @@ public final class KubernetesClient implements AutoCloseable {
         String from = "";
         while (true) {
             final JsonNode page =
-                    answered(
+                    page(
                             resources,
-                            "GET",
                             path
                                     + (from.isEmpty()
                                             ? ""
-                                            : "&continue=" + KubernetesResources.encoded(from)),
-                            null);
+                                            : "&continue=" + KubernetesResources.encoded(from)));
             page.path("items").forEach(each);
             from = page.path("metadata").path("continue").asText();
             if (from.isEmpty()) {
@@ -100,7 +98,32 @@ public final class KubernetesClient implements AutoCloseable {
 
     /** Asks for one object, to see whether the server answers. */
     void check(KubernetesResources resources) throws KubernetesException {
-        answered(resources, "GET", resources.listPath(access.namespace()) + "&limit=1", null);
+        page(resources, resources.listPath(access.namespace()) + "&limit=1");
+    }
+
+    private JsonNode page(KubernetesResources resources, String path) throws KubernetesException {
+        final JsonNode page = answered(resources, "GET", path, null);
+        if (!isList(page)) { // whatever answers, it does not say that there are none
+            final String said = page.toString();
+            throw new KubernetesException(
+                    0,
+                    access.server()
+                            + " answers no list of "
+                            + resources
+                            + ": '"
+                            + said.substring(0, Math.min(said.length(), MAX_ERROR_BYTES))
+                            + "'",
+                    null);
+        }
+        return page;
+    }
+
+    /** Some servers leave out the items of an empty list, or say null. */
+    private static boolean isList(JsonNode page) {
+        final JsonNode items = page.path("items");
+        return (page.path("kind").asText().endsWith("List")
+                        || page.path("metadata").hasNonNull("resourceVersion"))
+                && (items.isArray() || items.isNull() || items.isMissingNode());
     }
 
     /**

@@ -1,0 +1,99 @@
+package io.kvasir.registry.etcd;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
+
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.Stored;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.BooleanSupplier;
+
+/** What a watch makes of answers that etcd should not give. */
+class EtcdWatchTest {
+    private final Set<String> keys = new ConcurrentSkipListSet<>();
+    private final List<String> losses = new CopyOnWriteArrayList<>();
+    private ScriptedEtcd etcd;
+    private EtcdStore store;
+
+    @BeforeEach
+    void watchOne() throws Exception {
+        etcd = new ScriptedEtcd();
+        etcd.put("/p/ns/a", "1");
+        store =
+                new EtcdStore(
+                        EtcdOptions.of(
+                                List.of(etcd.uri()),
+                                Duration.ofSeconds(3600),
+                                Duration.ofSeconds(20)),
+                        "/p/");
+        store.watch("ns/", new Seen());
+        eventually("watched", () -> etcd.isWatched() && keys.equals(Set.of("ns/a")));
+    }
+
+    @AfterEach
+    void close() {
+        store.close();
+        etcd.close();
+    }
+
+    private final class Seen implements LeasedStore.Watcher {
+        @Override
+        public void view(List<Stored> all) {
+            keys.clear();
+            all.forEach(stored -> keys.add(stored.key()));
+        }
+
+        @Override
+        public void put(Stored stored) {
+            keys.add(stored.key());
+        }
+
+        @Override
+        public void deleted(String key) {
+            keys.remove(key);
+        }
+
+        @Override
+        public void lost(String cause) {
+            losses.add(cause);
+        }
+    }
+
+    private static void eventually(String what, BooleanSupplier condition)
+            throws InterruptedException {
+        final long startNs = System.nanoTime();
+        while (!condition.getAsBoolean()) {
+            if (System.nanoTime() - startNs > Duration.ofMinutes(1).toNanos()) {
+                fail("not within a minute: " + what);
+            }
+            Thread.sleep(10);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "\n", "{}", "null", "{\"kvs\":[]}"})
+    void anAnswerWithoutARevisionIsALossAndTheLastViewHolds(String body) throws Exception {
+        etcd.answerReads(body);
+        final int reads = etcd.reads();
+        etcd.cancelWatch();
+        eventually("said, or believed", () -> !losses.isEmpty() || keys.isEmpty());
+        assertEquals(Set.of("ns/a"), keys);
+        eventually("read often", () -> etcd.reads() > reads + 2);
+        assertEquals(Set.of("ns/a"), keys);
+        assertTrue(losses.getLast().contains("no revision"), losses::toString);
+        etcd.put("/p/ns/b", "1");
+        etcd.answerReads(null);
+        eventually("read anew", () -> keys.equals(Set.of("ns/a", "ns/b")));
+    }
+}

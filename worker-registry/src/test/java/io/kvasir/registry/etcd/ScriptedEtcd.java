@@ -1,0 +1,123 @@
+package io.kvasir.registry.etcd;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+
+/** What etcd's gateway answers to reads and to one watch, and what it should not. */
+final class ScriptedEtcd implements AutoCloseable {
+    private final HttpServer server;
+    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+    private final Map<String, String> keys = new TreeMap<>(); // guarded by this, as all below
+    private long revision = 10;
+    private String read; // null: as etcd answers
+    private int reads;
+    private HttpExchange watching;
+
+    ScriptedEtcd() throws IOException {
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.setExecutor(threads);
+        server.createContext("/v3/kv/range", this::read);
+        server.createContext("/v3/watch", this::watch);
+        server.start();
+    }
+
+    URI uri() {
+        return URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+    }
+
+    private synchronized void read(HttpExchange exchange) throws IOException {
+        final boolean isRange =
+                new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8)
+                        .contains("range_end");
+        if (isRange) {
+            reads++;
+        }
+        final String all = isRange ? String.join(",", keys.values()) : "";
+        final String answer = "{\"header\":{\"revision\":\"%d\"},\"kvs\":[%s]}";
+        final byte[] bytes =
+                (read == null || !isRange ? answer.formatted(revision, all) : read)
+                        .getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(200, bytes.length == 0 ? -1 : bytes.length);
+        try (OutputStream out = exchange.getResponseBody()) {
+            out.write(bytes);
+        }
+    }
+
+    private synchronized void watch(HttpExchange exchange) throws IOException {
+        exchange.sendResponseHeaders(200, 0);
+        watching = exchange;
+        send("\"created\":true");
+    }
+
+    /** Tells the watch, if one runs. */
+    private void send(String result) throws IOException {
+        if (watching != null) {
+            final String line =
+                    "{\"result\":{\"header\":{\"revision\":\"%d\"},%s}}\n"
+                            .formatted(revision, result);
+            watching.getResponseBody().write(line.getBytes(StandardCharsets.UTF_8));
+            watching.getResponseBody().flush();
+        }
+    }
+
+    private static String base64(String text) {
+        return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    private static String kv(String key, String value, long revision) {
+        return "{\"key\":\"%s\",\"value\":\"%s\",\"mod_revision\":\"%d\"}"
+                .formatted(key, value, revision);
+    }
+
+    synchronized void put(String key, String value) throws IOException {
+        revision++;
+        keys.put(key, kv(base64(key), base64(value), revision));
+        send("\"events\":[{\"kv\":" + keys.get(key) + "}]");
+    }
+
+    /** Answers 200 with this when all keys are read; null: as etcd does. */
+    synchronized void answerReads(String body) {
+        read = body;
+    }
+
+    /** Has all keys be read anew. */
+    synchronized void cancelWatch() throws IOException {
+        send("\"canceled\":true");
+        endWatch();
+    }
+
+    private void endWatch() {
+        if (watching != null) {
+            watching.close();
+            watching = null;
+        }
+    }
+
+    /** How often all keys were read. */
+    synchronized int reads() {
+        return reads;
+    }
+
+    synchronized boolean isWatched() {
+        return watching != null;
+    }
+
+    @Override
+    public synchronized void close() {
+        endWatch();
+        server.stop(0);
+        threads.shutdownNow();
+    }
+}
