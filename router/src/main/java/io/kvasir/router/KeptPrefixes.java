@@ -72,14 +72,22 @@ final class KeptPrefixes {
      *
      * @param seedOrNull seed that the hashes must have; null for that of the file
      * @param newSeed where there is no file that can be used
+     * @param savedMs until when snapshots follow workers, in ms since 1970: an older file is not
+     *     used; 0 where there are none
      * @throws IllegalStateException if another has it
      * @throws IOException if it cannot be made
      */
     static IndexMemory open(
-            Path folder, PrefixIndexConfig config, int blockSize, Long seedOrNull, long newSeed)
+            Path folder,
+            PrefixIndexConfig config,
+            int blockSize,
+            Long seedOrNull,
+            long newSeed,
+            long savedMs)
             throws IOException {
         final Path file = folder.resolve(FILE);
-        final IndexMemory memory = IndexMemory.open(file, config, blockSize, seedOrNull, newSeed);
+        final IndexMemory memory =
+                IndexMemory.open(file, config, blockSize, seedOrNull, newSeed, savedMs);
         if (memory.discardedOrNull() != null) {
             LOG.warn("{} begins empty: {}", file, memory.discardedOrNull());
         } else if (memory.isReopened()) {

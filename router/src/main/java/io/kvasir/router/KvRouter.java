@@ -92,6 +92,9 @@ public final class KvRouter implements AutoCloseable {
         parts = new RouterParts(config, maker, memoryOrNull);
         planeOrNull = config.eventPlaneOrNull() == null ? null : plane();
         registry = new WorkerRegistry(config, parts, savedOrNull, planeOrNull, this::rulesNow);
+        // never before a snapshot that was found, also where the clock was set back: the file that
+        // is used now is not older
+        parts.indexPipeline.followed(Math.max(Clock.systemUTC().millis(), newestMs(savedOrNull)));
         rules = new CurrentRules(config, parts, registry::current);
         bookings = new Bookings(config, parts, rules);
         selector = new WorkerSelector(config);
@@ -130,7 +133,8 @@ public final class KvRouter implements AutoCloseable {
         try {
             final RouterConfig ofSaved =
                     saved == null ? config : config.withHashSeed(saved.hashSeed());
-            final IndexMemory memory = maker.indexMemory(ofSaved, neededSeed(config, saved));
+            final IndexMemory memory =
+                    maker.indexMemory(ofSaved, neededSeed(config, saved), newestMs(saved));
             if (memory != null && saved != null) {
                 saved.hashSeed(memory.hashSeed());
             }
@@ -195,6 +199,11 @@ public final class KvRouter implements AutoCloseable {
             router.close();
             throw t;
         }
+    }
+
+    /** Until when snapshots follow workers; 0 where there are none. */
+    private static long newestMs(SavedPrefixes savedOrNull) {
+        return savedOrNull == null ? 0 : savedOrNull.newestMs();
     }
 
     /** Seed that the hashes in a file must have; null where that of the file will do. */

@@ -121,8 +121,9 @@ class PartMaker {
      * The file that has the index; null where it ends with the process.
      *
      * @param seedOrNull seed that its hashes must have; null where any will do
+     * @param savedMs until when snapshots follow workers; 0 where there are none
      */
-    IndexMemory indexMemory(RouterConfig config, Long seedOrNull) {
+    IndexMemory indexMemory(RouterConfig config, Long seedOrNull, long savedMs) {
         final Path folder = config.get(RouterSettings.STATE_MAPPED_DIR);
         if (folder == null || !config.isIndexed()) {
             return null;
@@ -133,7 +134,8 @@ class PartMaker {
                     RouterConfig.index(config.settings()),
                     config.get(RouterSettings.BLOCK_SIZE),
                     seedOrNull,
-                    config.hashSeed());
+                    config.hashSeed(),
+                    savedMs);
         } catch (IOException e) {
             throw new UncheckedIOException("state-mapped-dir=" + folder + " cannot be used", e);
         }

@@ -57,6 +57,7 @@ final class SavedPrefixes implements AutoCloseable {
     private PlanePosition planePosition; // of the newest snapshot; null where it has none
     private long hashSeed;
     private long lastNumber = -1;
+    private long newestMs; // when the newest of what was found was followed
 
     /** Where the newest whole snapshot of a worker is. */
     private record Found(String object, WorkerSection section) {
@@ -133,6 +134,9 @@ final class SavedPrefixes implements AutoCloseable {
                                         : section.followed(all.takenMs())));
             }
         }
+        for (Found each : found.values()) {
+            newestMs = Math.max(newestMs, each.section.followedMs());
+        }
         if (!found.isEmpty()) {
             LOG.info("snapshots of {} workers are in {}", found.size(), store);
         }
@@ -197,6 +201,14 @@ final class SavedPrefixes implements AutoCloseable {
             }
         }
         return names;
+    }
+
+    /**
+     * Until when a router has followed a worker whose snapshot can be used, in ms since 1970; 0
+     * where there is none.
+     */
+    long newestMs() {
+        return newestMs;
     }
 
     /** Seed of the local hashes of the snapshots, and of all that is hashed from now on. */
@@ -334,6 +346,7 @@ final class SavedPrefixes implements AutoCloseable {
         final List<SavedWorker> saved = new ArrayList<>();
         final Map<Found, Found> copied = new HashMap<>();
         final long[] bytes = {0};
+        pipeline.followed(takenMs); // first: the writer has kept it when it shows a worker
         try {
             store.put(
                     name,

@@ -259,7 +259,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         return slots.take(SLOT_WAIT_NS);
     }
 
-    /** The blocks are there; those of a snapshot are older. */
+    /** The blocks are there; those of a snapshot are older, or the file would not be used. */
     private StreamStart goOn(WorkerSpec spec, KeptSlot mine) {
         if (savedOrNull != null) {
             savedOrNull.forget(NamedRank.of(spec));

@@ -36,12 +36,15 @@ class KeptPrefixesTest {
     private long nowNs;
 
     private RouterConfig.Builder builder(int workers) {
+        return withoutFile(workers).set(RouterSettings.STATE_MAPPED_DIR, folder);
+    }
+
+    private RouterConfig.Builder withoutFile(int workers) {
         return KvRouter.builder()
                 .blockSize(BLOCK)
                 .maxWorkers(workers)
                 .maxBlocks(4_096, 8_192)
-                .tickedBy(() -> nowNs)
-                .set(RouterSettings.STATE_MAPPED_DIR, folder);
+                .tickedBy(() -> nowNs);
     }
 
     /** A worker whose engine cannot be reached; its messages are delivered by hand. */
@@ -162,6 +165,36 @@ class KeptPrefixesTest {
         try (KvRouter router = builder(2).set(RouterSettings.STATE_DIR, state).build()) {
             assertEquals(3, overlap(router, router.addWorker(spec("a", 0))));
         }
+    }
+
+    @Test
+    void aFileIsNotUsedThatARouterHasGoneOnWithout(@TempDir Path state) throws Exception {
+        final RouterConfig.Builder both = builder(2).set(RouterSettings.STATE_DIR, state);
+        try (KvRouter router = both.build()) {
+            add(router, "a", 0, 3);
+        }
+        awaitNextMillisecond();
+        try (KvRouter router = withoutFile(2).set(RouterSettings.STATE_DIR, state).build()) {
+            add(router, "a", 0, 7);
+        }
+        try (KvRouter router = both.build()) {
+            assertEquals(0, router.index().heldBlocks());
+            assertEquals(7, overlap(router, router.addWorker(spec("a", 0))));
+        }
+        // from here on the file is ahead of the snapshots again
+        try (KvRouter router = builder(2).build()) {
+            add(router, "a", 0, 8);
+        }
+        try (KvRouter router = both.build()) {
+            assertEquals(8, router.index().heldBlocks());
+            assertEquals(8, overlap(router, router.addWorker(spec("a", 0))));
+        }
+    }
+
+    /** What is saved from here on is newer than what was saved before. */
+    private static void awaitNextMillisecond() {
+        final long nowMs = System.currentTimeMillis();
+        EngineMessages.await(() -> System.currentTimeMillis() > nowMs, "the clock");
     }
 
     @Test

@@ -1,5 +1,6 @@
 package io.kvasir.core.index;
 
+import static io.kvasir.core.index.IndexCheckpointDescriptor.FOLLOWED_OFFSET;
 import static io.kvasir.core.index.IndexCheckpointDescriptor.LABEL_LENGTH_OFFSET;
 import static io.kvasir.core.index.IndexCheckpointDescriptor.LABEL_OFFSET;
 import static io.kvasir.core.index.IndexCheckpointDescriptor.MOST_LABEL;
@@ -96,7 +97,7 @@ final class IndexCheckpoint {
         tables.arena.keep(words);
         tables.tree.keep(words);
         tables.holders.keep(words);
-        assert words.at() <= IndexCheckpointDescriptor.INDEX_OWNER_WORDS_OFFSET;
+        assert words.at() <= FOLLOWED_OFFSET;
     }
 
     private void keepSlot(int slot, KeptWords words) {
@@ -106,6 +107,11 @@ final class IndexCheckpoint {
         tables.heldRuns[slot].keep(words);
         tables.lookups[slot].keep(words);
         assert words.at() == slotOffset(slot) + (long) SLOT_WORDS * Long.BYTES;
+    }
+
+    /** Engines are followed at this time, unless a later one is there already. */
+    void followed(long atMs) {
+        store(ofIndex, FOLLOWED_OFFSET, Math.max(atMs, ofIndex.getLong(FOLLOWED_OFFSET)));
     }
 
     // -- what the owner keeps with a slot ------------------------------------------------------

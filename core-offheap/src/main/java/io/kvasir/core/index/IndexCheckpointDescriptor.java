@@ -5,13 +5,13 @@ package io.kvasir.core.index;
  * and one with a record for each worker slot. All of it in words of 8 bytes, but for the label.
  *
  * <pre>
- *   index   0      8                16                 24                  4032      4096
- *           +------+----------------+------------------+-- … --------------+---------+
- *           | root | lines handed   | first line never | arena, tree,      | owner's |
- *           |      | out            | handed out       | holders: in the   | words   |
- *           |      |                |                  | order of their    | 0 … 7   |
- *           |      |                |                  | keep methods      |         |
- *           +------+----------------+------------------+-- … --------------+---------+
+ *   index   0      8              16                 24                4024       4032      4096
+ *           +------+--------------+------------------+-- … ------------+----------+---------+
+ *           | root | lines handed | first line never | arena, tree,    | followed | owner's |
+ *           |      | out          | handed out       | holders: in the | at       | words   |
+ *           |      |              |                  | order of their  |          | 0 … 7   |
+ *           |      |              |                  | keep methods    |          |         |
+ *           +------+--------------+------------------+-- … ------------+----------+---------+
  *   slot    0        8          16        72                 256             320      328       512
  *           +--------+----------+-- … ----+-- … -------------+-- … ----------+--------+-- … -----+
  *           | held   | applied  | missing | held runs, en-   | owner's words | label  | label,   |
@@ -33,6 +33,7 @@ final class IndexCheckpointDescriptor {
     static final int OWNER_WORDS_OFFSET = SLOT_WORDS * Long.BYTES;
     static final int OWNER_WORDS = 8;
     static final int INDEX_OWNER_WORDS_OFFSET = INDEX_LENGTH - OWNER_WORDS * Long.BYTES;
+    static final int FOLLOWED_OFFSET = INDEX_OWNER_WORDS_OFFSET - Long.BYTES;
     static final int LABEL_LENGTH_OFFSET = OWNER_WORDS_OFFSET + OWNER_WORDS * Long.BYTES;
     static final int LABEL_OFFSET = LABEL_LENGTH_OFFSET + Long.BYTES;
     static final int SLOT_LENGTH = 512;

@@ -45,14 +45,8 @@ public final class IndexMemory implements AutoCloseable {
     }
 
     /**
-     * Opens the memory of an index, or makes an empty one: where there is none, or it was made for
-     * another index, or cannot be trusted.
+     * Opens the memory of an index beside which nothing is saved; else the same.
      *
-     * @param file in a folder on a local disk, or in memory
-     * @param config of the index; its limits and budget must be as they were
-     * @param blockSize tokens per block; must be as it was
-     * @param hashSeedOrNull seed of the local hashes, which must be as it was; null to take it over
-     * @param newHashSeed seed where none is given and none taken over
      * @throws IllegalStateException if another has the file open
      * @throws IOException if the disk has no room for it, or refuses it
      */
@@ -63,21 +57,54 @@ public final class IndexMemory implements AutoCloseable {
             Long hashSeedOrNull,
             long newHashSeed)
             throws IOException {
+        return open(file, config, blockSize, hashSeedOrNull, newHashSeed, 0);
+    }
+
+    /**
+     * Opens the memory of an index, or makes an empty one: where there is none, or it was made for
+     * another index, cannot be trusted, or is older than what was saved beside it.
+     *
+     * @param file in a folder on a local disk, or in memory
+     * @param config of the index; its limits and budget must be as they were
+     * @param blockSize tokens per block; must be as it was
+     * @param hashSeedOrNull seed of the local hashes, which must be as it was; null to take it over
+     * @param newHashSeed seed where none is given and none taken over
+     * @param savedMs when what was saved of the index elsewhere was true, in ms since 1970: a
+     *     memory with which engines were {@link PrefixIndex#followed followed} last before is not
+     *     used; 0 where nothing was saved
+     * @throws IllegalStateException if another has the file open
+     * @throws IOException if the disk has no room for it, or refuses it
+     */
+    public static IndexMemory open(
+            Path file,
+            PrefixIndexConfig config,
+            int blockSize,
+            Long hashSeedOrNull,
+            long newHashSeed,
+            long savedMs)
+            throws IOException {
         final RecoverableFile.Opened opened =
                 RecoverableFile.open(
                         file,
                         shape(config, blockSize),
-                        left -> problem(left, config, hashSeedOrNull),
+                        left -> problem(left, config, hashSeedOrNull, savedMs),
                         constants(hashSeedOrNull == null ? newHashSeed : hashSeedOrNull));
         return new IndexMemory(opened.memory(), opened.discardedOrNull());
     }
 
     /** What speaks against going on with what an earlier process has left; null if nothing does. */
-    static String problem(RecoverableMemory left, PrefixIndexConfig config, Long hashSeedOrNull) {
+    static String problem(
+            RecoverableMemory left, PrefixIndexConfig config, Long hashSeedOrNull, long savedMs) {
         if (hashSeedOrNull != null && hashSeedOrNull != left.constant(HASH_SEED)) {
             return "its hashes have another seed";
         }
         final OffHeap index = left.area(OF_INDEX);
+        final long followedMs = index.getLong(IndexCheckpointDescriptor.FOLLOWED_OFFSET);
+        if (followedMs != 0 && followedMs < savedMs) { // 0: of a version that did not keep it
+            return "a snapshot is "
+                    + (savedMs - followedMs)
+                    + " ms newer: a router went on without the file";
+        }
         final int lines = BuddyArena.lines(config.budgetBytes());
         final boolean sound =
                 isIn(index.getLong(IndexCheckpointDescriptor.ROOT_OFFSET), 1, lines)

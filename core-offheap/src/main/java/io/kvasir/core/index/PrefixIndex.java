@@ -413,6 +413,25 @@ public final class PrefixIndex implements AutoCloseable {
     }
 
     /**
+     * Keeps when engines are followed with the index, as part of the change under way: later
+     * processes find out by it whether something newer was saved. The latest time stays. Writer
+     * thread. Does nothing where the index is not kept.
+     *
+     * @param atMs time of day, in ms since 1970
+     */
+    public void followed(long atMs) {
+        if (checkpointOrNull == null) {
+            return;
+        }
+        final int lane = writer.enter();
+        try {
+            checkpointOrNull.followed(atMs);
+        } finally {
+            writer.exit(lane);
+        }
+    }
+
+    /**
      * Keeps a number with the index as a whole, as part of the change under way. Writer thread.
      * Does nothing where the index is not kept.
      *

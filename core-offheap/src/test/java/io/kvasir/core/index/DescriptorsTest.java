@@ -76,6 +76,7 @@ class DescriptorsTest {
         assertEquals(184, IndexCheckpointDescriptor.MOST_LABEL);
         assertEquals(1536, IndexCheckpointDescriptor.slotOffset(3));
         assertEquals(1536 + 272, IndexCheckpointDescriptor.ownerWordOffset(3, 2));
+        assertEquals(4024, IndexCheckpointDescriptor.FOLLOWED_OFFSET);
         assertEquals(8, IndexCheckpointDescriptor.USED_LINES_OFFSET);
         assertEquals(16, IndexCheckpointDescriptor.UNTOUCHED_OFFSET);
     }

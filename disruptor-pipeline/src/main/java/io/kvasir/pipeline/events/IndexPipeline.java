@@ -380,6 +380,21 @@ public final class IndexPipeline implements AutoCloseable {
     }
 
     /**
+     * Keeps when engines are followed with the index, before what is saved of it elsewhere says the
+     * same time. Does nothing where the index is not kept. Never waits.
+     *
+     * @param atMs time of day, in ms since 1970
+     * @throws ClosedException if the pipeline is closed
+     */
+    public void followed(long atMs) {
+        checkOpen();
+        if (index.isKept()) {
+            mailbox.put(() -> writer.followed(atMs));
+            wakeWriter();
+        }
+    }
+
+    /**
      * Keeps bytes with a slot, by which its tenant is known again after a restart; until it is
      * retired. Does nothing where the index is not kept. Never waits.
      *

@@ -140,6 +140,18 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         }
     }
 
+    /** Keeps when engines are followed. Runs from the mailbox. */
+    void followed(long atMs) {
+        try {
+            index.followed(atMs);
+            index.commit();
+        } catch (RuntimeException error) {
+            failures.getAndIncrement();
+            index.spoil();
+            report("when engines were followed could not be kept", error);
+        }
+    }
+
     /** How far an earlier process has kept the event plane; null if it has not. */
     PlanePosition keptPosition() {
         return applier.marks().planePosition();

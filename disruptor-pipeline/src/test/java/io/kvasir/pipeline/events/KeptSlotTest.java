@@ -48,7 +48,11 @@ class KeptSlotTest {
         final IndexPipeline pipeline;
 
         Running() throws IOException {
-            memory = IndexMemory.open(folder.resolve("index"), CONFIG, 16, 1L, 0);
+            this(0);
+        }
+
+        Running(long savedMs) throws IOException {
+            memory = IndexMemory.open(folder.resolve("index"), CONFIG, 16, 1L, 0, savedMs);
             index = new PrefixIndex(CONFIG, new MemoryGate("a test"), memory);
             pipeline = new IndexPipeline(IndexPipelineConfig.defaults(), index);
         }
@@ -162,6 +166,33 @@ class KeptSlotTest {
                     running.pipeline.keptSlots().getFirst().markOrNull().position(),
                     "of the former stream");
             assertEquals(1, running.pipeline.keptSlots().get(1).markOrNull().position());
+        }
+    }
+
+    @Test
+    void anIndexIsNotFoundAgainIfSomethingNewerWasSaved() throws Exception {
+        try (Running running = new Running()) {
+            running.apply(message(0, 0, CopyRule.PHYSICAL));
+        }
+        try (Running running = new Running(500)) {
+            assertTrue(running.memory.isReopened(), "nothing says from when it is");
+            running.pipeline.followed(700);
+            running.pipeline.followed(600); // by a clock that was set back
+            running.apply(message(0, 1, CopyRule.PHYSICAL));
+        }
+        try (Running running = new Running(700)) {
+            assertTrue(running.memory.isReopened(), "saved of the same process");
+            assertEquals(4, running.index.heldBlocks());
+        }
+        try (Running running = new Running(701)) {
+            assertFalse(running.memory.isReopened());
+            assertTrue(
+                    running.memory.discardedOrNull().contains("1 ms newer"),
+                    running.memory.discardedOrNull());
+            assertEquals(0, running.index.heldBlocks());
+        }
+        try (Running running = new Running(701)) {
+            assertTrue(running.memory.isReopened());
         }
     }
 
