@@ -38,6 +38,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -378,6 +379,58 @@ class GatewayFaultsTest {
         start(Gateways.config(bad.worker("bad")));
         final String events = Gateways.post(gateway, "/v1/completions", STREAM).body();
         assertTrue(events.contains("failed (protocol, attempt 1 of 3)"), events);
+    }
+
+    private static final String DONE = "data: [DONE]\n\n";
+
+    /** What follows an end mark in place of the end: how, and what the worker does. */
+    static List<Arguments> endsOfConnections() {
+        final FakeEngine.Script close = _ -> {};
+        final FakeEngine.Script silence = call -> call.awaitClientGone(60);
+        final FakeEngine.Script comments =
+                call -> {
+                    while (!call.clientGone.await(20, TimeUnit.MILLISECONDS)) {
+                        call.chunk(": more\n\n");
+                    }
+                };
+        return List.of(
+                Arguments.of("closed", close),
+                Arguments.of("reset", (FakeEngine.Script) FakeEngine.Call::cut),
+                Arguments.of("silent", silence),
+                Arguments.of("comments", comments));
+    }
+
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("endsOfConnections")
+    void aStreamWithItsMarkIsCompleteHoweverItsConnectionEnds(String name, FakeEngine.Script script)
+            throws Exception {
+        start(
+                Gateways.config(bad.worker("bad"))
+                        .set(GatewaySettings.BREAKER_FAULTS, 1)
+                        .set(GatewaySettings.PANIC_PERCENT, 0));
+        Gateways.awaitContact(gateway);
+        for (int i = 0; i < 3; i++) {
+            final CountDownLatch read = new CountDownLatch(1);
+            bad.script =
+                    call -> {
+                        call.beginEvents();
+                        call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}") + DONE);
+                        read.await();
+                        script.answer(call);
+                    };
+            try (RawClient client = new RawClient(gateway.port())) {
+                client.post("/v1/completions", STREAM, "Connection: close").readUntil(DONE);
+                read.countDown();
+                assertFalse(client.readAll().contains("data: "));
+            }
+            Eventually.holds("the engine is released", () -> bad.inFlight.get() == 0);
+        }
+        final MetricsPage page = MetricsPage.of(gateway);
+        assertEquals(Set.of("ok"), page.values("kvasir_upstream_attempts_total", "outcome"));
+        assertEquals(3, page.sum("kvasir_requests_total", "route", "completions", "status", "200"));
+        assertTrue(healthOf(0).path("last_error").isNull(), healthOf(0).toString());
+        assertTrue(gateway.router().workers().get(0).available());
+        assertEquals(0, gateway.router().activeLeases());
     }
 
     @Test

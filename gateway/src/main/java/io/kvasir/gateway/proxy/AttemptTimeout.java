@@ -13,15 +13,18 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 
 /**
- * The time limits of one attempt: of a stream, until its first byte and between its chunks; of any
- * other answer, until its last byte. Time in which the client does not take what has come is none
- * of the worker's.
+ * The time limits of one attempt: of a stream, until its first byte, between its chunks and from
+ * its end mark to its end; of any other answer, until its last byte. Time in which the client does
+ * not take what has come is none of the worker's.
  */
 final class AttemptTimeout extends CyclicTimeout {
+    private static final Duration END_LIMIT = Duration.ofSeconds(1);
+
     private final ProxyContext context;
     private final boolean stream;
     private final Consumer<Throwable> abort;
     private volatile boolean begun;
+    private volatile boolean ending;
 
     /**
      * @param abort ends the attempt
@@ -38,6 +41,12 @@ final class AttemptTimeout extends CyclicTimeout {
         start(stream ? GatewaySettings.FIRST_BYTE_TIMEOUT : GatewaySettings.ANSWER_TIMEOUT);
     }
 
+    /** The end mark has come: whatever still comes, the end follows soon or not at all. */
+    void endFollows() {
+        ending = true;
+        schedule(END_LIMIT.toMillis(), TimeUnit.MILLISECONDS);
+    }
+
     private void start(Setting<Duration> limit) {
         schedule(context.config().get(limit).toMillis(), TimeUnit.MILLISECONDS);
     }
@@ -49,6 +58,10 @@ final class AttemptTimeout extends CyclicTimeout {
     }
 
     private String describe() {
+        return ending ? "no end of a complete stream within " + END_LIMIT : describeSilence();
+    }
+
+    private String describeSilence() {
         return !stream
                 ? "no complete answer within " + limit(GatewaySettings.ANSWER_TIMEOUT)
                 : begun
@@ -83,7 +96,7 @@ final class AttemptTimeout extends CyclicTimeout {
             final Content.Chunk chunk = content.read();
             if (chunk != null && !Content.Chunk.isFailure(chunk)) {
                 whenHeard.run();
-                if (stream && chunk.hasRemaining()) {
+                if (stream && !ending && chunk.hasRemaining()) {
                     begun = true;
                     cancel();
                 }
@@ -93,7 +106,7 @@ final class AttemptTimeout extends CyclicTimeout {
 
         @Override
         public void demand(Runnable demandCallback) {
-            if (!begun) {
+            if (!begun || ending) {
                 content.demand(demandCallback);
                 return;
             }

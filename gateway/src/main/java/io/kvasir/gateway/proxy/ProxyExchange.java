@@ -26,6 +26,7 @@ import io.kvasir.router.disagg.LegFailure;
 import io.kvasir.router.queue.QueueTicket;
 
 import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
@@ -1059,6 +1060,11 @@ public final class ProxyExchange {
             finished(503);
             endWatch();
             return ApiException.draining().event(proxied.requestId());
+        }
+
+        @Override
+        public void endFollows(Content.Source rest) {
+            attempt.awaitEnd(rest);
         }
 
         @Override

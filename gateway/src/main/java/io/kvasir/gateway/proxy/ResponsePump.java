@@ -86,6 +86,9 @@ final class ResponsePump extends IteratingCallback {
          */
         byte[] broken(UpstreamFault fault, String cause, Progress progress);
 
+        /** The answer is complete, but not at its end: what is left says nothing. */
+        void endFollows(Content.Source rest);
+
         /** A write is under way, or has ended. */
         void writing(boolean underWay);
 
@@ -207,7 +210,7 @@ final class ResponsePump extends IteratingCallback {
             if (demanded) {
                 return Action.IDLE;
             }
-            if (failure != null) {
+            if (failure != null && !isDone()) {
                 return broken(failure);
             }
             if (events != null) {
@@ -229,6 +232,11 @@ final class ResponsePump extends IteratingCallback {
         }
     }
 
+    /** Whether all of it has come: whatever happens to the connection then, the client has it. */
+    private boolean isDone() {
+        return events != null && events.sawDone();
+    }
+
     private void demand() {
         demanded = true;
         source.demand(onDemand);
@@ -241,9 +249,9 @@ final class ResponsePump extends IteratingCallback {
         if (events.sawError() && !errorSeen && isReplaced(events.errorStatus())) {
             return Action.SUCCEEDED;
         }
-        if (upstreamEnded && (events.sawDone() || events.sawError())) {
+        if (isDone() || (upstreamEnded && events.sawError())) {
             // a stream keeps its form, chunks, however fast it ended
-            return committed ? complete(events.takeAll()) : write(events.takeReady());
+            return committed ? completeEvents() : write(events.takeReady());
         }
         if (awaitsMore) {
             demand(); // what comes meanwhile is read after the write
@@ -255,6 +263,16 @@ final class ResponsePump extends IteratingCallback {
             return broken(UpstreamFault.PROTOCOL, "the event stream ended without [DONE]");
         }
         return failure == null ? Action.IDLE : broken(failure);
+    }
+
+    private Action completeEvents() {
+        if (upstreamEnded) {
+            return complete(events.takeAll());
+        }
+        if (failure == null) {
+            listener.endFollows(source);
+        }
+        return complete(events.takeReady());
     }
 
     private boolean isReplaced(int errorStatus) {

@@ -19,6 +19,7 @@ import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpHeaderValue;
 import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.io.Content;
+import org.eclipse.jetty.util.Callback;
 
 import java.net.ProtocolException;
 import java.nio.ByteBuffer;
@@ -145,6 +146,17 @@ final class UpstreamAttempt implements RunningAttempt {
         return !headers.contains(HttpHeader.CONTENT_LENGTH)
                 && !headers.contains(HttpHeader.TRANSFER_ENCODING)
                 && connection.wasReset();
+    }
+
+    /**
+     * Waits for the end of an answer of which nothing more is needed. One that does not end soon
+     * costs its connection.
+     *
+     * @param rest as given with {@link Answered}; read and thrown away
+     */
+    void awaitEnd(Content.Source rest) {
+        timeout.endFollows();
+        Content.Source.consumeAll(rest, Callback.NOOP);
     }
 
     /** When the worker says to try again; zero where it does not. */
