@@ -110,6 +110,9 @@ class LoggedTextTest {
                         bad + "\r\n\r\n",
                         "GET / HTTP/1.1\r\nHost: a" + SECRET + "\r\nHost: b\u009b2J\r\n\r\n",
                         "GET /" + bad + " HTTP/1.1\r\n\r\n",
+                        "GET / HTTP/1.1\r\nHost: [" + SECRET + "x".repeat(30_000) + "\r\n\r\n",
+                        "GET / HTTP/1.1\r\nHost: a:" + SECRET + "\r\n\r\n",
+                        "CONNECT /" + SECRET + "x".repeat(30_000) + " HTTP/1.1\r\nHost: a\r\n\r\n",
                         "POST /v1/completions?api_key=" + SECRET + " HTTP/1.1\r\n" + bad + "\r\n",
                         "POST /v1/completions HTTP/1.1\r\nHost: " + SECRET + "\u0007\r\n\r\n",
                         "POST /v1/completions?k="
