@@ -102,6 +102,7 @@ class LostLeaseTest {
                     leaseLost.getAndSet(false) ? "{\"result\":{}}" : "{\"result\":{\"TTL\":\"5\"}}";
             case RANGE -> {
                 final ObjectNode answer = json.createObjectNode();
+                answer.putObject("header").put("revision", "5");
                 final JsonNode kv = stored.get(body.path("key").asText());
                 if (kv != null) {
                     answer.putArray("kvs").add(kv);
