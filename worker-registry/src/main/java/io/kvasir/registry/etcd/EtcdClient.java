@@ -53,7 +53,7 @@ public final class EtcdClient implements AutoCloseable {
     public record Entry(String key, String base64, long revision, long lease) {
         /** The bytes of the value. */
         public byte[] value() {
-            return Base64.getDecoder().decode(base64);
+            return decoded(base64);
         }
     }
 
@@ -202,12 +202,19 @@ public final class EtcdClient implements AutoCloseable {
 
     private static Entry entry(JsonNode kv) {
         return new Entry(
-                new String(
-                        Base64.getDecoder().decode(kv.path("key").asText()),
-                        StandardCharsets.UTF_8),
+                new String(decoded(kv.path("key").asText()), StandardCharsets.UTF_8),
                 kv.path("value").asText(),
                 kv.path("mod_revision").asLong(),
                 kv.path("lease").asLong());
+    }
+
+    private static byte[] decoded(String base64) {
+        try {
+            return Base64.getDecoder().decode(base64);
+        } catch (IllegalArgumentException e) {
+            throw new RegistryException(
+                    Kind.UNAVAILABLE, "etcd gives what is no base64: " + e.getMessage(), e);
+        }
     }
 
     private static String base64(String text) {

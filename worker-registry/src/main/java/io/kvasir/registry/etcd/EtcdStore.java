@@ -140,10 +140,13 @@ public final class EtcdStore implements LeasedStore {
                     next = range.revision() + 1;
                 }
                 next = client.watch(keys, next, events);
-            } catch (RegistryException e) {
+            } catch (RuntimeException e) {
                 next = EtcdClient.READ_ANEW;
                 if (!closed) {
-                    watcher.lost(e.getMessage());
+                    watcher.lost(
+                            e instanceof RegistryException
+                                    ? e.getMessage()
+                                    : "keys of etcd below " + keys + " could not be applied: " + e);
                 }
             }
             pause(closed ? 0 : RETRY_MS);
@@ -158,7 +161,7 @@ public final class EtcdStore implements LeasedStore {
                 if (!closed) {
                     client.get(prefix);
                 }
-            } catch (RegistryException e) {
+            } catch (RuntimeException e) { // whatever it is, the watch begins anew
                 stopWatching();
             }
         }

@@ -10,6 +10,7 @@ import io.kvasir.registry.Stored;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.time.Duration;
@@ -56,6 +57,9 @@ class EtcdWatchTest {
 
         @Override
         public void put(Stored stored) {
+            if (stored.key().equals("ns/unfit")) {
+                throw new IllegalStateException("unfit");
+            }
             keys.add(stored.key());
         }
 
@@ -95,5 +99,17 @@ class EtcdWatchTest {
         etcd.put("/p/ns/b", "1");
         etcd.answerReads(null);
         eventually("read anew", () -> keys.equals(Set.of("ns/a", "ns/b")));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"%%%, eA==", "L3AvbnMvYg==, %%%", "eA==, eA==", "L3AvbnMvdW5maXQ=, eA=="})
+    void anEventThatCannotBeUsedIsALossAndLaterOnesAreHeard(String key, String value)
+            throws Exception {
+        final int reads = etcd.reads();
+        etcd.tell(key, value);
+        eventually("read anew", () -> etcd.reads() > reads);
+        assertEquals(1, losses.size(), losses::toString);
+        etcd.put("/p/ns/c", "1");
+        eventually("heard", () -> keys.equals(Set.of("ns/a", "ns/c")));
     }
 }

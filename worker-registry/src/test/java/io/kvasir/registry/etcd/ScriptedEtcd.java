@@ -87,6 +87,11 @@ final class ScriptedEtcd implements AutoCloseable {
         send("\"events\":[{\"kv\":" + keys.get(key) + "}]");
     }
 
+    /** Tells of a key and a value as they would be in base64, without there being one. */
+    synchronized void tell(String key, String value) throws IOException {
+        send("\"events\":[{\"kv\":" + kv(key, value, revision) + "}]");
+    }
+
     /** Answers 200 with this when all keys are read; null: as etcd does. */
     synchronized void answerReads(String body) {
         read = body;
