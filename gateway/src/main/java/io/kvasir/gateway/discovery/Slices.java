@@ -68,6 +68,12 @@ final class Slices implements ResourceWatch.Listener {
         onLoss.accept(cause);
     }
 
+    /** Slices have no leases that would go on. */
+    @Override
+    public void unlisted() {
+        // what was listed last holds
+    }
+
     /** Whether they have been listed, or cannot be now. */
     synchronized boolean isSettled() {
         return isSettled;

@@ -282,6 +282,24 @@ class KubernetesDiscoveryTest extends DiscoveryContract {
         assertEquals(1, known.failureCount());
     }
 
+    @Test
+    void aWatchThatIsRefusedIsSaidOnceUntilOneHasToldSomething() throws Exception {
+        server.refuseWatches(403);
+        start(known, Map.of());
+        server.missed(slice("a", Slice.READY));
+        Eventually.holds("refused often", () -> server.refusals() > 3);
+        assertEquals(1, known.failureCount(), known.failures::toString);
+        Eventually.holds("listed", () -> names().equals(List.of("a")));
+        server.refuseWatches(0);
+        final int watches = server.watches();
+        Eventually.holds("watches", () -> server.watches() > watches);
+        server.put(slice("b", Slice.READY));
+        Eventually.holds("heard", () -> names().equals(List.of("b")));
+        server.refuseWatches(403);
+        server.endWatch();
+        Eventually.holds("said again", () -> known.failureCount() == 2);
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {

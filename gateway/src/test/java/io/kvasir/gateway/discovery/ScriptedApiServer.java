@@ -35,6 +35,7 @@ final class ScriptedApiServer implements AutoCloseable {
     private long version = 1;
     private int pageSize = Integer.MAX_VALUE;
     private int refusal;
+    private boolean areListsRefused;
     private int refusals;
     private int lists;
     private int watches;
@@ -62,7 +63,7 @@ final class ScriptedApiServer implements AutoCloseable {
         for (String each : lastQuery.split("&", -1)) {
             query.put(each.split("=", 2)[0], each.split("=", 2)[1]);
         }
-        if (refusal != 0) {
+        if (refusal != 0 && (areListsRefused || query.containsKey("watch"))) {
             refusals++;
             answer(exchange, refusal, "{\"kind\":\"Status\",\"message\":\"no\"}");
         } else if (query.containsKey("watch")) {
@@ -192,6 +193,13 @@ final class ScriptedApiServer implements AutoCloseable {
     /** Answers with a status; 0: as usual. */
     synchronized void refuse(int status) {
         refusal = status;
+        areListsRefused = true;
+    }
+
+    /** Answers watches with a status, and lists as usual. */
+    synchronized void refuseWatches(int status) {
+        refusal = status;
+        areListsRefused = false;
     }
 
     /** Answers 200 with this to each list; null: as usual. */

@@ -15,8 +15,9 @@ import java.util.function.LongSupplier;
 /**
  * Which registrations hold, of the resources that a watch reports. A lease ends where no renewal
  * was seen for its duration, by this process' own clock and while the API server answers: clocks of
- * workers need not agree with this one, and an outage ends no lease. Only what is seen in a list
- * for the first time is judged by the time that it says.
+ * workers need not agree with this one, and an outage ends no lease. A watch that breaks is none
+ * while all can be listed. Only what is seen in a list for the first time is judged by the time
+ * that it says.
  *
  * <p>A lease that is due ends with the next list of all, which shows whether a renewal was missed.
  * The watch's thread reports; any thread may ask.
@@ -58,7 +59,7 @@ final class HeardWorkers implements ResourceWatch.Listener {
     private final Clock clock;
     private final LongSupplier nanoTime;
     private Map<String, Heard> all = new HashMap<>(); // by name; guarded by this
-    private boolean isLost; // of the watch's thread
+    private boolean isUnlisted; // of the watch's thread
 
     /**
      * @param prefix of keys that count
@@ -91,7 +92,7 @@ final class HeardWorkers implements ResourceWatch.Listener {
             }
             all = next;
         }
-        isLost = false;
+        isUnlisted = false;
         watcher.view(holding);
     }
 
@@ -106,7 +107,7 @@ final class HeardWorkers implements ResourceWatch.Listener {
         if (now.isRenewalOf(before)) {
             return now;
         }
-        if (isLost && !before.hasEnded) {
+        if (isUnlisted && !before.hasEnded) {
             return now; // it could not renew
         }
         return now.since(before.sinceNs, before.hasEnded || before.isDue(nowNs));
@@ -156,8 +157,12 @@ final class HeardWorkers implements ResourceWatch.Listener {
 
     @Override
     public void lost(String cause) {
-        isLost = true;
         watcher.lost(cause);
+    }
+
+    @Override
+    public void unlisted() {
+        isUnlisted = true;
     }
 
     /** Whether a lease that holds was not renewed in time, as far as is known. */

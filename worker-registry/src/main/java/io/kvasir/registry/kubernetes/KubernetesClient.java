@@ -130,7 +130,7 @@ public final class KubernetesClient implements AutoCloseable {
      * Reports changes, until the server ends the watch, as it does every few minutes. Blocks.
      *
      * @param version to go on from
-     * @param each gets each event
+     * @param each gets each event, bookmarks too
      * @return the version to go on from after that
      */
     public String watch(KubernetesResources resources, String version, Consumer<JsonNode> each)
@@ -185,9 +185,7 @@ public final class KubernetesClient implements AutoCloseable {
                     access.server() + " ends the watch: " + status.path("message").asText(),
                     null);
         }
-        if (!type.equals("BOOKMARK")) {
-            each.accept(event);
-        }
+        each.accept(event);
         final String version =
                 event.path("object").path("metadata").path("resourceVersion").asText();
         return version.isEmpty() ? reached : version;

@@ -14,6 +14,10 @@ import java.util.concurrent.locks.LockSupport;
 public final class ResourceWatch implements AutoCloseable {
     private static final long RETRY_MS = 200;
     private static final long MAX_RETRY_MS = 5_000;
+
+    /** A watch that lasts so long is a good one, though nothing happened. */
+    private static final long LASTING_NS = 10_000_000_000L;
+
     private static final long CLOSE_PATIENCE_MS = 5_000;
 
     /** Hears of objects, on the watch's thread. It first gets a view; after a loss, too. */
@@ -27,8 +31,14 @@ public final class ResourceWatch implements AutoCloseable {
         /** An object has been deleted. */
         void deleted(JsonNode object);
 
-        /** The API server does not answer, or refuses. Once an outage. */
+        /**
+         * The API server does not answer, or refuses. Once an outage, which ends with a watch that
+         * tells something or lasts a while.
+         */
         void lost(String cause);
+
+        /** All could not be listed: others may not have reached the API server, either. */
+        void unlisted();
     }
 
     private final KubernetesClient client;
@@ -37,6 +47,8 @@ public final class ResourceWatch implements AutoCloseable {
     private final Thread thread;
     private volatile boolean isToBeListed;
     private volatile boolean closed;
+    private long retryMs = RETRY_MS; // of the thread, as isLost
+    private boolean isLost;
 
     /**
      * Asks nothing before {@link #start}.
@@ -67,31 +79,43 @@ public final class ResourceWatch implements AutoCloseable {
 
     private void run() {
         String version = null; // null: list first
-        long retryMs = RETRY_MS;
-        boolean isLost = false;
         while (!closed) {
             try {
                 if (version == null || isToBeListed) {
                     isToBeListed = false;
                     version = listed();
-                    isLost = false;
-                    retryMs = RETRY_MS;
                 }
                 version = watched(version);
-                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(RETRY_MS));
             } catch (KubernetesException | RuntimeException e) {
                 version = null;
-                if (!isLost && !closed && !isGone(e)) {
-                    isLost = true;
-                    listener.lost(
-                            e instanceof KubernetesException
-                                    ? e.getMessage()
-                                    : resources + " could not be applied: " + e);
-                }
-                LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(retryMs));
-                retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
+                lose(e);
             }
+            pause();
         }
+    }
+
+    private void lose(Exception e) {
+        if (isLost || closed || isGone(e)) {
+            return;
+        }
+        isLost = true;
+        listener.lost(
+                e instanceof KubernetesException
+                        ? e.getMessage()
+                        : resources + " could not be applied: " + e);
+    }
+
+    /** Longer each time, until a watch is a good one; an end by {@link #listAnew} is none. */
+    private void pause() {
+        LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(retryMs));
+        if (!isToBeListed) {
+            retryMs = Math.min(2 * retryMs, MAX_RETRY_MS);
+        }
+    }
+
+    private void recover() {
+        retryMs = RETRY_MS;
+        isLost = false;
     }
 
     private static boolean isGone(Exception e) {
@@ -100,6 +124,7 @@ public final class ResourceWatch implements AutoCloseable {
 
     /** The version to go on from; null where all are to be listed. */
     private String watched(String version) throws KubernetesException {
+        final long beganNs = System.nanoTime();
         try {
             return client.watch(resources, version, this::tell);
         } catch (KubernetesException e) {
@@ -107,23 +132,36 @@ public final class ResourceWatch implements AutoCloseable {
                 return null; // ended by this process, or too old: no loss
             }
             throw e;
+        } finally {
+            if (System.nanoTime() - beganNs > LASTING_NS) {
+                recover();
+            }
         }
     }
 
     private String listed() throws KubernetesException {
         final List<JsonNode> all = new ArrayList<>();
-        final String version = client.list(resources, all::add);
+        final String version;
+        try {
+            version = client.list(resources, all::add);
+        } catch (KubernetesException e) {
+            if (!e.isGone()) {
+                listener.unlisted();
+            }
+            throw e;
+        }
         listener.view(all);
         return version;
     }
 
     private void tell(JsonNode event) {
         final JsonNode object = event.path("object");
-        if (event.path("type").asText().equals("DELETED")) {
-            listener.deleted(object);
-        } else {
-            listener.changed(object);
+        switch (event.path("type").asText()) {
+            case "BOOKMARK" -> {} // nothing has changed
+            case "DELETED" -> listener.deleted(object);
+            default -> listener.changed(object);
         }
+        recover();
     }
 
     @Override

@@ -106,10 +106,26 @@ class HeardWorkersTest {
     }
 
     @Test
+    void aWatchThatBreaksProlongsNoLease() {
+        heard.view(List.of(worker("a", Duration.ZERO)));
+        for (int i = 0; i < 5; i++) {
+            assertEquals(Set.of("ns/c/e/a"), keys);
+            passes(LEASE.dividedBy(5));
+            heard.lost("cut");
+            heard.view(List.of(worker("a", Duration.ZERO)));
+        }
+        passes(Duration.ofNanos(1));
+        heard.lost("cut");
+        heard.view(List.of(worker("a", Duration.ZERO)));
+        assertEquals(Set.of(), keys);
+    }
+
+    @Test
     void anOutageEndsNoLease() {
         heard.view(List.of(worker("a", Duration.ZERO)));
         passes(Duration.ofSeconds(5));
         heard.lost("away");
+        heard.unlisted();
         passes(Duration.ofSeconds(60));
         heard.view(List.of(worker("a", Duration.ZERO)));
         assertEquals(Set.of("ns/c/e/a"), keys);
