@@ -45,10 +45,11 @@ final class ScriptedEtcd implements AutoCloseable {
             reads++;
         }
         final String all = isRange ? String.join(",", keys.values()) : "";
-        final String answer = "{\"header\":{\"revision\":\"%d\"},\"kvs\":[%s]}";
-        final byte[] bytes =
-                (read == null || !isRange ? answer.formatted(revision, all) : read)
-                        .getBytes(StandardCharsets.UTF_8);
+        final String answer =
+                read == null || !isRange
+                        ? "{\"header\":{\"revision\":\"%d\"},\"kvs\":[%s]}".formatted(revision, all)
+                        : read;
+        final byte[] bytes = answer.getBytes(StandardCharsets.UTF_8);
         exchange.sendResponseHeaders(200, bytes.length == 0 ? -1 : bytes.length);
         try (OutputStream out = exchange.getResponseBody()) {
             out.write(bytes);
