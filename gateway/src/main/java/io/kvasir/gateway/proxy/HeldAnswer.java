@@ -61,7 +61,13 @@ final class HeldAnswer {
 
     /** All of them, which are held no more; their memory is taken until {@link #free}. */
     ByteBuffer takeAll() {
-        final ByteBuffer all = ByteBuffer.wrap(bytes, 0, length);
+        final int count = length;
+        return ByteBuffer.wrap(takeArray(), 0, count);
+    }
+
+    /** The same: the first {@link #length} bytes of the array. */
+    byte[] takeArray() {
+        final byte[] all = bytes;
         drop();
         return all;
     }

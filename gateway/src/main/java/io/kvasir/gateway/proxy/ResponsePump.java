@@ -376,17 +376,20 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private Action completeHeld() {
-        final ByteBuffer came = held.takeAll();
-        final ByteBuffer whole;
-        try {
-            whole = chat == null ? came : ByteBuffer.wrap(chat.whole(came.array(), came.limit()));
-        } catch (ProtocolException e) {
-            return broken(e);
+        int length = held.length();
+        byte[] whole = held.takeArray();
+        if (chat != null) {
+            try {
+                whole = chat.whole(whole, length);
+            } catch (ProtocolException e) {
+                return broken(e);
+            }
+            length = whole.length;
         }
-        if (usage.read(whole.array(), 0, whole.limit()) && status == 200 && readable) {
-            usage.restate(whole.array(), listener.cachedTokens());
+        if (usage.read(whole, 0, length) && status == 200 && readable) {
+            usage.restate(whole, listener.cachedTokens());
         }
-        return complete(whole);
+        return complete(ByteBuffer.wrap(whole, 0, length));
     }
 
     private Action write(ByteBuffer bytes) {
