@@ -47,7 +47,7 @@ enum AccessLogFormat {
             line.append(' ').append(name).append('=').append(value == null ? "-" : value);
         }
 
-        /** Of a name that others choose: in quotes where it would not be one word. */
+        // of a name that others choose: in quotes where it would not be one word
         private static void named(StringBuilder line, String name, String value) {
             final String text = value == null ? null : LogText.of(value);
             field(line, name, text == null || isWord(text) ? text : quoted(text));
