@@ -28,7 +28,7 @@ public final class ClientStream extends HttpStream.Wrapper {
     public static void wrap(Request request) {
         if (request.getConnectionMetaData().getConnection() instanceof HTTP2Connection http2
                 && request.getAttribute(ATTRIBUTE) == null) {
-            request.setAttribute(ATTRIBUTE, Boolean.TRUE);
+            request.setAttribute(ATTRIBUTE, true);
             request.addHttpStreamWrapper(stream -> new ClientStream(stream, http2.getSession()));
         }
     }
