@@ -24,6 +24,7 @@ public final class RawFrames {
     private RawFrames() {}
 
     /** One that has come. */
+    @SuppressWarnings("ArrayRecordComponent") // never compared
     public record Frame(FrameType type, int flags, int stream, byte[] payload) {
         /** Whether its stream ends with it. */
         public boolean isLast() {
