@@ -10,16 +10,22 @@ import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /** What etcd's gateway answers to reads and to one watch, and what it should not. */
 final class ScriptedEtcd implements AutoCloseable {
+    private static final Pattern START = Pattern.compile("\"start_revision\":\"(\\d+)\"");
+
     private final HttpServer server;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     private final Map<String, String> keys = new TreeMap<>(); // guarded by this, as all below
+    private final Map<String, Long> revisions = new LinkedHashMap<>();
     private long revision = 10;
     private String read; // null: as etcd answers
     private int reads;
@@ -57,19 +63,33 @@ final class ScriptedEtcd implements AutoCloseable {
     }
 
     private synchronized void watch(HttpExchange exchange) throws IOException {
+        final Matcher start =
+                START.matcher(
+                        new String(
+                                exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
+        final long from = start.find() ? Long.parseLong(start.group(1)) : revision + 1;
         exchange.sendResponseHeaders(200, 0);
         watching = exchange;
         send("\"created\":true");
+        for (Map.Entry<String, Long> written : revisions.entrySet()) {
+            if (written.getValue() >= from) { // since all keys were read
+                send("\"events\":[{\"kv\":" + keys.get(written.getKey()) + "}]");
+            }
+        }
     }
 
     /** Tells the watch, if one runs. */
-    private void send(String result) throws IOException {
+    private void send(String result) {
         if (watching != null) {
             final String line =
                     "{\"result\":{\"header\":{\"revision\":\"%d\"},%s}}\n"
                             .formatted(revision, result);
-            watching.getResponseBody().write(line.getBytes(StandardCharsets.UTF_8));
-            watching.getResponseBody().flush();
+            try {
+                watching.getResponseBody().write(line.getBytes(StandardCharsets.UTF_8));
+                watching.getResponseBody().flush();
+            } catch (IOException e) {
+                watching = null; // its client has left
+            }
         }
     }
 
@@ -82,14 +102,15 @@ final class ScriptedEtcd implements AutoCloseable {
                 .formatted(key, value, revision);
     }
 
-    synchronized void put(String key, String value) throws IOException {
+    synchronized void put(String key, String value) {
         revision++;
         keys.put(key, kv(base64(key), base64(value), revision));
+        revisions.put(key, revision);
         send("\"events\":[{\"kv\":" + keys.get(key) + "}]");
     }
 
     /** Tells of a key and a value as they would be in base64, without there being one. */
-    synchronized void tell(String key, String value) throws IOException {
+    synchronized void tell(String key, String value) {
         send("\"events\":[{\"kv\":" + kv(key, value, revision) + "}]");
     }
 
