@@ -7,18 +7,51 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Closes the body of an answer that its server should have ended by itself: a read that waits then
- * fails. Closing the limit lifts it.
+ * Closes the body of an answer that its server should have ended by itself, or that has brought
+ * nothing for long: a read that waits then fails. Closing the limit lifts it.
  */
 public final class StreamLimit implements AutoCloseable {
-    private final CompletableFuture<Void> cut;
+    private final InputStream body;
+    private final long limitNs;
+    private volatile long heardNs = System.nanoTime();
+    private volatile boolean hasCut;
+    private CompletableFuture<Void> check; // guarded by this
+    private boolean lifted; // guarded by this
 
     /** Begins to count. */
     public StreamLimit(InputStream body, Duration limit) {
-        cut =
-                CompletableFuture.runAsync(
-                        () -> end(body),
-                        CompletableFuture.delayedExecutor(limit.toMillis(), TimeUnit.MILLISECONDS));
+        this.body = body;
+        this.limitNs = limit.toNanos();
+        checkIn(limitNs);
+    }
+
+    /** Counts from now on. */
+    public void heard() {
+        heardNs = System.nanoTime();
+    }
+
+    /** Whether the body was closed by this limit. */
+    public boolean hasCut() {
+        return hasCut;
+    }
+
+    private synchronized void checkIn(long ns) {
+        if (!lifted) {
+            check =
+                    CompletableFuture.runAsync(
+                            this::check,
+                            CompletableFuture.delayedExecutor(ns, TimeUnit.NANOSECONDS));
+        }
+    }
+
+    private void check() {
+        final long leftNs = heardNs + limitNs - System.nanoTime();
+        if (leftNs > 0) {
+            checkIn(leftNs);
+        } else {
+            hasCut = true;
+            end(body);
+        }
     }
 
     /** Closes a body, on any thread. */
@@ -31,7 +64,8 @@ public final class StreamLimit implements AutoCloseable {
     }
 
     @Override
-    public void close() {
-        cut.cancel(false);
+    public synchronized void close() {
+        lifted = true;
+        check.cancel(false);
     }
 }

@@ -46,8 +46,12 @@ public final class KubernetesClient implements AutoCloseable {
     /** A watch that the server should have ended by itself is cut. */
     private static final Duration CUT = Duration.ofSeconds(WATCH_SECS + 30);
 
+    /** API servers send a bookmark a minute, some of them none. */
+    private static final Duration SILENCE = Duration.ofMinutes(2);
+
     private final KubernetesAccess access;
     private final Duration timeout;
+    private final Duration silence;
     private byte[] authorities; // what the client below trusts; guarded by this
     private HttpClient client; // null: to be made; guarded by this
     private InputStream watching; // null: no watch runs; guarded by this
@@ -55,17 +59,19 @@ public final class KubernetesClient implements AutoCloseable {
 
     /** Connects with the first request. */
     public KubernetesClient(KubernetesAccess access) {
-        this(access, TIMEOUT);
+        this(access, TIMEOUT, SILENCE);
     }
 
     /**
-     * With another limit.
+     * With other limits.
      *
      * @param timeout of each connection and answer but that of a watch
+     * @param silence after which a watch is ended: its connection may be dead
      */
-    KubernetesClient(KubernetesAccess access, Duration timeout) {
+    public KubernetesClient(KubernetesAccess access, Duration timeout, Duration silence) {
         this.access = access;
         this.timeout = timeout;
+        this.silence = silence;
     }
 
     // -- many objects
@@ -131,7 +137,8 @@ public final class KubernetesClient implements AutoCloseable {
      *
      * @param version to go on from
      * @param each gets each event, bookmarks too
-     * @return the version to go on from after that
+     * @return the version to go on from after that; null where nothing has come for long, so that
+     *     nothing is known of what has changed
      */
     public String watch(KubernetesResources resources, String version, Consumer<JsonNode> each)
             throws KubernetesException {
@@ -143,7 +150,6 @@ public final class KubernetesClient implements AutoCloseable {
                         + KubernetesResources.encoded(version);
         final HttpResponse<InputStream> response =
                 sent("GET", path, null, BodyHandlers.ofInputStream());
-        String reached = version;
         final boolean isRefused = response.statusCode() >= FIRST_FAILURE;
         try (InputStream in = response.body();
                 StreamLimit _ = new StreamLimit(in, isRefused ? timeout : CUT)) {
@@ -151,19 +157,33 @@ public final class KubernetesClient implements AutoCloseable {
                 throw refusal(
                         resources, "GET", response.statusCode(), in.readNBytes(MAX_ERROR_BYTES));
             }
-            if (!begun(in)) {
-                return reached;
-            }
-            final MappingIterator<JsonNode> events = JSON.readerFor(JsonNode.class).readValues(in);
-            while (events.hasNextValue()) {
-                reached = tell(events.nextValue(), each, reached);
-            }
+            return begun(in) ? followed(in, version, each) : version;
         } catch (IOException e) {
             throw new KubernetesException(0, "the watch of " + access.server() + " broke: " + e, e);
         } finally {
             ended();
         }
-        return reached;
+    }
+
+    /** The version to go on from; null where nothing came for long. */
+    private String followed(InputStream in, String version, Consumer<JsonNode> each)
+            throws IOException, KubernetesException {
+        String reached = version;
+        try (StreamLimit silent = new StreamLimit(in, silence)) {
+            try {
+                final MappingIterator<JsonNode> events =
+                        JSON.readerFor(JsonNode.class).readValues(in);
+                while (events.hasNextValue()) {
+                    silent.heard();
+                    reached = tell(events.nextValue(), each, reached);
+                }
+            } catch (IOException e) {
+                if (!silent.hasCut()) {
+                    throw e;
+                }
+            }
+            return silent.hasCut() ? null : reached;
+        }
     }
 
     private synchronized boolean begun(InputStream in) {

@@ -18,7 +18,8 @@ class KubernetesRefusalTest {
                 KubernetesClient client =
                         new KubernetesClient(
                                 new KubernetesAccess(store.url(), Path.of("no/account"), "serving"),
-                                Duration.ofSeconds(5))) {
+                                Duration.ofSeconds(5),
+                                Duration.ofSeconds(60))) {
             final KubernetesException broken =
                     assertThrows(
                             KubernetesException.class,
