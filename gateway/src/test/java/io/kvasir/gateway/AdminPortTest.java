@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import ch.qos.logback.classic.Level;
+
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.gateway.config.GatewayConfig;

@@ -146,10 +146,7 @@ public enum UpstreamFault {
 
     /** Whether the gateway could not, so that nothing is known of the worker. */
     public boolean isOwn() {
-        return this == LOCAL
-                || this == UNSENDABLE
-                || this == DESCRIPTORS
-                || this == MEMORY;
+        return this == LOCAL || this == UNSENDABLE || this == DESCRIPTORS || this == MEMORY;
     }
 
     /** What became of the worker's part. */
