@@ -14,13 +14,10 @@ import java.nio.charset.StandardCharsets;
  * takes protobuf wherever that is accepted, as by a Prometheus that reads native histograms, and
  * has no writer of it. Thread-safe.
  */
-public final class TextFormats {
+final class TextFormats {
     private static final int FIRST_BYTES = 16_384;
 
     private final ExpositionFormats formats = ExpositionFormats.init();
-
-    /** Writes OpenMetrics and Prometheus' text. */
-    public TextFormats() {}
 
     /**
      * All metrics of a registry.
@@ -29,7 +26,7 @@ public final class TextFormats {
      * @return OpenMetrics where that is accepted, else Prometheus' text
      * @throws IOException never, as it is written to memory
      */
-    public GatewayMetrics.Page page(PrometheusRegistry registry, String accept) throws IOException {
+    GatewayMetrics.Page page(PrometheusRegistry registry, String accept) throws IOException {
         final ExpositionFormatWriter open = formats.getOpenMetricsTextFormatWriter();
         final ExpositionFormatWriter writer =
                 open.accepts(accept) ? open : formats.getPrometheusTextFormatWriter();

@@ -1,16 +1,19 @@
 package io.kvasir.services.indexer;
 
-import io.kvasir.gateway.metrics.GatewayMetrics;
-import io.kvasir.gateway.metrics.TextFormats;
 import io.kvasir.services.http.Reply;
 import io.kvasir.services.http.RequestObserver;
+import io.prometheus.metrics.config.EscapingScheme;
 import io.prometheus.metrics.core.metrics.Counter;
 import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
+import io.prometheus.metrics.expositionformats.ExpositionFormatWriter;
+import io.prometheus.metrics.expositionformats.ExpositionFormats;
 import io.prometheus.metrics.model.registry.PrometheusRegistry;
 
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -24,7 +27,7 @@ final class IndexerMetrics implements RequestObserver {
     private static final List<String> STATUSES = List.of("pending", "active", "paused", "failed");
 
     private final PrometheusRegistry registry = new PrometheusRegistry();
-    private final TextFormats formats = new TextFormats();
+    private final ExpositionFormats formats = ExpositionFormats.init();
     private final Counter requests;
     private final Counter errors;
     private final Histogram duration;
@@ -134,11 +137,16 @@ final class IndexerMetrics implements RequestObserver {
 
     /** The page, in the format that is asked for. */
     Reply page(String accept) {
+        // not by findWriter: it takes protobuf where that is accepted, and has no writer of it
+        final ExpositionFormatWriter open = formats.getOpenMetricsTextFormatWriter();
+        final ExpositionFormatWriter writer =
+                open.accepts(accept) ? open : formats.getPrometheusTextFormatWriter();
+        final ByteArrayOutputStream out = new ByteArrayOutputStream();
         try {
-            final GatewayMetrics.Page page = formats.page(registry, accept);
-            return Reply.text(page.contentType(), page.text());
+            writer.write(out, registry.scrape(), EscapingScheme.UNDERSCORE_ESCAPING);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        return Reply.text(writer.getContentType(), out.toString(StandardCharsets.UTF_8));
     }
 }
