@@ -158,17 +158,13 @@ public final class ApiException extends Exception {
                         + "` does not exist or you do not have access to it.");
     }
 
-    /** 413: the body exceeds a limit that is not set; a negative length is unknown. */
-    public static ApiException tooLarge(long length, long limit) {
-        return tooLarge(length, limit, "", "");
-    }
-
-    /** 413: the body exceeds a limit; a negative length is unknown. */
-    public static ApiException tooLarge(long length, long limit, String setting) {
-        return tooLarge(length, limit, " or raise ", setting);
-    }
-
-    private static ApiException tooLarge(long length, long limit, String or, String setting) {
+    /**
+     * 413: the body exceeds a limit.
+     *
+     * @param length of the body; negative where it is unknown
+     * @param settingOrNull what sets the limit; null where nothing does
+     */
+    public static ApiException tooLarge(long length, long limit, String settingOrNull) {
         return client(
                 413,
                 null,
@@ -179,8 +175,7 @@ public final class ApiException extends Exception {
                         + " bytes exceeds the limit of "
                         + limit
                         + "; shorten it"
-                        + or
-                        + setting);
+                        + (settingOrNull == null ? "" : " or raise " + settingOrNull));
     }
 
     /** 429: there is no room for the request now; {@code setting} says how much there is. */

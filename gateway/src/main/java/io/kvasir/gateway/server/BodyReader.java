@@ -80,9 +80,7 @@ public final class BodyReader {
 
         /** 413; a negative length is unknown. */
         ApiException exceeded(long length) {
-            return settingOrNull == null
-                    ? ApiException.tooLarge(length, bytes)
-                    : ApiException.tooLarge(length, bytes, settingOrNull);
+            return ApiException.tooLarge(length, bytes, settingOrNull);
         }
     }
 

@@ -151,11 +151,10 @@ public enum UpstreamFault {
 
     /** What became of the worker's part. */
     public String outcome() {
-        return switch (this) {
-            case LOCAL, UNSENDABLE, DESCRIPTORS -> "was not asked";
-            case MEMORY -> "was given up";
-            default -> "failed";
-        };
+        if (this == MEMORY) {
+            return "was given up";
+        }
+        return isOwn() ? "was not asked" : "failed";
     }
 
     /** The shortest text that says what happened, for logs and clients. */

@@ -110,14 +110,13 @@ public final class KubernetesClient implements AutoCloseable {
     private JsonNode page(KubernetesResources resources, String path) throws KubernetesException {
         final JsonNode page = answered(resources, "GET", path, null);
         if (!isList(page)) { // whatever answers, it does not say that there are none
-            final String said = page.toString();
             throw new KubernetesException(
                     0,
                     access.server()
                             + " answers no list of "
                             + resources
                             + ": '"
-                            + said.substring(0, Math.min(said.length(), MAX_ERROR_BYTES))
+                            + beginning(page.toString())
                             + "'",
                     null);
         }
@@ -312,6 +311,10 @@ public final class KubernetesClient implements AutoCloseable {
         } catch (IOException e) {
             said = said.strip(); // a proxy's page
         }
+        return beginning(said);
+    }
+
+    private static String beginning(String said) {
         return said.substring(0, Math.min(said.length(), MAX_ERROR_BYTES));
     }
 
