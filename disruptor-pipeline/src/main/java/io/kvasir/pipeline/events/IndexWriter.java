@@ -130,25 +130,22 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
 
     /** Keeps how far the event plane is in the index. Runs from the mailbox. */
     void keep(PlanePosition position) {
-        try {
-            applier.marks().keep(position);
-            index.commit();
-        } catch (RuntimeException error) {
-            failures.getAndIncrement();
-            index.spoil();
-            report("how far the event plane is could not be kept", error);
-        }
+        keep(() -> applier.marks().keep(position), "how far the event plane is could not be kept");
     }
 
     /** Keeps when engines are followed. Runs from the mailbox. */
     void followed(long atMs) {
+        keep(() -> index.followed(atMs), "when engines were followed could not be kept");
+    }
+
+    private void keep(Runnable change, String failed) {
         try {
-            index.followed(atMs);
+            change.run();
             index.commit();
         } catch (RuntimeException error) {
             failures.getAndIncrement();
             index.spoil();
-            report("when engines were followed could not be kept", error);
+            report(failed, error);
         }
     }
 
