@@ -37,6 +37,7 @@ import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -56,6 +57,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -649,6 +651,37 @@ class Http2ClientsTest {
             assertTrue(e.getMessage().contains("reset"), e.getMessage());
             return error;
         }
+    }
+
+    /** Of heads that the limit just allows, and of longer ones, in one field or in many. */
+    @ParameterizedTest
+    @CsvSource({
+        "1900, 1, 200",
+        "2100, 1, 431",
+        "60000, 1, 431",
+        "90, 20, 200",
+        "110, 20, 431",
+        "600, 100, 431"
+    })
+    void aHeadThatIsTooLongIsRefusedAndTheOthersGoOn(int bytes, int fields, int status)
+            throws Exception {
+        final String[] headers = new String[fields];
+        Arrays.setAll(headers, i -> "x" + i + ": " + "v".repeat(bytes));
+        try (FrameClient client = start(config().set(GatewaySettings.MAX_HEAD_BYTES, 2048))) {
+            client.ignoreHeadLimit();
+            final FrameClient.Exchange stream = client.post(PATH, STREAM);
+            stream.await("first");
+            for (int i = 0; i < 3; i++) {
+                final FrameClient.Exchange next = client.post(PATH, WHOLE, headers);
+                final String answer = next.whole();
+                assertEquals(status, next.status(), answer);
+                assertTrue(status == 200 || answer.contains("max-head-bytes"), answer);
+            }
+            goOn.countDown();
+            assertTrue(stream.whole().endsWith("[DONE]\n\n"));
+        }
+        assertEquals(status == 200 ? 4 : 1, engine.calls.size());
+        assertNothingIsLeft();
     }
 
     @Test

@@ -1167,8 +1167,8 @@ public final class GatewaySettings {
                             1 << 10,
                             1 << 20,
                             "Longest head, line and headers together, of a request (beyond it: 431;"
-                                    + " over HTTP/2 its connection ends) and of a worker's answer"
-                                    + " (502)."));
+                                    + " over HTTP/2 its connection ends beyond 64 KiB more) and of"
+                                    + " a worker's answer (502)."));
 
     /** Longest time of a request's head. */
     public static final Setting<Duration> HEAD_TIMEOUT =

@@ -3,8 +3,11 @@ package io.kvasir.gateway.server;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 
+import org.eclipse.jetty.http.HttpException;
+import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpMethod;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.http.MetaData;
 import org.eclipse.jetty.http2.HTTP2Connection;
 import org.eclipse.jetty.http2.HTTP2Session;
@@ -33,6 +36,15 @@ public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory 
     /** Attribute of a connection: its {@link ClientSession}. */
     private static final String SESSION = ClientSession.class.getName();
 
+    /**
+     * Bytes beyond the longest head that are still read, to be answered by a 431. A longer one ends
+     * its connection: what it adds to the table of both sides' compression would not be known.
+     */
+    private static final int REFUSED_HEAD_BYTES = 64 << 10;
+
+    /** Beside its name and value: a colon, a blank, the end of the line. */
+    private static final int FIELD_BYTES = 4;
+
     private final GatewayConfig config;
 
     private Http2ConnectionFactory(HttpConfiguration http, GatewayConfig config) {
@@ -53,15 +65,30 @@ public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory 
                             connector
                                     .getConnectionFactory(HttpConnectionFactory.class)
                                     .getHttpConfiguration());
-            http.addCustomizer(Http2ConnectionFactory::begin);
+            final int most = http.getRequestHeaderSize();
+            http.setRequestHeaderSize(most + REFUSED_HEAD_BYTES);
+            http.addCustomizer((request, _) -> begin(request, most));
             connector.addConnectionFactory(new Http2ConnectionFactory(http, config));
         }
     }
 
     /** Before a request is handled. */
-    private static Request begin(Request request, HttpFields.Mutable responseHeaders) {
+    private static Request begin(Request request, int mostHeadBytes) {
         ClientStream.wrap(request);
+        if (headBytes(request) > mostHeadBytes) {
+            throw new HttpException.RuntimeException(
+                    HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE_431);
+        }
         return request;
+    }
+
+    /** Bytes of a head as it would be in HTTP/1.1, with its whole URI. */
+    private static int headBytes(Request request) {
+        int bytes = request.getMethod().length() + request.getHttpURI().asString().length();
+        for (HttpField field : request.getHeaders()) {
+            bytes += field.getName().length() + field.getValue().length() + FIELD_BYTES;
+        }
+        return bytes;
     }
 
     @Override

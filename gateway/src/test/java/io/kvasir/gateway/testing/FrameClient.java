@@ -43,6 +43,7 @@ public final class FrameClient implements AutoCloseable {
      */
     public FrameClient(int port, int streamWindow) throws Exception {
         client.setInitialStreamRecvWindow(streamWindow);
+        client.setMaxHeaderBlockFragment(Frame.DEFAULT_MAX_SIZE);
         client.setIdleTimeout(-1); // it stays until it is closed
         client.start();
         final long startNs = System.nanoTime();
@@ -68,6 +69,12 @@ public final class FrameClient implements AutoCloseable {
     /** Opens streams beyond the limit that the server has set. */
     public FrameClient ignoreStreamLimit() {
         ((HTTP2Session) session).setMaxLocalStreams(-1);
+        return this;
+    }
+
+    /** Sends heads beyond the limit that the server has set. */
+    public FrameClient ignoreHeadLimit() {
+        ((HTTP2Session) session).getGenerator().getHpackEncoder().setMaxHeaderListSize(1 << 20);
         return this;
     }
 
