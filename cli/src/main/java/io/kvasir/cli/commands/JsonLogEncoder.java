@@ -23,6 +23,7 @@ import java.util.List;
  */
 final class JsonLogEncoder extends EncoderBase<ILoggingEvent> {
     private static final byte[] NOTHING = {};
+    private static final int MAX_MESSAGE = 4_000; // as in logback.xml
 
     private final ThrowableProxyConverter stackTrace = new ThrowableProxyConverter();
 
@@ -51,7 +52,7 @@ final class JsonLogEncoder extends EncoderBase<ILoggingEvent> {
             json.writeStringField("level", event.getLevel().toString());
             json.writeStringField("logger_name", event.getLoggerName());
             json.writeStringField("thread_name", event.getThreadName());
-            json.writeStringField("message", event.getFormattedMessage());
+            json.writeStringField("message", cut(event.getFormattedMessage()));
             final List<KeyValuePair> pairs = event.getKeyValuePairs();
             if (pairs != null) {
                 for (KeyValuePair pair : pairs) {
@@ -67,5 +68,9 @@ final class JsonLogEncoder extends EncoderBase<ILoggingEvent> {
         }
         line.write('\n');
         return line.toByteArray();
+    }
+
+    private static String cut(String message) {
+        return message.length() <= MAX_MESSAGE ? message : message.substring(0, MAX_MESSAGE);
     }
 }
