@@ -27,11 +27,11 @@ final class LoadMetrics {
      * @param routers of all models and pools; null for those that there are not yet
      */
     LoadMetrics(
-            GatewayMetrics metrics,
+            MetricRegistry page,
             Supplier<List<Worker>> workers,
             Supplier<Stream<KvRouter>> routers) {
         this.workers = workers;
-        metrics.gauge(
+        page.gauge(
                 "kvasir_worker_engine_requests",
                 "Requests in the engine by its own report",
                 out ->
@@ -43,7 +43,7 @@ final class LoadMetrics {
                 "worker",
                 "dp_rank",
                 "state");
-        metrics.gauge(
+        page.gauge(
                 "kvasir_worker_engine_blocks",
                 "Blocks of the engine's cache by its own report: all, and those that running"
                         + " requests use",
@@ -56,7 +56,7 @@ final class LoadMetrics {
                 "worker",
                 "dp_rank",
                 "part");
-        metrics.gauge(
+        page.gauge(
                 "kvasir_worker_others_load",
                 "Load of the worker that is not booked here, by its engine's report: requests,"
                         + " blocks, prefill-tokens",
@@ -74,7 +74,7 @@ final class LoadMetrics {
                 "worker",
                 "dp_rank",
                 "unit");
-        metrics.gauge(
+        page.gauge(
                 "kvasir_worker_load_report_age_seconds",
                 "Time since the last report of the engine's load, by source; absent before the"
                         + " first",
@@ -84,7 +84,10 @@ final class LoadMetrics {
                             final long ns = worker.loadSilentNs(source);
                             if (ns >= 0) {
                                 out.call(
-                                        ns / NANOS, worker.name(), rank(worker), source.spelling());
+                                        ns / NANOS,
+                                        worker.name(),
+                                        Labels.rank(worker),
+                                        source.spelling());
                             }
                         }
                     }
@@ -92,7 +95,7 @@ final class LoadMetrics {
                 "worker",
                 "dp_rank",
                 "source");
-        metrics.gauge(
+        page.gauge(
                 "kvasir_worker_busy",
                 "1 for the state of a worker that may be left out because it is full",
                 out -> {
@@ -102,7 +105,7 @@ final class LoadMetrics {
                             out.call(
                                     state == now ? 1 : 0,
                                     worker.name(),
-                                    rank(worker),
+                                    Labels.rank(worker),
                                     state.spelling());
                         }
                     }
@@ -110,7 +113,7 @@ final class LoadMetrics {
                 "worker",
                 "dp_rank",
                 "state");
-        metrics.gauge(
+        page.gauge(
                 "kvasir_worker_index_excess_blocks",
                 "Blocks that the index holds for the worker beyond all that its engine has room"
                         + " for; absent where that is not known",
@@ -121,13 +124,13 @@ final class LoadMetrics {
                             out.call(
                                     (double) Math.max(0, worker.indexedBlocks() - all),
                                     worker.name(),
-                                    rank(worker));
+                                    Labels.rank(worker));
                         }
                     }
                 },
                 "worker",
                 "dp_rank");
-        metrics.count(
+        page.count(
                 "kvasir_load_reports_total",
                 "Reports of engines' load, by source and by what became of them",
                 out -> {
@@ -173,13 +176,9 @@ final class LoadMetrics {
         }
     }
 
-    private static void known(GatewayMetrics.Point out, long value, Worker worker, String label) {
+    private static void known(Point out, long value, Worker worker, String label) {
         if (value != EngineLoad.UNKNOWN) {
-            out.call((double) value, worker.name(), rank(worker), label);
+            out.call((double) value, worker.name(), Labels.rank(worker), label);
         }
-    }
-
-    private static String rank(Worker worker) {
-        return Integer.toString(worker.dpRank());
     }
 }

@@ -11,16 +11,8 @@ import io.kvasir.router.settings.RouterSettings;
 import io.prometheus.metrics.core.datapoints.CounterDataPoint;
 import io.prometheus.metrics.core.datapoints.DistributionDataPoint;
 import io.prometheus.metrics.core.metrics.Counter;
-import io.prometheus.metrics.core.metrics.CounterWithCallback;
-import io.prometheus.metrics.core.metrics.GaugeWithCallback;
 import io.prometheus.metrics.core.metrics.Histogram;
-import io.prometheus.metrics.model.registry.Collector;
-import io.prometheus.metrics.model.registry.PrometheusRegistry;
-import io.prometheus.metrics.model.snapshots.HistogramSnapshot;
-import io.prometheus.metrics.model.snapshots.MetricMetadata;
-import io.prometheus.metrics.model.snapshots.MetricSnapshot;
 
-import java.util.Collection;
 import java.util.EnumSet;
 import java.util.HashSet;
 import java.util.List;
@@ -30,7 +22,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiConsumer;
-import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.ToDoubleFunction;
 import java.util.function.ToLongFunction;
@@ -62,8 +53,7 @@ public final class ModelMetrics {
     };
     private static final double[] BLOCKS = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 4_096};
 
-    private final PrometheusRegistry registry;
-    private final Collection<String> names;
+    private final MetricRegistry page;
     private final Map<String, Series> series = new ConcurrentHashMap<>();
     private final Map<Worker, Last> lasts = new ConcurrentHashMap<>();
     private final Counter requests;
@@ -133,19 +123,13 @@ public final class ModelMetrics {
     /**
      * Registers everything that requests write to.
      *
-     * @param names takes the name of each metric
      * @param latency bounds of histograms of times
      * @param perToken the same for times between tokens
      */
-    ModelMetrics(
-            PrometheusRegistry registry,
-            Collection<String> names,
-            double[] latency,
-            double[] perToken) {
-        this.registry = registry;
-        this.names = names;
+    ModelMetrics(MetricRegistry page, double[] latency, double[] perToken) {
+        this.page = page;
         requests =
-                counter(
+                page.counter(
                         FRONTEND + "requests_total",
                         "Requests that a worker was looked for and that have ended",
                         MODEL,
@@ -153,131 +137,93 @@ public final class ModelMetrics {
                         "request_type",
                         "status");
         started =
-                counter(
+                page.counter(
                         ROUTER + "requests_started_total",
                         "Requests that a worker was looked for",
                         MODEL);
-        outputTokens = counter(FRONTEND + "output_tokens_total", "Output tokens generated", MODEL);
+        outputTokens =
+                page.counter(FRONTEND + "output_tokens_total", "Output tokens generated", MODEL);
         reusedTokens =
-                counter(
+                page.counter(
                         ROUTER + "kv_worker_reused_tokens_total",
                         "Prompt tokens that engines stated as cached",
                         MODEL);
         bestTokens =
-                counter(
+                page.counter(
                         ROUTER + "kv_best_eligible_cached_prefix_tokens_total",
                         "Prompt tokens that the worker with most of them held, of those that could"
                                 + " be chosen",
                         "phase",
                         MODEL);
         selectedTokens =
-                counter(
+                page.counter(
                         ROUTER + "kv_selected_cached_prefix_tokens_total",
                         "Prompt tokens that the chosen worker held",
                         "phase",
                         MODEL);
         otherThanBest =
-                counter(
+                page.counter(
                         ROUTER + "non_max_overlap_selections_total",
                         "Decisions for a worker that held less of the prompt than another one",
                         "worker_type");
         lostBlocks =
-                histogram(
+                page.histogram(
                         ROUTER + "overlap_blocks_lost",
                         "Blocks that the worker with most of the prompt held beyond the chosen"
                                 + " one's",
                         BLOCKS,
                         "worker_type");
         duration =
-                histogram(
+                page.histogram(
                         FRONTEND + "request_duration_seconds",
                         "Time from a request's headers to the end of its answer",
                         latency,
                         MODEL);
         firstToken =
-                histogram(
+                page.histogram(
                         FRONTEND + "time_to_first_token_seconds",
                         "Time from a request's headers to its first output token; streams only",
                         latency,
                         MODEL);
         interToken =
-                histogram(
+                page.histogram(
                         "kvasir_inter_token_seconds",
                         "Time between two events with tokens of a stream of one answer",
                         perToken,
                         MODEL);
         inputLength =
-                histogram(
+                page.histogram(
                         "kvasir_input_sequence_tokens",
                         "Prompt tokens of a request, where they are known",
                         TOKENS,
                         MODEL);
         outputLength =
-                histogram(
+                page.histogram(
                         "kvasir_output_sequence_tokens",
                         "Output tokens of an answer that is complete",
                         TOKENS,
                         MODEL);
         cached =
-                histogram(
+                page.histogram(
                         "kvasir_cached_tokens",
                         "Prompt tokens that the engine stated as cached",
                         TOKENS,
                         MODEL);
-        alsoAs(interToken, FRONTEND + "inter_token_latency_seconds");
-        alsoAs(interToken, ROUTER + "inter_token_latency_seconds");
-        alsoAs(firstToken, ROUTER + "time_to_first_token_seconds");
-        alsoAs(inputLength, FRONTEND + "input_sequence_tokens");
-        alsoAs(inputLength, ROUTER + "input_sequence_tokens");
-        alsoAs(outputLength, FRONTEND + "output_sequence_tokens");
-        alsoAs(outputLength, ROUTER + "output_sequence_tokens");
-        alsoAs(cached, FRONTEND + "cached_tokens");
-    }
-
-    private String named(String name) {
-        names.add(name);
-        return name;
-    }
-
-    private Counter counter(String name, String help, String... labels) {
-        return Counter.builder().name(named(name)).help(help).labelNames(labels).register(registry);
-    }
-
-    private Histogram histogram(String name, String help, double[] bounds, String... labels) {
-        return Histogram.builder()
-                .name(named(name))
-                .help(help)
-                .labelNames(labels)
-                .classicOnly()
-                .classicUpperBounds(bounds)
-                .register(registry);
-    }
-
-    /** Shows a histogram under another name, too: what is recorded is recorded once. */
-    void alsoAs(Histogram of, String name) {
-        named(name);
-        registry.register(
-                new Collector() {
-                    @Override
-                    public MetricSnapshot collect() {
-                        final HistogramSnapshot now = of.collect();
-                        return new HistogramSnapshot(
-                                new MetricMetadata(name, now.getMetadata().getHelp()),
-                                now.getDataPoints());
-                    }
-
-                    @Override
-                    public String getPrometheusName() {
-                        return name;
-                    }
-                });
+        page.alsoAs(interToken, FRONTEND + "inter_token_latency_seconds");
+        page.alsoAs(interToken, ROUTER + "inter_token_latency_seconds");
+        page.alsoAs(firstToken, ROUTER + "time_to_first_token_seconds");
+        page.alsoAs(inputLength, FRONTEND + "input_sequence_tokens");
+        page.alsoAs(inputLength, ROUTER + "input_sequence_tokens");
+        page.alsoAs(outputLength, FRONTEND + "output_sequence_tokens");
+        page.alsoAs(outputLength, ROUTER + "output_sequence_tokens");
+        page.alsoAs(cached, FRONTEND + "cached_tokens");
     }
 
     /**
      * Adds what is read when the page is asked for: models as they are set up, workers as they are.
      */
     void watch(Fleet fleet) {
-        gauge(
+        page.gauge(
                 FRONTEND + "inflight_requests",
                 "Requests that a worker is looked for or that get an answer",
                 out -> series.forEach((model, each) -> out.call(each.inFlight.get(), model)),
@@ -336,46 +282,30 @@ public final class ModelMetrics {
                 FRONTEND + "worker_last_input_sequence_tokens",
                 "Prompt tokens of the last stream",
                 worker -> last(worker, each -> each.inputTokens));
-        gauge(
+        page.gauge(
                 ROUTER + "worker_registered",
                 "1 for each registered worker",
                 out -> eachWorker(fleet, (upstream, worker) -> out.call(1, ids(upstream, worker))),
                 "router_worker_id",
                 "dp_rank",
                 "worker_type");
-        gauge(
+        page.gauge(
                 ROUTER + "kv_event_source_mismatch_workers",
                 "Workers whose events, or the lack of them, do not fit what they serve",
                 out -> out.call(mismatches(fleet)));
-        CounterWithCallback.builder()
-                .name(named(ROUTER + "requests_total"))
-                .help("Requests that a worker was looked for and that have ended")
-                .labelNames(MODEL)
-                .callback(
-                        out ->
-                                series.forEach(
-                                        (model, each) ->
-                                                out.call((double) each.duration.getCount(), model)))
-                .register(registry);
-    }
-
-    /** Takes one value of a gauge and its labels. */
-    private interface Point {
-        void call(double value, String... labels);
-    }
-
-    private void gauge(String name, String help, Consumer<Point> points, String... labels) {
-        GaugeWithCallback.builder()
-                .name(named(name))
-                .help(help)
-                .labelNames(labels)
-                .callback(out -> points.accept(out::call))
-                .register(registry);
+        page.count(
+                ROUTER + "requests_total",
+                "Requests that a worker was looked for and that have ended",
+                out ->
+                        series.forEach(
+                                (model, each) ->
+                                        out.call((double) each.duration.getCount(), model)),
+                MODEL);
     }
 
     private void model(
             Fleet fleet, String name, String help, Function<UpstreamRegistry, OptionalLong> value) {
-        gauge(
+        page.gauge(
                 FRONTEND + "model_" + name,
                 help,
                 out ->
@@ -408,7 +338,7 @@ public final class ModelMetrics {
     }
 
     private void worker(Fleet fleet, String name, String help, ToDoubleFunction<Worker> value) {
-        gauge(
+        page.gauge(
                 name,
                 help,
                 out ->

@@ -166,12 +166,12 @@ final class SplitExchange implements SplitLegs {
     /** One that meets its decode worker may answer after it: then nothing is known of the time. */
     private void handedOver(Prefill from, WorkerReservations.Booking to) {
         final WorkerReservations.Booking prefill = from.leg.booking();
-        context.metrics().fetched(to.upstream(), to.decision().tokensToFetch());
+        context.metrics().splits().fetched(to.upstream(), to.decision().tokensToFetch());
         if (from.answeredNs == 0) {
             return;
         }
         final long ns = System.nanoTime() - from.answeredNs;
-        context.metrics().handedOver(to.upstream(), ns);
+        context.metrics().splits().handedOver(to.upstream(), ns);
         proxied.record().trace().step("handoff", ns);
         context.split()
                 .policy()
@@ -316,7 +316,7 @@ final class SplitExchange implements SplitLegs {
             return;
         }
         if (whole != null) {
-            context.metrics().notSplit(whole);
+            context.metrics().splits().notSplit(whole);
             flow.notSplit(attempt);
             return;
         }
@@ -408,7 +408,7 @@ final class SplitExchange implements SplitLegs {
             keepWhole(attempt, booking, "malformed");
             return;
         }
-        context.metrics().split(how);
+        context.metrics().splits().split(how);
         last =
                 new Prefill(
                         new PrefillLeg(context, proxied, booking, faults, new Outcome(attempt)),
@@ -445,7 +445,7 @@ final class SplitExchange implements SplitLegs {
     /** Gives a booked prefill worker up, as one worker is to do all of the request. */
     private void keepWhole(int attempt, WorkerReservations.Booking booking, String reason) {
         giveUp(booking, "not_split");
-        context.metrics().notSplit(reason);
+        context.metrics().splits().notSplit(reason);
         flow.notSplit(attempt);
     }
 
@@ -641,7 +641,7 @@ final class SplitExchange implements SplitLegs {
 
     @Override
     public void failed(LegFailure failure, SplitEvent next) {
-        context.metrics().legFailed(failure, next);
+        context.metrics().splits().legFailed(failure, next);
     }
 
     @Override
@@ -667,7 +667,7 @@ final class SplitExchange implements SplitLegs {
             final long now = System.nanoTime();
             prefill.answeredNs = now;
             final long ns = now - prefill.leg.sentNs();
-            context.metrics().prefilled(prefill.leg.booking().upstream(), ns);
+            context.metrics().splits().prefilled(prefill.leg.booking().upstream(), ns);
             context.split()
                     .policy()
                     .learnRemote(
@@ -746,7 +746,7 @@ final class SplitExchange implements SplitLegs {
 
         @Override
         public void free() {
-            context.metrics().stranded(protocol);
+            context.metrics().splits().stranded(protocol);
         }
     }
 }
