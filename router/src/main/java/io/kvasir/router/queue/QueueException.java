@@ -19,7 +19,7 @@ public final class QueueException extends Exception {
         /** Their prompts have as many tokens as they may. */
         QUEUE_TOKENS_FULL("queued tokens", RouterSettings.QUEUE_MAX_TOKENS),
         /** It gave way to a request of a higher class while the queue was full. */
-        DISPLACED("queued requests", RouterSettings.QUEUE_MAX_REQUESTS),
+        DISPLACED(null, null), // measured as one of the two above
         /** It has waited as long as any may. */
         WAITED_TOO_LONG("ms waited", RouterSettings.QUEUE_MAX_WAIT),
         /** Its own deadline has come. */
@@ -27,7 +27,7 @@ public final class QueueException extends Exception {
         /** The queue is closed. */
         CLOSED("queued requests", null);
 
-        private final String observed;
+        private final String observed; // null where another kind says it
         private final String limit; // name of the setting; null for none
 
         Kind(String observed, Setting<?> limit) {
@@ -42,22 +42,25 @@ public final class QueueException extends Exception {
     }
 
     private final Kind kind;
+    private final Kind measure;
     private final long observed;
     private final long limit;
     private final long retryAfterNs;
 
     /**
-     * @param limitValue of the setting; without meaning where the kind has none
+     * @param measure the kind whose limit it was; most often the same
+     * @param limitValue of the setting; without meaning where the measure has none
      */
-    QueueException(Kind kind, long observed, long limitValue, long retryAfterNs) {
-        super(text(kind, observed, limitValue), null, false, false);
+    QueueException(Kind kind, Kind measure, long observed, long limitValue, long retryAfterNs) {
+        super(text(kind, measure, observed, limitValue), null, false, false);
         this.kind = kind;
+        this.measure = measure;
         this.observed = observed;
         this.limit = limitValue;
         this.retryAfterNs = retryAfterNs;
     }
 
-    private static String text(Kind kind, long observed, long limit) {
+    private static String text(Kind kind, Kind measure, long observed, long limit) {
         final String what =
                 switch (kind) {
                     case QUEUE_FULL -> "too many requests wait for a worker";
@@ -69,10 +72,10 @@ public final class QueueException extends Exception {
                 };
         return what
                 + ": "
-                + kind.observed
+                + measure.observed
                 + "="
                 + observed
-                + (kind.limit == null ? "" : ", " + kind.limit + "=" + limit);
+                + (measure.limit == null ? "" : ", " + measure.limit + "=" + limit);
     }
 
     /**
@@ -90,7 +93,7 @@ public final class QueueException extends Exception {
      * @return its name; null where the limit was the request's own, or the queue is closed
      */
     public String limitName() {
-        return kind.limit;
+        return measure.limit;
     }
 
     /**
@@ -105,7 +108,7 @@ public final class QueueException extends Exception {
     /**
      * What was held against the limit.
      *
-     * @return requests, tokens or milliseconds, as the kind says
+     * @return requests, tokens or milliseconds, as the limit says
      */
     public long observed() {
         return observed;

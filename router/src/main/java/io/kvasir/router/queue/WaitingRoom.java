@@ -160,12 +160,11 @@ final class WaitingRoom {
                     : refuse(Kind.QUEUE_FULL, count.get(), rules.maxRequests(), 1);
         }
         final int before = count.get();
+        final boolean manyRequests = before >= rules.maxRequests();
+        final long tokensBefore = tokens;
         for (Entry victim : victims) {
             if (victim.settle()) {
-                gaveWay.add(
-                        new Left(
-                                victim,
-                                refuse(Kind.DISPLACED, before, rules.maxRequests(), before)));
+                gaveWay.add(new Left(victim, displaced(manyRequests, before, tokensBefore)));
             }
             remove(victim);
         }
@@ -401,9 +400,26 @@ final class WaitingRoom {
         return TimeUnit.NANOSECONDS.toMillis(ns);
     }
 
+    /** Why an entry gave way: as many requests wait as may, or else their tokens are too many. */
+    private QueueException displaced(boolean manyRequests, int requests, long tokensOfThem) {
+        return manyRequests
+                ? refuse(Kind.DISPLACED, Kind.QUEUE_FULL, requests, rules.maxRequests(), requests)
+                : refuse(
+                        Kind.DISPLACED,
+                        Kind.QUEUE_TOKENS_FULL,
+                        tokensOfThem,
+                        rules.maxTokens(),
+                        requests);
+    }
+
     private QueueException refuse(Kind kind, long observed, long limit, int ahead) {
+        return refuse(kind, kind, observed, limit, ahead);
+    }
+
+    private QueueException refuse(Kind kind, Kind measure, long observed, long limit, int ahead) {
         refused.merge(kind, 1L, Long::sum);
-        return new QueueException(kind, observed, limit, pace.timeFor(ahead, rules.maxWaitNs()));
+        return new QueueException(
+                kind, measure, observed, limit, pace.timeFor(ahead, rules.maxWaitNs()));
     }
 
     /** Lets nothing in from now on, and takes all out. */

@@ -446,6 +446,26 @@ class RouterQueueTest {
     }
 
     @Test
+    void oneThatGaveWayToTokensNamesTheirLimit() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.QUEUE_MAX_TOKENS, 100L)));
+        world.worker(1);
+        world.admit(1);
+        world.admit(30);
+        final Waiter last = world.admit(60);
+        assertTrue(world.admit(50, priority(1)).isWaiting());
+        assertEquals(Kind.DISPLACED, last.kind());
+        final QueueException why = (QueueException) last.refusal;
+        assertEquals(RouterSettings.QUEUE_MAX_TOKENS.name(), why.limitName());
+        assertEquals(100, why.limit());
+        assertEquals(90, why.observed());
+        assertTrue(why.getMessage().endsWith("queued tokens=90, queue-max-tokens=100"));
+    }
+
+    @Test
     void oneOfHigherPriorityTakesTheRoomOfTheLastOnesOfLower() {
         world(
                 QueueWorld.of(
@@ -463,6 +483,10 @@ class RouterQueueTest {
         assertTrue(first.isWaiting());
         assertEquals(Kind.DISPLACED, second.kind());
         assertEquals(Kind.DISPLACED, third.kind());
+        assertEquals(
+                "the request gave way to one of higher priority: queued requests=3,"
+                        + " queue-max-requests=3",
+                third.refusal.getMessage());
         final Waiter larger = world.admit(90, priority(1));
         assertEquals(Kind.QUEUE_TOKENS_FULL, larger.kind(), "nobody gives way to it in vain");
         assertTrue(first.isWaiting());
