@@ -186,6 +186,7 @@ class QueueGatewayTest {
         "x-kvasir-head-start-ms, -1",
         "x-kvasir-head-start-ms, 3600001",
         "x-kvasir-max-wait-ms, NaN",
+        "x-kvasir-max-wait-ms, 0",
         "x-dynamo-request-priority, 3601",
         "x-dynamo-request-strict-priority, -1001"
     })
@@ -194,6 +195,10 @@ class QueueGatewayTest {
         assertEquals(400, refused.statusCode());
         assertEquals(header, error(refused).get("param").textValue());
         assertTrue(refused.body().contains(value), refused.body());
+        assertEquals(
+                !header.equals("x-kvasir-max-wait-ms"),
+                refused.body().contains("a higher one goes first"),
+                refused.body());
         final HttpResponse<String> body =
                 get(askWith("\"prompt\":[1],\"nvext\":{\"agent_hints\":{\"priority\":\"x\"}}"));
         assertEquals(400, body.statusCode());

@@ -53,7 +53,7 @@ public final class QueueHints {
                         ? QueueRank.NO_DEADLINE
                         : nowNs
                                 + (long)
-                                        (number(MAX_WAIT, maxWait, 0, MOST_WAIT_MS) * MILLISECOND));
+                                        (number(MAX_WAIT, maxWait, 1, MOST_WAIT_MS) * MILLISECOND));
     }
 
     private static double headStart(HttpFields headers, InferenceRequest request)
@@ -126,6 +126,6 @@ public final class QueueHints {
                         + ".."
                         + (long) most
                         + (least < 0 ? ", a whole one" : "")
-                        + "; a higher one goes first");
+                        + (name.equals(MAX_WAIT) ? "" : "; a higher one goes first"));
     }
 }
