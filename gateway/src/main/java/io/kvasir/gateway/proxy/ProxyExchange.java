@@ -402,7 +402,10 @@ public final class ProxyExchange {
                     && !failure.kind().equals(NO_WORKER)
                     && split.hasPrefill()) {
                 lastFailure =
-                        "upstream worker " + split.prefillWorker() + " failed its part: " + failure;
+                        "upstream worker "
+                                + split.prefillDecision().worker()
+                                + " failed its part: "
+                                + failure;
             }
             logFailure();
             refuse(
@@ -861,7 +864,7 @@ public final class ProxyExchange {
             if (proxied.trusted()) {
                 ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
                 if (isSplit()) {
-                    headers.put(RoutingHeaders.PREFILL_WORKER, split.prefillWorker());
+                    ProxyHeaders.putPrefill(headers, split.prefillDecision());
                 }
             }
         }
@@ -921,7 +924,7 @@ public final class ProxyExchange {
         /** A decode worker counts what it has fetched as cached; the prefill worker knows. */
         @Override
         public int cachedTokens() {
-            return isSplit() ? split.prefillCachedTokens() : UsageReader.UNKNOWN;
+            return isSplit() ? split.prefillDecision().engineCachedTokens() : UsageReader.UNKNOWN;
         }
 
         private void promptEnded(PromptEnd how, long afterBookingNs) {

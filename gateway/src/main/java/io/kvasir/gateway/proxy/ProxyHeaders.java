@@ -125,9 +125,19 @@ final class ProxyHeaders {
         if (decision.lowerTierBlocks() > 0) {
             headers.put("x-kvasir-lower-tier-blocks", Integer.toString(decision.lowerTierBlocks()));
         }
+        putPrediction(headers, decision);
+        headers.put("x-kvasir-event-sequence", Long.toString(decision.eventSequence()));
+    }
+
+    /** Says what was decided of the prefill, by whose cached tokens the answer is stated. */
+    static void putPrefill(HttpFields.Mutable headers, DecisionRecord decision) {
+        headers.put(RoutingHeaders.PREFILL_WORKER, decision.worker());
+        putPrediction(headers, decision);
+    }
+
+    private static void putPrediction(HttpFields.Mutable headers, DecisionRecord decision) {
         headers.put(
                 "x-kvasir-predicted-cached-tokens",
                 Integer.toString(decision.predictedCachedTokens()));
-        headers.put("x-kvasir-event-sequence", Long.toString(decision.eventSequence()));
     }
 }

@@ -212,14 +212,9 @@ final class SplitExchange implements SplitLegs {
         return last != null;
     }
 
-    /** Name of the prefill worker that was chosen last. */
-    String prefillWorker() {
-        return last.leg.booking().decision().worker();
-    }
-
-    /** Tokens that the last prefill worker took from its cache; unknown if it does not say. */
-    int prefillCachedTokens() {
-        return last.leg.booking().decision().engineCachedTokens();
+    /** How the prefill worker was chosen last, and what became of it. */
+    DecisionRecord prefillDecision() {
+        return last.leg.booking().decision();
     }
 
     /** What the decode side books a worker for. */
