@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.Endpoint;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.RequestParser;
@@ -52,12 +53,21 @@ import java.util.Map;
  * block.
  */
 final class GatewayHandler extends Handler.Abstract {
+    /** Stands for the path of any model: names may have slashes. */
+    private static final String ONE_MODEL = "/v1/models/{model}";
+
     private static final Map<String, List<String>> PATHS =
             Map.of(
-                    "/v1/chat/completions", List.of("POST"),
-                    "/v1/completions", List.of("POST"),
-                    "/v1/models", List.of("GET", "HEAD"),
-                    "/tokenize", List.of("POST"));
+                    "/v1/chat/completions",
+                    List.of("POST"),
+                    "/v1/completions",
+                    List.of("POST"),
+                    "/v1/models",
+                    List.of("GET", "HEAD"),
+                    ONE_MODEL,
+                    List.of("GET", "HEAD"),
+                    "/tokenize",
+                    List.of("POST"));
 
     private final ServedModels models;
     private final ProxyContext context; // the first model's, for what all share
@@ -90,7 +100,8 @@ final class GatewayHandler extends Handler.Abstract {
 
     @Override
     public boolean handle(Request request, Response response, Callback callback) {
-        final String path = Request.getPathInContext(request);
+        final String asked = Request.getPathInContext(request);
+        final String path = Endpoint.isOfOneModel(asked) ? ONE_MODEL : asked;
         try {
             Queries.check(request);
             if (Paths.options(PATHS, path, request, response, callback)) {
@@ -127,6 +138,9 @@ final class GatewayHandler extends Handler.Abstract {
                                 callback,
                                 (body, admitted) -> tokenize(body, admitted, callback));
                 case "/v1/models" -> Responses.json(response, callback, 200, endpoints.models());
+                case ONE_MODEL ->
+                        Responses.json(
+                                response, callback, 200, endpoints.model(Endpoint.modelOf(asked)));
                 default -> throw new AssertionError("path " + path + " is listed but not served");
             }
         } catch (Throwable e) { // an Error as well must be answered, counted and logged

@@ -1,11 +1,13 @@
 package io.kvasir.gateway;
 
 import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.core.index.StorageTier;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.routing.DecisionRecord;
@@ -66,6 +68,20 @@ final class StatusEndpoints {
             }
         }
         return page;
+    }
+
+    /**
+     * One of them, or of their adapters.
+     *
+     * @throws ApiException 404 if there is none of this name
+     */
+    JsonNode model(String id) throws ApiException {
+        for (JsonNode model : models().get("data")) {
+            if (model.get("id").textValue().equals(id)) {
+                return model;
+            }
+        }
+        throw ApiException.modelNotFound(id);
     }
 
     private void model(ObjectNode model, ServedModel served, String id, String parent) {

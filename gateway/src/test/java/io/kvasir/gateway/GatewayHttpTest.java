@@ -407,6 +407,11 @@ class GatewayHttpTest {
         assertEquals("m", page.at("/data/0/id").textValue());
         assertEquals("m-fr", page.at("/data/1/id").textValue());
         assertEquals("m", page.at("/data/1/parent").textValue());
+        assertEquals(page.at("/data/0"), json(Gateways.get(gateway, "/v1/models/m")));
+        assertEquals(page.at("/data/1"), json(Gateways.get(gateway, "/v1/models/m-fr")));
+        assertEquals(page.at("/data/1"), json(Gateways.get(gateway, "/v1/models/m%2Dfr")));
+        assertError(
+                Gateways.get(gateway, "/v1/models/n"), 404, "model_not_found", "does not exist");
         assertEquals(
                 200,
                 Gateways.post(gateway, "/v1/completions", "{\"prompt\":[1],\"model\":\"m-fr\"}")

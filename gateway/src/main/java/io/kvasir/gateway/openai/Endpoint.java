@@ -12,6 +12,8 @@ public enum Endpoint {
     /** Any path that is none of these, and requests whose path could not be read. */
     UNKNOWN("-", "unknown");
 
+    private static final String ONE_MODEL = MODELS.path + "/";
+
     public final String path;
     public final String label;
 
@@ -30,7 +32,22 @@ public enum Endpoint {
             case "/live" -> LIVE;
             case "/ready" -> READY;
             case "/health" -> HEALTH;
-            case null, default -> UNKNOWN;
+            case null -> UNKNOWN;
+            default -> isOfOneModel(pathOrNull) ? MODELS : UNKNOWN;
         };
+    }
+
+    /** Whether a path is that of one model, which there may not be. */
+    public static boolean isOfOneModel(String path) {
+        return path.startsWith(ONE_MODEL) && path.length() > ONE_MODEL.length();
+    }
+
+    /**
+     * The model of a path.
+     *
+     * @param path one of which {@link #isOfOneModel} says so
+     */
+    public static String modelOf(String path) {
+        return path.substring(ONE_MODEL.length());
     }
 }
