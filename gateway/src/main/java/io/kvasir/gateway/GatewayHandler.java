@@ -98,6 +98,11 @@ final class GatewayHandler extends Handler.Abstract {
         this.failures = new RequestFailures(context.metrics());
     }
 
+    /** Refuses the requests whose bodies are waited for at this moment: the gateway ends. */
+    void cutBodies() {
+        bodies.cut();
+    }
+
     @Override
     public boolean handle(Request request, Response response, Callback callback) {
         final String asked = Request.getPathInContext(request);

@@ -134,6 +134,7 @@ public final class GatewayServer implements AutoCloseable {
     private final Set<ProxyExchange> running = ConcurrentHashMap.newKeySet();
     private final AdminServer admin;
     private final GracefulHandler requests = new GracefulHandler();
+    private final GatewayHandler handler;
     private final Readiness readiness;
     private final StatusEndpoints endpoints;
 
@@ -202,7 +203,8 @@ public final class GatewayServer implements AutoCloseable {
                                 threads.getVirtualThreadsExecutor(),
                                 requests),
                         config));
-        requests.setHandler(new GatewayHandler(models, gate, executor, endpoints, tracing));
+        handler = new GatewayHandler(models, gate, executor, endpoints, tracing);
+        requests.setHandler(handler);
         admin =
                 new AdminServer(
                         config,
@@ -635,7 +637,7 @@ public final class GatewayServer implements AutoCloseable {
             if (!idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT))) {
                 LOG.warn(
                         "{} requests are cut at the end of drain-timeout-ms={}",
-                        running.size(),
+                        requests.getCurrentRequestCount(),
                         config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
                 models.all().forEach(model -> model.routers().closeQueues());
                 cutRunning();
@@ -647,13 +649,14 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * Cuts what runs, for a short time at most: requests as well that get so far only now, by a
-     * retry or after their prompt was read.
+     * Cuts what runs, for a short time at most: requests whose bodies are still arriving, and those
+     * that get further only now, by a retry or after their prompt was read.
      */
     void cutRunning() throws InterruptedException {
         final long startNs = System.nanoTime();
         while (requests.getCurrentRequestCount() > 0
                 && System.nanoTime() - startNs < CUT_TIME.toNanos()) {
+            handler.cutBodies();
             running.forEach(ProxyExchange::cut);
             Thread.sleep(DRAIN_POLL_MS);
         }

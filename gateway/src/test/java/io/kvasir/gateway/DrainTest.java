@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.LogFormat;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
@@ -15,9 +17,12 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
 import java.net.ConnectException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -46,13 +51,21 @@ class DrainTest {
     private GatewayServer gateway;
 
     private void start(Duration lameDuck, Duration drain) throws Exception {
+        gateway = Gateways.started(config(lameDuck, drain));
+    }
+
+    private void start(Duration lameDuck, Duration drain, Path accessLog) throws Exception {
         gateway =
-                GatewayServer.start(
-                        Gateways.config(engine.worker("one"))
-                                .set(GatewaySettings.LAME_DUCK, lameDuck)
-                                .set(GatewaySettings.DRAIN_TIMEOUT, drain)
-                                .build());
-        Gateways.awaitContact(gateway);
+                Gateways.started(
+                        config(lameDuck, drain)
+                                .set(GatewaySettings.ACCESS_LOG, accessLog.toString())
+                                .set(GatewaySettings.ACCESS_LOG_FORMAT, LogFormat.JSON));
+    }
+
+    private GatewayConfig.Builder config(Duration lameDuck, Duration drain) {
+        return Gateways.config(engine.worker("one"))
+                .set(GatewaySettings.LAME_DUCK, lameDuck)
+                .set(GatewaySettings.DRAIN_TIMEOUT, drain);
     }
 
     @AfterEach
@@ -232,13 +245,33 @@ class DrainTest {
             client.post("/v1/completions", WHOLE);
             Eventually.holds("it runs", () -> engine.calls.size() == 1);
             final CompletableFuture<Void> drained = draining();
-            final String answer = client.readAll();
-            assertTrue(answer.startsWith("HTTP/1.1 503 "), answer);
-            assertTrue(answer.contains("Retry-After: "), answer);
-            assertTrue(answer.contains("\"kind\":\"draining\""), answer);
+            assertIsDraining(client.readAll());
             drained.get();
         }
         assertEquals(1, engine.calls.size());
+    }
+
+    @Test
+    void aRequestWhoseBodyIsStillArrivingIsAnsweredWhenItIsCut(@TempDir Path dir) throws Exception {
+        final Path log = dir.resolve("access.log");
+        start(Duration.ZERO, Duration.ofMillis(50), log);
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.send(
+                    "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 15\r\n\r\n{\"pro");
+            Eventually.holds(
+                    "its body is awaited",
+                    () -> MetricsPage.of(gateway).sum("kvasir_requests_preparing") == 1);
+            final CompletableFuture<Void> drained = draining();
+            assertIsDraining(client.readAll());
+            drained.get();
+        }
+        assertTrue(Files.readString(log).contains("\"status\":503"), Files.readString(log));
+    }
+
+    private static void assertIsDraining(String answer) {
+        assertTrue(answer.startsWith("HTTP/1.1 503 "), answer);
+        assertTrue(answer.contains("Retry-After: "), answer);
+        assertTrue(answer.contains("\"kind\":\"draining\""), answer);
     }
 
     /** Answers begin while the gateway cuts: each client gets one of the two, and whole. */

@@ -17,6 +17,8 @@ import java.io.InputStream;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.InflaterInputStream;
@@ -68,6 +70,7 @@ public final class BodyReader {
     private static final String CODINGS = "gzip, deflate";
 
     private final GatewayConfig config;
+    private final Set<BodyStream> arriving = ConcurrentHashMap.newKeySet();
 
     /** Reads within the limits of the configuration. */
     public BodyReader(GatewayConfig config) {
@@ -89,7 +92,7 @@ public final class BodyReader {
      * arrives, whatever length it announces.
      *
      * @throws ApiException 413 if it is longer than the limit, 429 if there is no memory for it
-     *     now, 408 or 400 if the client stalls or breaks off
+     *     now, 408 or 400 if the client stalls or breaks off, 503 if it is cut
      */
     public byte[] read(Request request, Budget budget) throws ApiException {
         final int most = config.get(GatewaySettings.MAX_BODY_BYTES);
@@ -132,12 +135,24 @@ public final class BodyReader {
         }
     }
 
+    /**
+     * Refuses the requests whose bodies are waited for at this moment, because the gateway ends.
+     * Called by any thread.
+     */
+    public void cut() {
+        arriving.forEach(BodyStream::cut);
+    }
+
     private BodyStream stream(Request request, Limit most) {
-        return new BodyStream(
-                request,
-                config.get(GatewaySettings.BODY_TIMEOUT).toNanos(),
-                config.get(GatewaySettings.BODY_MIN_RATE),
-                most);
+        final BodyStream stream =
+                new BodyStream(
+                        request,
+                        config.get(GatewaySettings.BODY_TIMEOUT).toNanos(),
+                        config.get(GatewaySettings.BODY_MIN_RATE),
+                        most,
+                        arriving::remove);
+        arriving.add(stream);
+        return stream;
     }
 
     /** Its length is not known before; what arrives may not be longer than the limit either. */

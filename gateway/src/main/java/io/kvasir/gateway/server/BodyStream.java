@@ -1,5 +1,7 @@
 package io.kvasir.gateway.server;
 
+import io.kvasir.gateway.openai.ApiException;
+
 import org.eclipse.jetty.io.Content;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.util.thread.Invocable;
@@ -11,10 +13,11 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Consumer;
 
 /**
  * The bytes of a request's body as they arrive, within a limit of time that grows with them. One
- * thread, which is blocked while it waits.
+ * thread, which is blocked while it waits; any thread may cut it.
  */
 final class BodyStream extends InputStream {
     private static final long NS_PER_S = 1_000_000_000L;
@@ -24,6 +27,7 @@ final class BodyStream extends InputStream {
     private final long limitNs;
     private final long bytesPerSecond;
     private final BodyReader.Limit limit;
+    private final Consumer<BodyStream> closed;
     private final Semaphore arrival = new Semaphore(0);
     private final Runnable onArrival =
             Invocable.from(Invocable.InvocationType.NON_BLOCKING, arrival::release);
@@ -31,17 +35,25 @@ final class BodyStream extends InputStream {
     private Content.Chunk chunk; // some of its bytes are to be read; null for none
     private boolean ended;
     private IOException failure;
+    private volatile boolean cut;
 
     /**
      * @param limitNs longest time of a body without bytes
      * @param bytesPerSecond so many bytes prolong it by a second; 0 for none
      * @param limit bytes that are read; reading further fails with a 413 as its cause
+     * @param closed called by {@link #close}
      */
-    BodyStream(Request request, long limitNs, long bytesPerSecond, BodyReader.Limit limit) {
+    BodyStream(
+            Request request,
+            long limitNs,
+            long bytesPerSecond,
+            BodyReader.Limit limit,
+            Consumer<BodyStream> closed) {
         this.request = request;
         this.limitNs = limitNs;
         this.bytesPerSecond = bytesPerSecond;
         this.limit = limit;
+        this.closed = closed;
     }
 
     @Override
@@ -78,6 +90,12 @@ final class BodyStream extends InputStream {
         for (long left = most; left > 0 && next(); release()) {
             left -= chunk.remaining();
         }
+    }
+
+    /** Has reading fail where more is waited for, now or later: the gateway ends. */
+    void cut() {
+        cut = true;
+        arrival.release();
     }
 
     /** Waits for a chunk with bytes; false at the end. */
@@ -117,6 +135,13 @@ final class BodyStream extends InputStream {
 
     private void await() throws IOException {
         request.demand(onArrival);
+        awaitArrival();
+        if (cut) {
+            throw failed(ApiException.draining());
+        }
+    }
+
+    private void awaitArrival() throws IOException {
         final long leftNs = beganNs + limitNs + prolongedNs() - System.nanoTime();
         try {
             if (!arrival.tryAcquire(leftNs, TimeUnit.NANOSECONDS)) {
@@ -145,6 +170,7 @@ final class BodyStream extends InputStream {
 
     @Override
     public void close() {
+        closed.accept(this);
         if (chunk != null) {
             release();
         }
