@@ -309,42 +309,44 @@ final class GatewayHandler extends Handler.Abstract {
      */
     static boolean serverError(Request request, Response response, Callback callback) {
         ClientStream.wrap(request); // of one that ends before it is handled
-        final int code = status(request, response);
-        final ApiException error =
-                switch (code) {
-                    case HttpStatus.SERVICE_UNAVAILABLE_503 -> ApiException.draining();
-                    case HttpStatus.URI_TOO_LONG_414,
-                            HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE_431 ->
-                            ApiException.client(
-                                    code,
-                                    null,
-                                    null,
-                                    "head_too_large",
-                                    "the request's head is longer than max-head-bytes allows");
-                    default ->
-                            HttpStatus.isClientError(code) || code == 501 || code == 505
-                                    ? ApiException.client(
-                                            code,
-                                            null,
-                                            null,
-                                            "bad_http",
-                                            HttpStatus.getMessage(code))
-                                    : ApiException.internal("internal error");
-                };
-        if (code == 503) {
+        final ApiException error = serverError(request, response);
+        if (error.status() == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
         }
         Responses.error(response, callback, error, RequestRecords.of(request).id());
         return true;
     }
 
-    /** The server has a 500 for clients that leave before their request is handled. */
-    private static int status(Request request, Response response) {
-        final Object failure = request.getAttribute(ErrorHandler.ERROR_EXCEPTION);
-        if (failure instanceof EofException && !(failure instanceof HttpException)) {
-            return RequestRecord.CLIENT_LEFT;
+    private static ApiException serverError(Request request, Response response) {
+        if (hasBrokenOff(request)) {
+            if (!request.getConnectionMetaData().getConnector().getServer().isRunning()) {
+                return ApiException.draining(); // the gateway itself has broken it off
+            }
+            RequestRecords.of(request).clientLeft();
+            return ApiException.brokenOff("the request broke off");
         }
         final Object status = request.getAttribute(ErrorHandler.ERROR_STATUS);
-        return status instanceof Integer number ? number : response.getStatus();
+        final int code = status instanceof Integer number ? number : response.getStatus();
+        return switch (code) {
+            case HttpStatus.SERVICE_UNAVAILABLE_503 -> ApiException.draining();
+            case HttpStatus.URI_TOO_LONG_414, HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE_431 ->
+                    ApiException.client(
+                            code,
+                            null,
+                            null,
+                            "head_too_large",
+                            "the request's head is longer than max-head-bytes allows");
+            default ->
+                    HttpStatus.isClientError(code) || code == 501 || code == 505
+                            ? ApiException.client(
+                                    code, null, null, "bad_http", HttpStatus.getMessage(code))
+                            : ApiException.internal("internal error");
+        };
+    }
+
+    /** The server has a 500 for what ends before it is handled. */
+    private static boolean hasBrokenOff(Request request) {
+        final Object failure = request.getAttribute(ErrorHandler.ERROR_EXCEPTION);
+        return failure instanceof EofException && !(failure instanceof HttpException);
     }
 }

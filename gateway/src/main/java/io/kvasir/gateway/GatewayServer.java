@@ -634,7 +634,9 @@ public final class GatewayServer implements AutoCloseable {
         connector.close(handshakes);
         Http2ConnectionFactory.goAway(connector);
         try {
-            if (!idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT))) {
+            final boolean isIdle = idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT));
+            cap.cutHeads();
+            if (!isIdle) {
                 LOG.warn(
                         "{} requests are cut at the end of drain-timeout-ms={}",
                         requests.getCurrentRequestCount(),
@@ -664,7 +666,8 @@ public final class GatewayServer implements AutoCloseable {
 
     /**
      * Whether all requests have ended in time, and open connections have been silent for a moment:
-     * on one that was just opened, or is kept, a request may be on its way.
+     * on one that was just opened, or is kept, a request may be on its way. One whose head goes on
+     * coming is waited for.
      */
     private boolean idleWithin(Duration limit) throws InterruptedException {
         final long startNs = System.nanoTime();
@@ -674,8 +677,14 @@ public final class GatewayServer implements AutoCloseable {
             final boolean isBusy = requests.getCurrentRequestCount() > 0;
             if (isBusy) {
                 busyNs = nowNs;
-            } else if (!cap.hasConnections() || nowNs - busyNs > SETTLE_NS) {
+            } else if (!cap.hasConnections()) {
                 return true;
+            } else if (nowNs - busyNs > SETTLE_NS) {
+                final long silenceNs = cap.silenceNs(); // of all: not at each step
+                if (silenceNs > SETTLE_NS) {
+                    return true;
+                }
+                busyNs = nowNs - silenceNs;
             }
             if (nowNs - startNs > limit.toNanos()) {
                 return !isBusy;

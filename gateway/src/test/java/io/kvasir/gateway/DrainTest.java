@@ -18,6 +18,8 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.ConnectException;
@@ -46,6 +48,11 @@ class DrainTest {
 
     private static final int CLIENTS = 8;
     private static final int SPREAD_NS = 1_000_000;
+
+    /** Together longer than a connection may be silent, each much shorter. */
+    private static final int HEAD_LINES = 30;
+
+    private static final int HEAD_LINE_MS = 50;
 
     private final FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
     private GatewayServer gateway;
@@ -266,6 +273,47 @@ class DrainTest {
             drained.get();
         }
         assertTrue(Files.readString(log).contains("\"status\":503"), Files.readString(log));
+    }
+
+    @Test
+    void aRequestWhoseHeadGoesOnComingIsServed() throws Exception {
+        start(Duration.ZERO, Duration.ofSeconds(60));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.send("POST /v1/completions HTTP/1.1\r\nHost: x\r\n");
+            final int port = gateway.port();
+            final CompletableFuture<Void> drained = draining();
+            Eventually.holds("the port is closed", () -> refuses(port));
+            for (int i = 0; i < HEAD_LINES; i++) {
+                Thread.sleep(HEAD_LINE_MS);
+                client.send("x-line: " + i + "\r\n");
+            }
+            client.send("Content-Length: " + WHOLE.length() + "\r\n\r\n" + WHOLE);
+            final String answer = client.readAll();
+            assertTrue(answer.startsWith("HTTP/1.1 200 "), answer);
+            drained.get();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"POST /v1/completions HTTP/1.1\r\nHost: x\r\n", "POST /v1/comp"})
+    void aRequestWhoseHeadIsStillArrivingIsAnsweredAtTheEnd(String begun) throws Exception {
+        start(Duration.ZERO, Duration.ofMillis(500));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.send(begun);
+            final CompletableFuture<Void> drained = draining();
+            assertIsDraining(client.readAll());
+            drained.get();
+        }
+    }
+
+    @Test
+    void aConnectionWithoutARequestIsClosedWithoutAnAnswer() throws Exception {
+        start(Duration.ZERO, Duration.ofMillis(500));
+        try (RawClient client = new RawClient(gateway.port())) {
+            final CompletableFuture<Void> drained = draining();
+            assertEquals("", client.readAll());
+            drained.get();
+        }
     }
 
     private static void assertIsDraining(String answer) {

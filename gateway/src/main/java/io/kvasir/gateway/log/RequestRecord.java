@@ -25,6 +25,7 @@ public final class RequestRecord {
     private final Endpoint endpoint;
     private final AtomicBoolean ended = new AtomicBoolean();
     private volatile int status;
+    private volatile boolean left;
     private volatile String model;
     private volatile String mode;
     private volatile String worker;
@@ -60,6 +61,11 @@ public final class RequestRecord {
         return trace;
     }
 
+    /** Has it end with {@link #CLIENT_LEFT}, whatever an answer to it says. */
+    public void clientLeft() {
+        left = true;
+    }
+
     /**
      * Ends it.
      *
@@ -70,7 +76,7 @@ public final class RequestRecord {
         if (!ended.compareAndSet(false, true)) {
             return false;
         }
-        status = httpStatus;
+        status = left ? CLIENT_LEFT : httpStatus;
         endTrace();
         return true;
     }

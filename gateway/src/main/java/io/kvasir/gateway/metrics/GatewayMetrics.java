@@ -444,7 +444,7 @@ public final class GatewayMetrics {
         }
         requests.labelValues(
                         record.endpoint().label,
-                        Integer.toString(status),
+                        Integer.toString(record.status()),
                         Objects.requireNonNullElse(record.mode(), "none"),
                         Objects.requireNonNullElse(record.model(), "none"))
                 .inc();

@@ -13,6 +13,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.Stream;
 
 /**
  * A limit of a port's connections. At the limit new ones wait in the system's queue; the
@@ -58,6 +59,25 @@ public final class ConnectionCap extends NetworkConnectionLimit {
     /** Whether there is a connection, or one that was accepted and is not set up yet. */
     public boolean hasConnections() {
         return getPendingNetworkConnectionCount() + getNetworkConnectionCount() > 0;
+    }
+
+    /**
+     * How long no connection has brought anything of a request, or had one under way.
+     *
+     * @return 0 where one is under way, {@link Long#MAX_VALUE} where there is no connection
+     */
+    public long silenceNs() {
+        final long nowNs = System.nanoTime();
+        return idleConnections()
+                .mapToLong(IdleConnection::silentSinceNs)
+                .map(sinceNs -> sinceNs == 0 ? 0 : Math.max(0, nowNs - sinceNs))
+                .min()
+                .orElse(Long.MAX_VALUE);
+    }
+
+    /** Refuses the requests whose heads are still arriving, because the gateway ends. */
+    public void cutHeads() {
+        idleConnections().forEach(IdleConnection::cutHead);
     }
 
     @Override
@@ -115,15 +135,19 @@ public final class ConnectionCap extends NetworkConnectionLimit {
 
     private void closeIdle() {
         final long nowNs = System.nanoTime();
-        connector.getConnectedEndPoints().stream()
-                .map(EndPoint::getConnection)
-                .map(ConnectionCap::idleConnection)
-                .filter(Objects::nonNull)
+        idleConnections()
                 .map(connection -> Idle.of(connection, nowNs))
                 .filter(idle -> idle.forNs >= IDLE_NS)
                 .sorted(Comparator.comparingLong(Idle::forNs).reversed())
                 .limit(Math.max(CLOSED_AT_LEAST, getMaxNetworkConnectionCount() / CLOSED_SHARE))
                 .forEach(idle -> idle.connection.closeIfIdle());
+    }
+
+    private Stream<IdleConnection> idleConnections() {
+        return connector.getConnectedEndPoints().stream()
+                .map(EndPoint::getConnection)
+                .map(ConnectionCap::idleConnection)
+                .filter(Objects::nonNull);
     }
 
     /** Null where it has not begun. */

@@ -11,6 +11,17 @@ interface IdleConnection {
     /** Closes it if nothing is under way. */
     void closeIfIdle();
 
+    /**
+     * Since when nothing of a request has come, and none is under way, as {@link #nowNs} says it; 0
+     * where one is.
+     */
+    default long silentSinceNs() {
+        return idleSinceNs();
+    }
+
+    /** Refuses a request whose head is still arriving, because the gateway ends. */
+    default void cutHead() {}
+
     /** The time, never 0, which is no time. */
     static long nowNs() {
         return System.nanoTime() | 1;

@@ -3,6 +3,7 @@ package io.kvasir.gateway.server;
 import io.kvasir.gateway.openai.ApiException;
 
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.io.AbstractEndPoint;
 import org.eclipse.jetty.io.Connection;
@@ -29,13 +30,12 @@ import java.util.concurrent.TimeoutException;
  * <p>What is not said to be otherwise runs on the thread that reads the connection.
  */
 final class LimitedHttpConnection extends HttpConnection implements IdleConnection {
-    private static final int REQUEST_TIMEOUT = 408;
-
     private final long limitNs;
     private long requestsBefore; // when it was idle last
     private long bytesBefore;
     private volatile long headBeganNs; // read where a head is awaited
     private volatile long idleSinceNs; // 0 where a request is under way or has begun to come
+    private volatile long headReadNs; // read where a head is awaited
     private volatile boolean awaitsHead; // some of it has come, and more is waited for
     private volatile boolean timed;
     private volatile Scheduler.Task timer;
@@ -79,6 +79,7 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
             if (headBeganNs == 0) {
                 headBeganNs = IdleConnection.nowNs();
             }
+            headReadNs = IdleConnection.nowNs();
             awaitsHead = true;
             if (!timed) {
                 schedule(limitNs - (System.nanoTime() - headBeganNs));
@@ -93,6 +94,18 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
     @Override
     public long idleSinceNs() {
         return idleSinceNs;
+    }
+
+    @Override
+    public long silentSinceNs() {
+        return awaitsHead ? headReadNs : idleSinceNs;
+    }
+
+    @Override
+    public void cutHead() {
+        if (awaitsHead) {
+            endHead(ApiException.draining());
+        }
     }
 
     @Override
@@ -140,49 +153,53 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
         final long leftNs = limitNs - (System.nanoTime() - headBeganNs);
         if (leftNs > 0) {
             schedule(leftNs);
-        } else if (getEndPoint() instanceof AbstractEndPoint endPoint) {
-            // takes the connection's callback out, so that nothing is read any more
-            endPoint.getFillInterest().onFail(new LateHeadException());
+        } else {
+            endHead(
+                    ApiException.client(
+                            HttpStatus.REQUEST_TIMEOUT_408,
+                            null,
+                            null,
+                            "timeout",
+                            "the request's head did not arrive in time"));
+        }
+    }
+
+    /** Takes the connection's callback out, so that nothing is read any more. */
+    private void endHead(ApiException error) {
+        if (getEndPoint() instanceof AbstractEndPoint endPoint) {
+            endPoint.getFillInterest().onFail(new EndedHeadException(error));
         }
     }
 
     @Override
     public void onFillInterestedFailed(Throwable cause) {
-        if (cause instanceof LateHeadException) {
+        if (cause instanceof EndedHeadException ended) {
             getEndPoint()
                     .write(
                             Callback.from(() -> super.onFillInterestedFailed(cause)),
-                            ByteBuffer.wrap(lateAnswer()));
+                            ByteBuffer.wrap(answer(ended.error)));
         } else {
             super.onFillInterestedFailed(cause);
         }
     }
 
     /** No request, no answer: the bytes of one are written by hand. */
-    private static byte[] lateAnswer() {
-        final String body =
-                ApiException.client(
-                                REQUEST_TIMEOUT,
-                                null,
-                                null,
-                                "timeout",
-                                "the request's head did not arrive in time")
-                        .json(null)
-                        .toString();
-        return (HttpVersion.HTTP_1_1
-                        + " 408 Request Timeout\r\n"
-                        + HttpHeader.CONTENT_TYPE
-                        + ": "
-                        + Responses.JSON
-                        + "\r\n"
-                        + HttpHeader.CONTENT_LENGTH
-                        + ": "
-                        + body.length()
-                        + "\r\n"
-                        + HttpHeader.CONNECTION
-                        + ": close\r\n\r\n"
-                        + body)
-                .getBytes(StandardCharsets.US_ASCII);
+    private static byte[] answer(ApiException error) {
+        final String body = error.json(null).toString();
+        final StringBuilder answer = new StringBuilder();
+        answer.append(HttpVersion.HTTP_1_1).append(' ').append(error.status()).append(' ');
+        answer.append(HttpStatus.getMessage(error.status())).append("\r\n");
+        put(answer, HttpHeader.CONTENT_TYPE, Responses.JSON);
+        put(answer, HttpHeader.CONTENT_LENGTH, body.length());
+        if (error.status() == HttpStatus.SERVICE_UNAVAILABLE_503) {
+            put(answer, HttpHeader.RETRY_AFTER, 1);
+        }
+        put(answer, HttpHeader.CONNECTION, "close");
+        return answer.append("\r\n").append(body).toString().getBytes(StandardCharsets.US_ASCII);
+    }
+
+    private static void put(StringBuilder answer, HttpHeader name, Object value) {
+        answer.append(name).append(": ").append(value).append("\r\n");
     }
 
     @Override
@@ -194,12 +211,15 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
         super.onClose(cause);
     }
 
-    /** How a pending read is taken back from a connection whose head is late. */
-    private static final class LateHeadException extends TimeoutException {
+    /** How a pending read is taken back from a connection whose head is awaited no longer. */
+    private static final class EndedHeadException extends TimeoutException {
         private static final long serialVersionUID = 1L;
 
-        LateHeadException() {
-            super("the request's head did not arrive in time");
+        private final transient ApiException error;
+
+        EndedHeadException(ApiException error) {
+            super(error.getMessage());
+            this.error = error;
         }
     }
 }
