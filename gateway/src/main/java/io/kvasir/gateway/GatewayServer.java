@@ -550,6 +550,11 @@ public final class GatewayServer implements AutoCloseable {
         return models.first().routers().queueOrNull(WorkerPool.MAIN);
     }
 
+    /** Requests that the routers of all models and pools count. */
+    int activeLeases() {
+        return models.activeLeases();
+    }
+
     /** What {@code POST} and {@code DELETE /admin/workers} use. */
     AdminDiscovery admin() {
         return byAdmin;

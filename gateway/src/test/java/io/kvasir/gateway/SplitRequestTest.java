@@ -678,6 +678,20 @@ class SplitRequestTest {
     }
 
     @Test
+    void aPrefillIsAbortedAtOnceWhereTheGatewayEnds() throws Exception {
+        prefill.script = call -> call.awaitClientGone(60);
+        start();
+        final CompletableFuture<HttpResponse<String>> asked =
+                Gateways.postAsync(gateway, "/v1/completions", ASK);
+        Eventually.holds("the prefill runs", () -> prefill.inFlight.get() == 1);
+        gateway.cutRunning();
+        assertEquals(0, gateway.activeLeases());
+        assertEquals(503, asked.get().statusCode());
+        assertTrue(asked.get().body().contains("\"kind\":\"draining\""), asked.get().body());
+        assertEquals(1, stranded());
+    }
+
+    @Test
     void clientsMayNotNameBlocks() throws Exception {
         start(
                 config().set(GatewaySettings.TRUSTED_NETWORKS, List.of("10.0.0.0/8")),

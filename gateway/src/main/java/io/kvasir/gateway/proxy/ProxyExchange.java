@@ -138,6 +138,9 @@ public final class ProxyExchange {
      */
     public void cut() {
         cut = true;
+        if (split != null) {
+            split.cut();
+        }
         if (endUnanswered()) {
             guarded(this::answerCut);
             return;

@@ -91,7 +91,8 @@ final class SplitExchange implements SplitLegs {
 
     /**
      * A prefill whose client has left may end by itself for so long: its answer says which blocks
-     * are to be freed, and most prompts take less. One that takes longer is aborted.
+     * are to be freed, and most prompts take less. One that takes longer is aborted; none has this
+     * time where the gateway ends.
      */
     private static final long GRACE_NS = TimeUnit.SECONDS.toNanos(2);
 
@@ -113,6 +114,7 @@ final class SplitExchange implements SplitLegs {
     private final AtomicReference<WorkerReservations.Booking> admitted =
             new AtomicReference<>(); // a prefill worker that was waited for and is not used yet
     private volatile boolean over;
+    private volatile boolean cut;
 
     SplitExchange(ProxyContext context, ProxyRequest proxied, Request request, DecodeSide decode) {
         this.context = context;
@@ -192,6 +194,14 @@ final class SplitExchange implements SplitLegs {
     /** The client's answer is complete and good: a prefill worker that failed was at fault. */
     void answered() {
         faults.answered();
+    }
+
+    /**
+     * Gives prefills no time to end by themselves from now on, because the gateway ends. Called by
+     * any thread, before the exchange is ended.
+     */
+    void cut() {
+        cut = true;
     }
 
     /** The exchange has ended; means nothing more to a flow that is done. */
@@ -627,7 +637,7 @@ final class SplitExchange implements SplitLegs {
         if (prefill.leg.isOver()) {
             return;
         }
-        if (prefill.sent && prefill.rendezvous == null) {
+        if (prefill.sent && prefill.rendezvous == null && !cut) {
             prefill.leg.abortAfter(GRACE_NS, "abandoned");
         } else if (prefill.leg.abort("abandoned") && prefill.sent) {
             prefill.blocks.answered(new Stranded(prefill.protocol()));
