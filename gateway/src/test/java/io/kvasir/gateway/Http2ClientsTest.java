@@ -803,6 +803,23 @@ class Http2ClientsTest {
         Eventually.holds("the engine is released", () -> engine.inFlight.get() == 0);
     }
 
+    @Test
+    void aRequestWhoseBodyIsStillArrivingIsAnsweredWhenItIsCut() throws Exception {
+        try (FrameClient client =
+                start(
+                        config().set(GatewaySettings.LAME_DUCK, Duration.ZERO)
+                                .set(GatewaySettings.DRAIN_TIMEOUT, Duration.ofMillis(50)))) {
+            final FrameClient.Exchange half = client.begin("POST", PATH, false).send("{", false);
+            Eventually.holds(
+                    "its body is awaited",
+                    () -> MetricsPage.of(gateway).sum("kvasir_requests_preparing") == 1);
+            final CompletableFuture<Void> drained = draining();
+            assertEquals(503, half.status());
+            assertTrue(half.await("}}}").contains("\"kind\":\"draining\""));
+            drained.get();
+        }
+    }
+
     private CompletableFuture<Void> draining() {
         return CompletableFuture.runAsync(
                 () -> {
