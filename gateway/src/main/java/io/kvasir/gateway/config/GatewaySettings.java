@@ -1074,8 +1074,9 @@ public final class GatewaySettings {
                                             + " fetches a block from a prefill worker with the same"
                                             + " value of this label (labels= of worker), or 'never'"
                                             + " if it must not. The first entry that fits decides;"
-                                            + " the last one is *:BLOCKS, for all other pairs. By"
-                                            + " default distance counts nothing.")
+                                            + " the last one is *:BLOCKS, for all other pairs. Each"
+                                            + " is an element of its own: commas do not part them."
+                                            + " By default distance counts nothing.")
                             .where(TransferCosts::areOrdered, "each label once and * as the last"));
 
     /** What follows when a split request fails before the client has a byte. */

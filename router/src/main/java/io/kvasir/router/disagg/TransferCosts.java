@@ -4,6 +4,7 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 
 /**
  * What it counts to fetch a block from another worker, by how far apart the two are: the first
@@ -15,6 +16,7 @@ public final class TransferCosts {
     public static final String ANY = "*";
 
     private static final String NEVER = "never";
+    private static final Pattern SEVERAL = Pattern.compile("[,;\\s]");
 
     /**
      * What a block counts between workers with a label in common.
@@ -26,7 +28,7 @@ public final class TransferCosts {
         /**
          * Parses {@code label:blocks}, such as {@code rack:0.05} or {@code *:never}.
          *
-         * @throws IllegalArgumentException if it is neither
+         * @throws IllegalArgumentException if it is neither, or several in one text
          */
         public static Entry parse(String text) {
             final int colon = text.lastIndexOf(':');
@@ -36,7 +38,14 @@ public final class TransferCosts {
                 throw new IllegalArgumentException(
                         text + " is not LABEL:BLOCKS; BLOCKS is 0 or more, or " + NEVER);
             }
-            return new Entry(text.substring(0, colon), blocks);
+            final String label = text.substring(0, colon);
+            if (SEVERAL.matcher(label).find()) { // else one entry with a label that no worker has
+                throw new IllegalArgumentException(
+                        text
+                                + " is not one LABEL:BLOCKS; give each entry as an element of its"
+                                + " own: repeat the option, or write a YAML list");
+            }
+            return new Entry(label, blocks);
         }
 
         private static double number(String text) {

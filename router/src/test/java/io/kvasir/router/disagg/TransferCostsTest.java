@@ -72,6 +72,19 @@ class TransferCostsTest {
         assertTrue(refused.getMessage().startsWith(text + " is not LABEL:BLOCKS"));
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"rack:0.05,*:never", "rack:0.05,zone:1", "rack:1;*:never", "rack:1 *:2"})
+    void refusesSeveralEntriesInOneText(String text) {
+        final Exception refused =
+                assertThrows(IllegalArgumentException.class, () -> TransferCosts.Entry.parse(text));
+        assertEquals(
+                text
+                        + " is not one LABEL:BLOCKS; give each entry as an element of its own:"
+                        + " repeat the option, or write a YAML list",
+                refused.getMessage());
+    }
+
     @Test
     void refusesEntriesThatDoNotSayOneThingOfEveryPair() {
         for (String[] wrong :
