@@ -13,6 +13,7 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;
+import io.kvasir.router.settings.WrongSettingsException;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -78,6 +79,7 @@ class SettingsTest {
         final Set<String> names = new HashSet<>();
         for (Setting<?> setting : RouterSettings.TABLE.rows()) {
             setting.variables().forEach(v -> assertEquals(true, names.add(v), v));
+            setting.formerVariables().forEach(v -> assertEquals(true, names.add(v), v));
         }
         assertThrows(
                 IllegalArgumentException.class,
@@ -122,6 +124,49 @@ class SettingsTest {
         assertEquals("KVASIR_BLOCK_SIZE", settings.origin(RouterSettings.BLOCK_SIZE));
         assertEquals(Duration.ofSeconds(7), settings.get(RouterSettings.TTL));
         assertNull(settings.get(RouterSettings.SEED));
+    }
+
+    @Test
+    void aFormerNameIsAVariableToo() {
+        builder.environment(
+                Map.of(
+                        "KVASIR_ROUTER_TEMPERATURE", " 0.5 ",
+                        "DYN_ROUTER_TEMPERATURE", "0.25",
+                        "KVASIR_BUSY_THRESHOLD", "0.75",
+                        "KVASIR_BLOCK_SIZE", "32",
+                        "KVASIR_KV_CACHE_BLOCK_SIZE", "64"));
+        final Settings settings = builder.build();
+        assertEquals(0.5, settings.get(RouterSettings.TEMPERATURE));
+        assertEquals("KVASIR_ROUTER_TEMPERATURE", settings.origin(RouterSettings.TEMPERATURE));
+        assertEquals(0.75, settings.get(RouterSettings.BUSY_DECODE_BLOCKS));
+        assertEquals(32, settings.get(RouterSettings.BLOCK_SIZE), "the name itself wins");
+    }
+
+    @Test
+    void twoFormerNamesThatDifferAreRefusedUnlessTheNameItselfDecides() {
+        final Map<String, String> same =
+                Map.of("KVASIR_ROUTER_TTL", "7", "KVASIR_ROUTER_TTL_SECS", " 7");
+        assertEquals(
+                Duration.ofSeconds(7),
+                Settings.builder(RouterSettings.TABLE)
+                        .environment(same)
+                        .build()
+                        .get(RouterSettings.TTL));
+        final Map<String, String> two =
+                Map.of("KVASIR_ROUTER_TTL", "7", "KVASIR_ROUTER_TTL_SECS", "8");
+        assertEquals(
+                "KVASIR_ROUTER_TTL and KVASIR_ROUTER_TTL_SECS, former names of KVASIR_TTL_SECS,"
+                        + " differ; set KVASIR_TTL_SECS alone",
+                assertThrows(WrongSettingsException.class, () -> builder.environment(two))
+                        .getMessage());
+        final Map<String, String> decided =
+                Map.of(
+                        "KVASIR_ROUTER_TTL", "7",
+                        "KVASIR_ROUTER_TTL_SECS", "8",
+                        "KVASIR_TTL_SECS", "9");
+        assertEquals(
+                Duration.ofSeconds(9),
+                builder.environment(decided).build().get(RouterSettings.TTL));
     }
 
     @Test

@@ -111,9 +111,13 @@ class ConfigFileTest {
         final GatewayConfig config =
                 GatewayConfig.builder()
                         .set(GatewaySettings.MODEL, "m")
-                        .environment(Map.of("KVASIR_PORT", "tcp://10.0.0.1:8000"))
+                        .environment(
+                                Map.of(
+                                        "KVASIR_PORT", "tcp://10.0.0.1:8000",
+                                        "KVASIR_ADMIN_PORT", "tcp://10.0.0.2:7"))
                         .build();
         assertEquals(8000, config.get(GatewaySettings.PORT));
+        assertEquals(9000, config.adminPort());
     }
 
     @Test

@@ -20,6 +20,9 @@ import java.util.function.Predicate;
  * @param <T> type of its value
  */
 public final class Setting<T> {
+    /** What environment variables of settings begin with. */
+    public static final String VARIABLE_PREFIX = "KVASIR_";
+
     private final String name;
     private final Format<T> format;
     private final T usual;
@@ -219,7 +222,7 @@ public final class Setting<T> {
                 live);
     }
 
-    /** The same with a former name, which stays a flag and a key. */
+    /** The same with a former name, which stays a flag, a key and a variable. */
     public Setting<T> alias(String formerName) {
         return new Setting<>(
                 name,
@@ -293,9 +296,18 @@ public final class Setting<T> {
     /** Environment variables, its own first. */
     public List<String> variables() {
         final List<String> all = new ArrayList<>();
-        all.add("KVASIR_" + name.toUpperCase(Locale.ROOT).replace('-', '_'));
+        all.add(variableOf(name));
         all.addAll(variables);
         return all;
+    }
+
+    /** Environment variables of its former names, read after its own and before the others. */
+    public List<String> formerVariables() {
+        return aliases.stream().map(Setting::variableOf).toList();
+    }
+
+    private static String variableOf(String name) {
+        return VARIABLE_PREFIX + name.toUpperCase(Locale.ROOT).replace('-', '_');
     }
 
     /** A value as it is written in flags, files and documents. */

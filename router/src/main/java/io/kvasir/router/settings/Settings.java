@@ -2,9 +2,11 @@ package io.kvasir.router.settings;
 
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 
 /**
  * Values of settings, each with its source. What is not set has its default. Immutable.
@@ -198,15 +200,20 @@ public final class Settings {
             return this;
         }
 
-        /** Sets every value that an environment variable names. */
+        /**
+         * Sets every value that an environment variable names: by the name of the setting, else by
+         * a former one, else by a further variable of it.
+         *
+         * @throws WrongSettingsException if values are wrong, or former names of one setting differ
+         */
         public Builder environment(Map<String, String> environment) {
             final List<String> problems = new ArrayList<>();
             for (Setting<?> setting : table.rows()) {
-                for (String variable : setting.variables().reversed()) {
-                    final String text = environment.get(variable);
-                    if (text != null && !text.isBlank() && !isServiceLink(variable, text)) {
+                checkFormer(setting, environment, problems);
+                for (String variable : weakestFirst(setting)) {
+                    if (isGiven(environment, variable)) {
                         try {
-                            parse(variable, setting, text);
+                            parse(variable, setting, environment.get(variable));
                         } catch (IllegalArgumentException e) {
                             problems.add(e.getMessage());
                         }
@@ -217,9 +224,37 @@ public final class Settings {
             return this;
         }
 
-        /** Kubernetes gives pods beside a service named kvasir this variable. */
-        private static boolean isServiceLink(String variable, String text) {
-            return variable.equals("KVASIR_PORT") && text.startsWith("tcp://");
+        /** The further variables, the former names, and the name. */
+        private static List<String> weakestFirst(Setting<?> setting) {
+            final List<String> all = new ArrayList<>(setting.variables().reversed());
+            all.addAll(all.size() - 1, setting.formerVariables());
+            return all;
+        }
+
+        /** Former names that contradict each other say nothing unless the name itself does. */
+        private static void checkFormer(
+                Setting<?> setting, Map<String, String> environment, List<String> problems) {
+            final String own = setting.variables().getFirst();
+            final List<String> former =
+                    setting.formerVariables().stream()
+                            .filter(variable -> isGiven(environment, variable))
+                            .toList();
+            final Set<String> texts = new HashSet<>();
+            former.forEach(variable -> texts.add(environment.get(variable).strip()));
+            if (texts.size() > 1 && !isGiven(environment, own)) {
+                problems.add(
+                        String.join(" and ", former)
+                                + ", former names of "
+                                + own
+                                + ", differ; set "
+                                + own
+                                + " alone");
+            }
+        }
+
+        private static boolean isGiven(Map<String, String> environment, String variable) {
+            final String text = environment.get(variable);
+            return text != null && !text.isBlank() && !ServiceLinks.isOne(variable, text);
         }
 
         private void parse(String variable, Setting<?> setting, String text) {
