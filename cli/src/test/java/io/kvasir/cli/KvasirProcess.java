@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -31,10 +32,11 @@ public final class KvasirProcess implements AutoCloseable {
 
     /** With further flags of the JVM. */
     KvasirProcess(List<String> flags, String... args) throws IOException {
-        this(true, flags, args);
+        this(true, flags, Map.of(), args);
     }
 
-    private KvasirProcess(boolean readsErrors, List<String> flags, String... args)
+    private KvasirProcess(
+            boolean readsErrors, List<String> flags, Map<String, String> variables, String... args)
             throws IOException {
         final List<String> command = new ArrayList<>(hearingHangUps());
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
@@ -46,13 +48,20 @@ public final class KvasirProcess implements AutoCloseable {
         final ProcessBuilder builder = new ProcessBuilder(command);
         builder.redirectErrorStream(readsErrors);
         builder.environment().putIfAbsent("KVASIR_WARM_UP_MS", "0"); // short tests, cold code
+        builder.environment().putAll(variables);
         process = builder.start();
         Thread.ofVirtual().start(this::read);
     }
 
     /** One whose standard error is a pipe that nothing reads. */
     public static KvasirProcess withUnreadErrors(String... args) throws IOException {
-        return new KvasirProcess(false, List.of(), args);
+        return new KvasirProcess(false, List.of(), Map.of(), args);
+    }
+
+    /** One with further environment variables. */
+    public static KvasirProcess withVariables(Map<String, String> variables, String... args)
+            throws IOException {
+        return new KvasirProcess(true, List.of(), variables, args);
     }
 
     /** A process that nohup has started ignores hang-ups, and so do its children, unless told. */

@@ -21,6 +21,7 @@ import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.UnknownVariables;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.chat.SimModel;
@@ -204,6 +205,10 @@ public final class DoctorCommand implements Callable<Integer> {
         return outcome.end();
     }
 
+    private void warn(String text) {
+        common.err().println("warning: " + printable(text));
+    }
+
     private int ofConfiguration() throws IOException, InterruptedException {
         if (saysOfEngine() || token != null) {
             throw common.wrong(
@@ -212,7 +217,8 @@ public final class DoctorCommand implements Callable<Integer> {
         }
         final GatewayConfig config =
                 GatewayConfig.builder().environment(System.getenv()).file(Path.of(target)).build();
-        config.warnings().forEach(text -> common.err().println("warning: " + printable(text)));
+        UnknownVariables.warnings(System.getenv()).forEach(this::warn);
+        config.warnings().forEach(this::warn);
         common.err().flush();
         final Outcome outcome = new Outcome();
         final List<WorkerStores.View> stores = WorkerStores.read(config, limit());

@@ -1,5 +1,7 @@
 package io.kvasir.cli.commands;
 
+import static io.kvasir.cli.console.Terminal.printable;
+
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.CommandFailure;
@@ -11,10 +13,14 @@ import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.config.ConfigDump;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.UnknownVariables;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.WrongSettingsException;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -62,6 +68,8 @@ import java.util.concurrent.atomic.AtomicReference;
                     + " wrong command line; 3 could not start (port in use, bad file or value)."
         })
 public final class ServeCommand implements Callable<Integer> {
+    private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
+
     /** Longer than a probe of a slow worker takes, and the load of a usual index. */
     private static final Duration FIRST_LOOK = Duration.ofSeconds(30);
 
@@ -98,7 +106,8 @@ public final class ServeCommand implements Callable<Integer> {
         final GatewayConfig effective = effectiveConfig();
         if (dumpConfig || checkConfig) {
             if (!dumpConfig) {
-                effective.warnings().forEach(text -> common.out().println("warning: " + text));
+                UnknownVariables.warnings(System.getenv()).forEach(this::warn);
+                effective.warnings().forEach(this::warn);
             }
             common.out().print(dumpConfig ? ConfigDump.yaml(effective) : "ok\n");
             common.out().flush();
@@ -106,6 +115,7 @@ public final class ServeCommand implements Callable<Integer> {
         }
         final boolean debug = CommonOptions.isDebug(parsed());
         LogSetup.apply(effective, debug);
+        UnknownVariables.warnings(System.getenv()).forEach(text -> LOG.warn("{}", printable(text)));
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
         final CompletableFuture<GatewayServer> started = new CompletableFuture<>();
         // before the start, which would be ended by it; where refused, it ends the process
@@ -130,6 +140,10 @@ public final class ServeCommand implements Callable<Integer> {
         common.out().flush();
         gateway.drain();
         return ExitCode.OK;
+    }
+
+    private void warn(String text) {
+        common.out().println("warning: " + printable(text));
     }
 
     private static GatewayServer start(GatewayConfig effective) {

@@ -21,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Map;
 
 /** What {@code kvasir serve} logs, as a process. */
 @Tag("integration") // starts processes
@@ -60,6 +61,25 @@ class ServeLogTest {
                         URI.create(listening.substring("listening on ".length()) + path))
                 .header("x-request-id", "mine")
                 .POST(HttpRequest.BodyPublishers.ofString(body));
+    }
+
+    @Test
+    void aMistypedVariableIsWarnedOfAndStopsNothing() throws Exception {
+        final Map<String, String> mistyped =
+                Map.of("KVASIR_TEMPERATUR", "0.5", "KVASIR_SERVICE_HOST", "10.0.0.1");
+        final String words = "KVASIR_TEMPERATUR has no effect";
+        try (KvasirProcess serve = KvasirProcess.withVariables(mistyped, arguments())) {
+            final String line = serve.await(each -> each.contains(words));
+            assertTrue(line.contains(" WARN "), line);
+            serve.await(each -> each.startsWith("running"));
+            assertEquals(0, serve.terminate());
+        }
+        try (KvasirProcess check =
+                KvasirProcess.withVariables(mistyped, arguments("--check-config"))) {
+            check.await(each -> each.startsWith("warning: " + words));
+            check.await(each -> each.equals("ok"));
+            assertEquals(0, check.exitCode());
+        }
     }
 
     @Test

@@ -306,7 +306,8 @@ public final class Setting<T> {
         return aliases.stream().map(Setting::variableOf).toList();
     }
 
-    private static String variableOf(String name) {
+    /** The environment variable of a name. */
+    public static String variableOf(String name) {
         return VARIABLE_PREFIX + name.toUpperCase(Locale.ROOT).replace('-', '_');
     }
 

@@ -63,7 +63,12 @@ public final class SettingTable {
         return row;
     }
 
-    private String nearest(String name) {
+    /**
+     * The known name that is most like another one.
+     *
+     * @return a name or a former one; null of a table without rows
+     */
+    public String nearest(String name) {
         String best = null;
         int least = Integer.MAX_VALUE;
         for (String known : byName.keySet()) {
