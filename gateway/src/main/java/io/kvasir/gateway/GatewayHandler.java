@@ -28,6 +28,7 @@ import io.kvasir.gateway.server.Queries;
 import io.kvasir.gateway.server.RequestFailures;
 import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.gateway.server.Responses;
+import io.kvasir.gateway.server.ServerAnswers;
 import io.kvasir.gateway.trace.Tracing;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.tokenizer.PromptException;
@@ -309,6 +310,7 @@ final class GatewayHandler extends Handler.Abstract {
      */
     static boolean serverError(Request request, Response response, Callback callback) {
         ClientStream.wrap(request); // of one that ends before it is handled
+        ServerAnswers.keep(request);
         final ApiException error = serverError(request, response);
         if (error.status() == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");
@@ -329,6 +331,7 @@ final class GatewayHandler extends Handler.Abstract {
         final int code = status instanceof Integer number ? number : response.getStatus();
         return switch (code) {
             case HttpStatus.SERVICE_UNAVAILABLE_503 -> ApiException.draining();
+            case HttpStatus.REQUEST_TIMEOUT_408 -> ServerAnswers.lateHead();
             case HttpStatus.URI_TOO_LONG_414, HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE_431 ->
                     ApiException.client(
                             code,

@@ -640,7 +640,7 @@ public final class GatewayServer implements AutoCloseable {
         Http2ConnectionFactory.goAway(connector);
         try {
             final boolean isIdle = idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT));
-            cap.cutHeads();
+            cutHeads();
             if (!isIdle) {
                 LOG.warn(
                         "{} requests are cut at the end of drain-timeout-ms={}",
@@ -653,6 +653,14 @@ public final class GatewayServer implements AutoCloseable {
             Thread.currentThread().interrupt();
         }
         stop();
+    }
+
+    /** Answers what has not come whole, for a short time at most. */
+    private void cutHeads() throws InterruptedException {
+        final long startNs = System.nanoTime();
+        while (cap.cutHeads() && System.nanoTime() - startNs < CUT_TIME.toNanos()) {
+            Thread.sleep(DRAIN_POLL_MS);
+        }
     }
 
     /**

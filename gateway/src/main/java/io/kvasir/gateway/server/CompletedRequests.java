@@ -10,6 +10,8 @@ import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.RequestLog;
 import org.eclipse.jetty.server.Response;
 
+import java.util.concurrent.TimeUnit;
+
 /**
  * Is called by the server at the end of each request, also of those that it answered itself: counts
  * the answer unless that was done before its last byte, and has it written into the access log.
@@ -34,10 +36,12 @@ public final class CompletedRequests implements RequestLog {
     }
 
     private static AccessEntry entry(RequestRecord record, Request request, Response response) {
-        final long durationNs = System.nanoTime() - request.getHeadersNanoTime();
+        final long beganNs = ServerAnswers.beganNs(request);
+        final long durationNs = System.nanoTime() - beganNs;
         final HttpMethod method = HttpMethod.fromString(request.getMethod());
         return new AccessEntry(
-                Request.getTimeStamp(request),
+                Request.getTimeStamp(request)
+                        - TimeUnit.NANOSECONDS.toMillis(request.getHeadersNanoTime() - beganNs),
                 Request.getRemoteAddr(request),
                 method == null ? "-" : method.asString(),
                 request.getConnectionMetaData().getProtocol(),

@@ -75,9 +75,13 @@ public final class ConnectionCap extends NetworkConnectionLimit {
                 .orElse(Long.MAX_VALUE);
     }
 
-    /** Refuses the requests whose heads are still arriving, because the gateway ends. */
-    public void cutHeads() {
-        idleConnections().forEach(IdleConnection::cutHead);
+    /**
+     * Refuses the requests whose heads are still arriving, because the gateway ends. By one thread.
+     *
+     * @return whether the answer of one is still under way
+     */
+    public boolean cutHeads() {
+        return idleConnections().filter(IdleConnection::cutHead).count() > 0;
     }
 
     @Override

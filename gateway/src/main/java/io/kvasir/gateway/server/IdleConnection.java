@@ -19,8 +19,14 @@ interface IdleConnection {
         return idleSinceNs();
     }
 
-    /** Refuses a request whose head is still arriving, because the gateway ends. */
-    default void cutHead() {}
+    /**
+     * Refuses a request whose head is still arriving, because the gateway ends. By one thread.
+     *
+     * @return whether one was refused, now or before: the connection ends with its answer
+     */
+    default boolean cutHead() {
+        return false;
+    }
 
     /** The time, never 0, which is no time. */
     static long nowNs() {

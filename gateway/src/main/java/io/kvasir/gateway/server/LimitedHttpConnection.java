@@ -1,10 +1,5 @@
 package io.kvasir.gateway.server;
 
-import io.kvasir.gateway.openai.ApiException;
-
-import org.eclipse.jetty.http.HttpHeader;
-import org.eclipse.jetty.http.HttpStatus;
-import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.io.AbstractEndPoint;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.io.EndPoint;
@@ -16,11 +11,8 @@ import org.eclipse.jetty.util.Callback;
 import org.eclipse.jetty.util.thread.Scheduler;
 
 import java.io.EOFException;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /**
  * An HTTP/1.1 connection of a client, with a limit of time for each request's head, as the idle
@@ -31,12 +23,14 @@ import java.util.concurrent.TimeoutException;
  */
 final class LimitedHttpConnection extends HttpConnection implements IdleConnection {
     private final long limitNs;
+    private RequestHandler requests; // set by the constructor above, so it has no value here
     private long requestsBefore; // when it was idle last
     private long bytesBefore;
     private volatile long headBeganNs; // read where a head is awaited
     private volatile long idleSinceNs; // 0 where a request is under way or has begun to come
     private volatile long headReadNs; // read where a head is awaited
     private volatile boolean awaitsHead; // some of it has come, and more is waited for
+    private volatile boolean cut; // by one thread, the one that ends the gateway
     private volatile boolean timed;
     private volatile Scheduler.Task timer;
 
@@ -63,6 +57,12 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
             connection.setTransferEncodingChunkMaxLength(getTransferEncodingChunkMaxLength());
             return configure(connection, connector, endPoint);
         }
+    }
+
+    @Override
+    protected RequestHandler newRequestHandler() {
+        requests = super.newRequestHandler();
+        return requests;
     }
 
     @Override
@@ -102,10 +102,11 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
     }
 
     @Override
-    public void cutHead() {
-        if (awaitsHead) {
-            endHead(ApiException.draining());
+    public boolean cutHead() {
+        if (awaitsHead && !cut) {
+            cut = end(EndedHead.cut(headBeganNs));
         }
+        return cut;
     }
 
     @Override
@@ -154,52 +155,29 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
         if (leftNs > 0) {
             schedule(leftNs);
         } else {
-            endHead(
-                    ApiException.client(
-                            HttpStatus.REQUEST_TIMEOUT_408,
-                            null,
-                            null,
-                            "timeout",
-                            "the request's head did not arrive in time"));
+            var _ = end(EndedHead.late(headBeganNs));
         }
     }
 
-    /** Takes the connection's callback out, so that nothing is read any more. */
-    private void endHead(ApiException error) {
-        if (getEndPoint() instanceof AbstractEndPoint endPoint) {
-            endPoint.getFillInterest().onFail(new EndedHeadException(error));
-        }
+    /**
+     * Takes the connection's callback out, so that nothing is read any more.
+     *
+     * @return false if it is out already: the rest of the head has come
+     */
+    private boolean end(EndedHead head) {
+        return getEndPoint() instanceof AbstractEndPoint endPoint
+                && endPoint.getFillInterest().onFail(head);
     }
 
+    /** Such a head is answered, logged and counted as what the parser refuses is. */
     @Override
     public void onFillInterestedFailed(Throwable cause) {
-        if (cause instanceof EndedHeadException ended) {
-            getEndPoint()
-                    .write(
-                            Callback.from(() -> super.onFillInterestedFailed(cause)),
-                            ByteBuffer.wrap(answer(ended.error)));
+        if (cause instanceof EndedHead head) {
+            getParser().close(); // reads no rest of it for the answer
+            requests.badMessage(head);
         } else {
             super.onFillInterestedFailed(cause);
         }
-    }
-
-    /** No request, no answer: the bytes of one are written by hand. */
-    private static byte[] answer(ApiException error) {
-        final String body = error.json(null).toString();
-        final StringBuilder answer = new StringBuilder();
-        answer.append(HttpVersion.HTTP_1_1).append(' ').append(error.status()).append(' ');
-        answer.append(HttpStatus.getMessage(error.status())).append("\r\n");
-        put(answer, HttpHeader.CONTENT_TYPE, Responses.JSON);
-        put(answer, HttpHeader.CONTENT_LENGTH, body.length());
-        if (error.status() == HttpStatus.SERVICE_UNAVAILABLE_503) {
-            put(answer, HttpHeader.RETRY_AFTER, 1);
-        }
-        put(answer, HttpHeader.CONNECTION, "close");
-        return answer.append("\r\n").append(body).toString().getBytes(StandardCharsets.US_ASCII);
-    }
-
-    private static void put(StringBuilder answer, HttpHeader name, Object value) {
-        answer.append(name).append(": ").append(value).append("\r\n");
     }
 
     @Override
@@ -209,17 +187,5 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
             last.cancel();
         }
         super.onClose(cause);
-    }
-
-    /** How a pending read is taken back from a connection whose head is awaited no longer. */
-    private static final class EndedHeadException extends TimeoutException {
-        private static final long serialVersionUID = 1L;
-
-        private final transient ApiException error;
-
-        EndedHeadException(ApiException error) {
-            super(error.getMessage());
-            this.error = error;
-        }
     }
 }

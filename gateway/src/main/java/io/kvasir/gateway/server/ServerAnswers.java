@@ -1,0 +1,36 @@
+package io.kvasir.gateway.server;
+
+import io.kvasir.gateway.openai.ApiException;
+
+import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.handler.ErrorHandler;
+
+/** What is known of answers that the server makes itself, by its error handler, and only there. */
+public final class ServerAnswers {
+    private static final String BEGAN = ServerAnswers.class.getName() + ".began";
+
+    private ServerAnswers() {}
+
+    /**
+     * Keeps it for the access log.
+     *
+     * @param request as the error handler gets it
+     */
+    public static void keep(Request request) {
+        if (request.getAttribute(ErrorHandler.ERROR_EXCEPTION) instanceof EndedHead head) {
+            request.setAttribute(BEGAN, head.beganNs);
+        }
+    }
+
+    /** 408: the head was late. */
+    public static ApiException lateHead() {
+        return EndedHead.lateAnswer();
+    }
+
+    /** When a request began: its head had come, or its first byte where the head never did. */
+    static long beganNs(Request request) {
+        return request.getAttribute(BEGAN) instanceof Long began
+                ? began
+                : request.getHeadersNanoTime();
+    }
+}
