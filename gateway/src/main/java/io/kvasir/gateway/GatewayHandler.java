@@ -310,7 +310,7 @@ final class GatewayHandler extends Handler.Abstract {
      */
     static boolean serverError(Request request, Response response, Callback callback) {
         ClientStream.wrap(request); // of one that ends before it is handled
-        ServerAnswers.keep(request);
+        ServerAnswers.keep(request, response);
         final ApiException error = serverError(request, response);
         if (error.status() == 503) {
             response.getHeaders().put(HttpHeader.CONNECTION, "close");

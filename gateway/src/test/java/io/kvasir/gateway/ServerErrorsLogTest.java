@@ -106,4 +106,23 @@ class ServerErrorsLogTest {
         assertEquals(route, line.get("route").textValue());
         assertTrue(line.get("duration_ms").doubleValue() >= SHORT.toMillis(), line.toString());
     }
+
+    @ParameterizedTest
+    @CsvSource({
+        "'GARBAGE\r\n\r\n', 400",
+        "'GET / HTTP/1.1\r\n\r\n', 400",
+        "'POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n', 400",
+        "'POST /v1/completions HTTP/1.1\r\nHost: x\r\nX-A: LONG\r\n\r\n', 431",
+        "'GET /LONG HTTP/1.1\r\nHost: x\r\n\r\n', 414",
+        "'POST /v1/compl', 408"
+    })
+    void aLineHasTheBytesOfTheBodyThatTheClientGot(String request, int status) throws Exception {
+        start(status == 408 ? SHORT : Duration.ofHours(1));
+        final String answer = answerTo(request.replace("LONG", "a".repeat(33_000)));
+        assertTrue(answer.startsWith("HTTP/1.1 " + status + " "), answer);
+        final JsonNode line = only();
+        assertEquals(id(answer), line.get("request_id").textValue());
+        assertEquals(status, line.get("status").intValue());
+        assertEquals(body(answer).length(), line.get("bytes").intValue());
+    }
 }

@@ -47,7 +47,7 @@ public final class CompletedRequests implements RequestLog {
                 request.getConnectionMetaData().getProtocol(),
                 record,
                 record.status(),
-                Response.getContentBytesWritten(response),
+                ServerAnswers.bytesWritten(request, response),
                 record.firstByteNs() < 0 ? durationNs : record.firstByteNs(),
                 durationNs);
     }

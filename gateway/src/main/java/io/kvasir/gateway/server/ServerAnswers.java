@@ -3,10 +3,12 @@ package io.kvasir.gateway.server;
 import io.kvasir.gateway.openai.ApiException;
 
 import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.server.handler.ErrorHandler;
 
 /** What is known of answers that the server makes itself, by its error handler, and only there. */
 public final class ServerAnswers {
+    private static final String RESPONSE = ServerAnswers.class.getName() + ".response";
     private static final String BEGAN = ServerAnswers.class.getName() + ".began";
 
     private ServerAnswers() {}
@@ -15,8 +17,10 @@ public final class ServerAnswers {
      * Keeps it for the access log.
      *
      * @param request as the error handler gets it
+     * @param response that it writes to, which is not the request's own
      */
-    public static void keep(Request request) {
+    public static void keep(Request request, Response response) {
+        request.setAttribute(RESPONSE, response);
         if (request.getAttribute(ErrorHandler.ERROR_EXCEPTION) instanceof EndedHead head) {
             request.setAttribute(BEGAN, head.beganNs);
         }
@@ -32,5 +36,11 @@ public final class ServerAnswers {
         return request.getAttribute(BEGAN) instanceof Long began
                 ? began
                 : request.getHeadersNanoTime();
+    }
+
+    /** Bytes of the body that was written, by the server or to the request's own response. */
+    static long bytesWritten(Request request, Response response) {
+        return Response.getContentBytesWritten(
+                request.getAttribute(RESPONSE) instanceof Response apart ? apart : response);
     }
 }
