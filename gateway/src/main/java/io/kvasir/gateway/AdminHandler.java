@@ -43,6 +43,8 @@ final class AdminHandler extends Handler.Abstract {
                     "/metrics", READ,
                     "/debug/decisions", READ,
                     "/debug/workers", READ);
+    private static final List<String> OTHERS =
+            List.of(StatusHandler.LIVE, StatusHandler.READY, WorkersApi.PATH, SettingsApi.PATH);
 
     private final BearerTokens tokens;
     private final GatewayMetrics metrics;
@@ -86,7 +88,7 @@ final class AdminHandler extends Handler.Abstract {
             if (Paths.options(PATHS, path, request, response, callback)) {
                 return true;
             }
-            Paths.check(PATHS, path, request.getMethod());
+            Paths.check(PATHS, OTHERS, path, request.getMethod());
             answer(path, request, response, callback);
         } catch (ApiException e) {
             Responses.error(response, callback, e, RequestRecords.of(request).id());

@@ -69,6 +69,8 @@ final class GatewayHandler extends Handler.Abstract {
                     List.of("GET", "HEAD"),
                     "/tokenize",
                     List.of("POST"));
+    private static final List<String> OTHERS =
+            List.of(StatusHandler.LIVE, StatusHandler.READY, StatusHandler.HEALTH);
 
     private final ServedModels models;
     private final ProxyContext context; // the first model's, for what all share
@@ -113,7 +115,7 @@ final class GatewayHandler extends Handler.Abstract {
             if (Paths.options(PATHS, path, request, response, callback)) {
                 return true;
             }
-            Paths.check(PATHS, path, request.getMethod());
+            Paths.check(PATHS, OTHERS, path, request.getMethod());
             switch (path) {
                 case "/v1/chat/completions", "/v1/completions" -> {
                     final InferenceRequest.Route route =

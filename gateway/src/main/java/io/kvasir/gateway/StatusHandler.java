@@ -30,6 +30,10 @@ import java.util.concurrent.Executor;
  * executor, where they may block. Every answer gets the request's id.
  */
 final class StatusHandler extends Handler.Wrapper {
+    static final String LIVE = "/live";
+    static final String READY = "/ready";
+    static final String HEALTH = "/health";
+
     private static final String METHODS = "GET, HEAD";
 
     /** Stays where an error takes the place of what an answer would have been. */
@@ -69,9 +73,9 @@ final class StatusHandler extends Handler.Wrapper {
         response.getHeaders().put(RequestRecord.HEADER, RequestRecords.of(request).id());
         final Readiness.State state =
                 switch (Request.getPathInContext(request)) {
-                    case "/live" -> Readiness.State.LIVE;
-                    case "/ready" -> readiness.ready();
-                    case "/health" -> answersHealth ? readiness.health() : null;
+                    case LIVE -> Readiness.State.LIVE;
+                    case READY -> readiness.ready();
+                    case HEALTH -> answersHealth ? readiness.health() : null;
                     default -> null;
                 };
         if (readiness.draining()

@@ -9,6 +9,8 @@ import org.eclipse.jetty.util.Callback;
 
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /** The endpoints of a port. */
 public final class Paths {
@@ -41,9 +43,11 @@ public final class Paths {
      * Checks that an endpoint exists and answers a method.
      *
      * @param paths methods by path
+     * @param others paths that other handlers of the port answer before, for the list of all
      * @throws ApiException 404 or 405
      */
-    public static void check(Map<String, List<String>> paths, String path, String method)
+    public static void check(
+            Map<String, List<String>> paths, List<String> others, String path, String method)
             throws ApiException {
         final List<String> methods = paths.get(path);
         if (methods == null) {
@@ -55,7 +59,9 @@ public final class Paths {
                     "no endpoint "
                             + path
                             + "; there are: "
-                            + String.join(", ", paths.keySet().stream().sorted().toList()));
+                            + Stream.concat(paths.keySet().stream(), others.stream())
+                                    .sorted()
+                                    .collect(Collectors.joining(", ")));
         }
         if (!methods.contains(method)) {
             throw wrongMethod(path, String.join(", ", methods), method);
