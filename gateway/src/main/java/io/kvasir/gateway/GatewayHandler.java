@@ -234,6 +234,7 @@ final class GatewayHandler extends Handler.Abstract {
         context.metrics().tokenized(route, readNs, prompt.known());
         record.trace().step("tokenize", readNs);
         record.model(model.prompts().servedModel(inference.model));
+        record.prompt(prompt.tokens().length);
         final boolean askUsage =
                 inference.stream
                         && !inference.includeUsage

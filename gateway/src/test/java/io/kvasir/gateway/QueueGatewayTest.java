@@ -427,6 +427,33 @@ class QueueGatewayTest {
     }
 
     @Test
+    void refusedRequestsAreLoggedWithTheTokensOfTheirPrompts() throws Exception {
+        final Path log = folder.resolve("access.log");
+        restart(
+                config().set(GatewaySettings.ACCESS_LOG, log.toString())
+                        .set(GatewaySettings.ACCESS_LOG_FORMAT, LogFormat.JSON)
+                        .set(RouterSettings.QUEUE_MAX_REQUESTS, 1));
+        final CompletableFuture<HttpResponse<String>> first = occupy();
+        final CompletableFuture<HttpResponse<String>> second = ask(2);
+        awaitWaiting(1);
+        assertEquals(429, get(askWith("\"prompt\":[3,4,5]")).statusCode());
+        answers.release(2);
+        assertEquals(200, get(first).statusCode());
+        assertEquals(200, get(second).statusCode());
+        assertEquals(200, Gateways.workers(gateway, "POST", "/w/drain", "").statusCode());
+        final HttpResponse<String> none = get(askWith("\"prompt\":[6,7,8,9]"));
+        assertEquals(503, none.statusCode());
+        assertEquals("no_workers", error(none).at("/kvasir/kind").textValue());
+        Eventually.holds("all are logged", () -> lines(log).size() == 4);
+        final Map<Integer, Integer> tokens = new TreeMap<>();
+        for (String line : lines(log)) {
+            final JsonNode json = Json.MAPPER.readTree(line);
+            tokens.put(json.get("status").intValue(), json.get("tokens_in").asInt(-1));
+        }
+        assertEquals(Map.of(200, 1, 429, 3, 503, 4), tokens);
+    }
+
+    @Test
     void onlyWhatHasWaitedSaysSoWhateverBecameOfIt() throws Exception {
         final Path log = folder.resolve("access.log");
         try (FakeCollector collector = new FakeCollector()) {

@@ -109,6 +109,15 @@ public final class RequestRecord {
     }
 
     /**
+     * Its prompt was read.
+     *
+     * @param tokens of it, 0 where they are unknown
+     */
+    public void prompt(int tokens) {
+        promptTokens = tokens > 0 ? tokens : UsageReader.UNKNOWN;
+    }
+
+    /**
      * It was booked, perhaps not for the first time.
      *
      * @param tokens of its prompt, 0 where they are unknown
@@ -116,7 +125,7 @@ public final class RequestRecord {
     public void routed(String routingMode, String workerName, int tokens) {
         mode = routingMode;
         worker = workerName;
-        promptTokens = tokens > 0 ? tokens : UsageReader.UNKNOWN;
+        prompt(tokens);
     }
 
     /** It has waited for a worker, whether it got one or not. */
