@@ -305,6 +305,7 @@ final class StatusEndpoints {
         item.put("worker", worker.name());
         item.put("dp_rank", worker.dpRank());
         item.put("url", worker.url());
+        item.put("source", upstream.source());
         item.put("available", worker.available());
         item.put("draining", upstream.draining());
         item.put("generation", upstream.id());

@@ -266,6 +266,11 @@ class LiveWorkersTest {
                         .set(GatewaySettings.WORKERS_FILE, file)
                         .set(GatewaySettings.WORKERS_FILE_INTERVAL, Duration.ofMillis(5)));
         assertEquals("file", worker("one").path("source").asText());
+        assertEquals(
+                "file",
+                GatewayHttpTest.json(Gateways.get(gateway, "/debug/workers"))
+                        .at("/workers/0/source")
+                        .asText());
         ReplacedFile.write(file, "- " + second.url() + ",name=two\n");
         awaitWorkers("two");
         ReplacedFile.write(file, "- " + second.url() + ",nome=two\n");
