@@ -68,8 +68,6 @@ import java.util.concurrent.atomic.AtomicReference;
                     + " wrong command line; 3 could not start (port in use, bad file or value)."
         })
 public final class ServeCommand implements Callable<Integer> {
-    private static final Logger LOG = LoggerFactory.getLogger(ServeCommand.class);
-
     /** Longer than a probe of a slow worker takes, and the load of a usual index. */
     private static final Duration FIRST_LOOK = Duration.ofSeconds(30);
 
@@ -115,7 +113,7 @@ public final class ServeCommand implements Callable<Integer> {
         }
         final boolean debug = CommonOptions.isDebug(parsed());
         LogSetup.apply(effective, debug);
-        UnknownVariables.warnings(System.getenv()).forEach(text -> LOG.warn("{}", printable(text)));
+        logUnknownVariables();
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
         final CompletableFuture<GatewayServer> started = new CompletableFuture<>();
         // before the start, which would be ended by it; where refused, it ends the process
@@ -140,6 +138,12 @@ public final class ServeCommand implements Callable<Integer> {
         common.out().flush();
         gateway.drain();
         return ExitCode.OK;
+    }
+
+    /** The logger is made here: one of the class would be, for every command, before its level. */
+    private static void logUnknownVariables() {
+        final Logger log = LoggerFactory.getLogger(ServeCommand.class);
+        UnknownVariables.warnings(System.getenv()).forEach(text -> log.warn("{}", printable(text)));
     }
 
     private void warn(String text) {
