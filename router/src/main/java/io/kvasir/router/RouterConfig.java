@@ -27,6 +27,7 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.SingleFlight;
+import io.kvasir.router.settings.WrongSettingsException;
 import io.kvasir.router.spi.StateStore;
 
 import org.agrona.CloseHelper;
@@ -34,6 +35,7 @@ import org.agrona.CloseHelper;
 import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
@@ -82,13 +84,15 @@ public final class RouterConfig {
         eventPlaneOrNull = builder.eventPlaneOrNull;
         loadPlaneOrNull = builder.loadPlaneOrNull;
         planeStateOrNull = builder.planeStateOrNull;
-        checkSeed();
-        checkReconnect(settings);
-        checkEngineLoad(settings);
-        checkQueue();
-        if (planeStateOrNull != null && eventPlaneOrNull == null) {
-            throw new IllegalArgumentException("a planeState without an eventPlane");
-        }
+        WrongSettingsException.throwIfAnyFails(
+                List.of(
+                        this::checkSeed,
+                        () -> checkReconnect(settings),
+                        () -> checkEngineLoad(settings),
+                        () -> checkEngineLimits(settings),
+                        () -> checkRoom(settings),
+                        this::checkSingleFlight,
+                        this::checkPlaneState));
         stateStoreOrNull = builder.stateStoreOrNull;
         if (!indexed) {
             refuse("eventPlane", eventPlaneOrNull);
@@ -167,12 +171,20 @@ public final class RouterConfig {
         }
     }
 
-    /** Limits of what is not reported, or means nothing, would look as if they protected. */
+    private void checkPlaneState() {
+        if (planeStateOrNull != null && eventPlaneOrNull == null) {
+            throw new IllegalArgumentException("a planeState without an eventPlane");
+        }
+    }
+
+    private static boolean limitsEngines(Settings s) {
+        return s.get(RouterSettings.ENGINE_WAITING_LIMIT) > 0
+                || s.get(RouterSettings.ENGINE_USAGE_LIMIT) > 0;
+    }
+
+    /** Limits of what is not reported would look as if they protected. */
     private static void checkEngineLoad(Settings s) {
-        final boolean limited =
-                s.get(RouterSettings.ENGINE_WAITING_LIMIT) > 0
-                        || s.get(RouterSettings.ENGINE_USAGE_LIMIT) > 0;
-        if (limited && !s.get(RouterSettings.ENGINE_LOAD)) {
+        if (limitsEngines(s) && !s.get(RouterSettings.ENGINE_LOAD)) {
             throw new IllegalArgumentException(
                     RouterSettings.ENGINE_WAITING_LIMIT
                             + " or "
@@ -181,7 +193,11 @@ public final class RouterConfig {
                             + RouterSettings.ENGINE_LOAD
                             + "=true, or leave it out");
         }
-        if (limited && s.get(RouterSettings.BUSY_LEASE).isZero()) {
+    }
+
+    /** Limits that leave no worker out would look so, too. */
+    private static void checkEngineLimits(Settings s) {
+        if (limitsEngines(s) && s.get(RouterSettings.BUSY_LEASE).isZero()) {
             throw new IllegalArgumentException(
                     RouterSettings.ENGINE_WAITING_LIMIT
                             + " or "
@@ -197,6 +213,11 @@ public final class RouterConfig {
         if (s.get(RouterSettings.TRACK_PREFILL_TOKENS)) {
             return;
         }
+        WrongSettingsException.throwIfAnyFails(
+                List.of(() -> checkBusyTime(s), () -> checkRoomLimits(s)));
+    }
+
+    private static void checkBusyTime(Settings s) {
         if (!s.get(RouterSettings.BUSY_TTFT).isZero()) {
             throw new IllegalArgumentException(
                     RouterSettings.BUSY_TTFT
@@ -207,6 +228,9 @@ public final class RouterConfig {
                             + "=false: no worker ever has tokens to prefill, so none would be busy;"
                             + " leave one of them out");
         }
+    }
+
+    private static void checkRoomLimits(Settings s) {
         final RoomLimits room = RoomLimits.of(s);
         if (!room.isNone()) {
             throw new IllegalArgumentException(
@@ -218,9 +242,8 @@ public final class RouterConfig {
         }
     }
 
-    /** What a queue goes by must be there. */
-    private void checkQueue() {
-        checkRoom(settings);
+    /** What says that a prompt is uncached must be there. */
+    private void checkSingleFlight() {
         if (get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF && !indexed) {
             throw new IllegalArgumentException(
                     RouterSettings.SINGLE_FLIGHT

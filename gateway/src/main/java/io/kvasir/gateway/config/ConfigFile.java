@@ -26,6 +26,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
@@ -132,15 +133,13 @@ public final class ConfigFile {
             throw error(root, "a mapping of keys is needed");
         }
         final Set<Setting<?>> seen = new HashSet<>();
-        final List<String> complaints = new ArrayList<>();
-        for (NodeTuple tuple : mapping.getValue()) {
-            try {
-                read(tuple, seen);
-            } catch (IllegalArgumentException e) {
-                complaints.add(e.getMessage());
-            }
-        }
-        WrongSettingsException.throwIfAny(complaints);
+        each(mapping.getValue(), tuple -> read(tuple, seen));
+    }
+
+    /** Does something with each, and complains of all with which it cannot be done. */
+    private static <T> void each(List<T> all, Consumer<T> reading) {
+        WrongSettingsException.throwIfAnyFails(
+                all.stream().map(one -> (Runnable) () -> reading.accept(one)).toList());
     }
 
     private void read(NodeTuple tuple, Set<Setting<?>> seen) {
@@ -152,16 +151,16 @@ public final class ConfigFile {
         if (setting == GatewaySettings.WORKERS) {
             final List<WorkerConfig> workers = new ArrayList<>();
             final List<String> written = new ArrayList<>();
-            for (Node item : elements(tuple.getValueNode())) {
-                workers.add(at(item, () -> worker(item)));
-                written.add(written(item));
-            }
+            each(
+                    elements(tuple.getValueNode()),
+                    item -> {
+                        workers.add(at(item, () -> worker(item)));
+                        written.add(written(item));
+                    });
             settings.set(GatewaySettings.WORKERS, workers, Source.FILE, origin(key), written);
         } else if (setting == GatewaySettings.MODELS) {
             final List<ModelConfig> models = new ArrayList<>();
-            for (Node item : elements(tuple.getValueNode())) {
-                models.add(model(item));
-            }
+            each(elements(tuple.getValueNode()), item -> models.add(model(item)));
             settings.set(GatewaySettings.MODELS, models, Source.FILE, origin(key));
         } else {
             at(tuple.getValueNode(), () -> parse(setting, tuple.getValueNode()));
@@ -182,6 +181,9 @@ public final class ConfigFile {
     }
 
     private List<String> texts(Setting<?> setting, Node value) {
+        if (setting.isList()) {
+            each(elements(value), node -> at(node, () -> setting.element(text(node))));
+        }
         final List<String> texts = new ArrayList<>();
         for (Node node : setting.isList() ? elements(value) : List.of(value)) {
             texts.add(PATHS.contains(setting) ? beside(setting, text(node)) : text(node));
@@ -194,17 +196,19 @@ public final class ConfigFile {
             return at(item, () -> ModelConfig.parse(text(item)));
         }
         final ModelConfig.Builder model = new ModelConfig.Builder();
-        for (NodeTuple tuple : mapping.getValue()) {
-            final Node key = tuple.getKeyNode();
-            final Node value = tuple.getValueNode();
-            if (text(key).equals(ModelConfig.NAME)) {
-                at(value, () -> model.name(text(value)));
-            } else {
-                final Setting<?> setting = at(key, () -> model.key(text(key)));
-                at(value, () -> model.parse(setting, texts(setting, value), origin(value)));
-            }
-        }
+        each(mapping.getValue(), tuple -> read(tuple, model));
         return at(item, model::build);
+    }
+
+    private void read(NodeTuple tuple, ModelConfig.Builder model) {
+        final Node key = tuple.getKeyNode();
+        final Node value = tuple.getValueNode();
+        if (text(key).equals(ModelConfig.NAME)) {
+            at(value, () -> model.name(text(value)));
+        } else {
+            final Setting<?> setting = at(key, () -> model.key(text(key)));
+            at(value, () -> model.parse(setting, texts(setting, value), origin(value)));
+        }
     }
 
     /** A path relative to the file, unless it is the word for the simulated model. */
@@ -239,7 +243,7 @@ public final class ConfigFile {
     private <T> T at(Node node, Supplier<T> reading) {
         try {
             return reading.get();
-        } catch (Located e) {
+        } catch (Located | WrongSettingsException e) {
             throw e;
         } catch (IllegalArgumentException e) {
             throw error(node, e.getMessage());

@@ -256,19 +256,18 @@ final class Contradictions {
 
     private static List<String> ofModel(GatewayConfig gateway, GatewayConfig model) {
         final List<String> errors = new ArrayList<>();
-        final String main = whyNoRouterOrNull(model.settings());
-        if (main != null) {
-            errors.add(main);
-        }
-        final String prefill = whyNoRouterOrNull(PrefillSettings.of(model));
-        if (prefill != null && !prefill.equals(main)) {
-            errors.add(
-                    "the prefill pool, with "
-                            + GatewaySettings.PREFILL_OVERLAP_WEIGHT
-                            + " as its "
-                            + RouterSettings.OVERLAP_WEIGHT
-                            + ": "
-                            + prefill);
+        final List<String> main = whyNoRouter(model.settings());
+        errors.addAll(main);
+        for (String prefill : whyNoRouter(PrefillSettings.of(model))) {
+            if (!main.contains(prefill)) {
+                errors.add(
+                        "the prefill pool, with "
+                                + GatewaySettings.PREFILL_OVERLAP_WEIGHT
+                                + " as its "
+                                + RouterSettings.OVERLAP_WEIGHT
+                                + ": "
+                                + prefill);
+            }
         }
         final Duration digest = model.get(RouterSettings.REPLICA_DIGEST);
         final Duration lease = model.get(RouterSettings.REPLICA_LEASE);
@@ -284,13 +283,13 @@ final class Contradictions {
         return errors;
     }
 
-    /** What a router says of settings that it cannot be made of; null where it can. */
-    private static String whyNoRouterOrNull(Settings settings) {
+    /** What a router says of settings that it cannot be made of; empty where it can. */
+    private static List<String> whyNoRouter(Settings settings) {
         try {
             KvRouter.builder().settings(settings).check();
-            return null;
+            return List.of();
         } catch (IllegalArgumentException e) {
-            return e.getMessage();
+            return e.getMessage().lines().toList();
         }
     }
 

@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
@@ -89,26 +90,27 @@ public final class GatewayConfig {
 
     /** Has every check made, and says all of what is wrong at once. */
     private void checkAll() {
-        final List<Runnable> checks =
+        WrongSettingsException.throwIfAnyFails(
                 List.of(
                         this::checkAdmin,
                         this::checkOrigins,
-                        this::checkEvents,
+                        this::checkSeeds,
+                        this::checkLoadInterval,
+                        this::checkReset,
+                        this::checkPlaneAddresses,
+                        () -> each(get(GatewaySettings.WORKERS), this::checkPlaneOf),
                         this::checkNamesOfWorkers,
                         this::checkServedNames,
-                        this::checkModelsOfWorkers,
-                        this::checkRooms,
-                        this::checkReplicaComponents);
-        final List<String> problems = new ArrayList<>();
-        for (Runnable check : checks) {
-            try {
-                check.run();
-            } catch (IllegalArgumentException e) {
-                problems.add(e.getMessage());
-            }
-        }
-        problems.addAll(Contradictions.errors(this));
-        WrongSettingsException.throwIfAny(problems);
+                        () -> each(get(GatewaySettings.WORKERS), this::checkModelOf),
+                        () -> each(models(), model -> checkRoom(model, true)),
+                        () -> each(models(), model -> checkRoom(model, false)),
+                        this::checkReplicaComponents,
+                        () -> WrongSettingsException.throwIfAny(Contradictions.errors(this))));
+    }
+
+    private static <T> void each(List<T> all, Consumer<T> check) {
+        WrongSettingsException.throwIfAnyFails(
+                all.stream().map(one -> (Runnable) () -> check.accept(one)).toList());
     }
 
     private void checkAdmin() {
@@ -136,7 +138,7 @@ public final class GatewayConfig {
         return get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.OFF;
     }
 
-    private void checkEvents() {
+    private void checkSeeds() {
         for (GatewayConfig model : models()) {
             final Long seed = model.get(RouterSettings.HASH_SEED);
             if (isOnPlane() && seed != null && seed != BlockHasher.BASE_SEED) {
@@ -147,6 +149,9 @@ public final class GatewayConfig {
                                 + " or leave it out");
             }
         }
+    }
+
+    private void checkLoadInterval() {
         final Duration interval = get(GatewaySettings.ENGINE_LOAD_INTERVAL);
         final Duration ttl = get(RouterSettings.ENGINE_LOAD_TTL);
         if (get(RouterSettings.ENGINE_LOAD) && interval.compareTo(ttl) >= 0) {
@@ -160,6 +165,9 @@ public final class GatewayConfig {
                             + ttl.toMillis()
                             + ": a report would end before the next one comes; change one of them");
         }
+    }
+
+    private void checkReset() {
         if (get(GatewaySettings.RESET_STATES)
                 && (get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.JETSTREAM
                         || get(GatewaySettings.SNAPSHOT_THRESHOLD) == 0)) {
@@ -167,33 +175,30 @@ public final class GatewayConfig {
                     "reset-states without event-plane=jetstream and a snapshot-threshold: there is"
                             + " nothing to be reset");
         }
-        checkPlaneAddresses();
+    }
+
+    private void checkPlaneOf(WorkerConfig worker) {
+        if (worker.planeOrNull() != null && !isOnPlane() && get(GatewaySettings.KV_EVENTS)) {
+            throw new IllegalArgumentException(
+                    "worker '"
+                            + worker.name()
+                            + "' has event-worker, and event-plane is off; set"
+                            + " event-plane=nats, jetstream or zmq");
+        }
     }
 
     private void checkNamesOfWorkers() {
         final Set<String> names = new HashSet<>();
-        for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {
-            if (worker.planeOrNull() != null && !isOnPlane() && get(GatewaySettings.KV_EVENTS)) {
-                throw new IllegalArgumentException(
-                        "worker '"
-                                + worker.name()
-                                + "' has event-worker, and event-plane is off; set"
-                                + " event-plane=nats, jetstream or zmq");
-            }
-            if (!names.add(worker.name())) {
-                throw new IllegalArgumentException(
-                        "two workers are named '"
-                                + worker.name()
-                                + "'; tell them apart with name=");
-            }
-        }
-    }
-
-    private void checkRooms() {
-        for (GatewayConfig model : models()) {
-            checkRoom(model, true);
-            checkRoom(model, false);
-        }
+        each(
+                get(GatewaySettings.WORKERS),
+                worker -> {
+                    if (!names.add(worker.name())) {
+                        throw new IllegalArgumentException(
+                                "two workers are named '"
+                                        + worker.name()
+                                        + "'; tell them apart with name=");
+                    }
+                });
     }
 
     /** Checks that there are addresses where events come by them, and only there. */
@@ -246,18 +251,16 @@ public final class GatewayConfig {
         }
     }
 
-    private void checkModelsOfWorkers() {
-        for (WorkerConfig worker : get(GatewaySettings.WORKERS)) {
-            if (models().stream().noneMatch(model -> isOf(model, worker))) {
-                throw new IllegalArgumentException(
-                        "worker '"
-                                + worker.name()
-                                + "' has model="
-                                + worker.model()
-                                + ", and the gateway serves "
-                                + modelNames()
-                                + "; add it by serve-model, or change model= of the worker");
-            }
+    private void checkModelOf(WorkerConfig worker) {
+        if (models().stream().noneMatch(model -> isOf(model, worker))) {
+            throw new IllegalArgumentException(
+                    "worker '"
+                            + worker.name()
+                            + "' has model="
+                            + worker.model()
+                            + ", and the gateway serves "
+                            + modelNames()
+                            + "; add it by serve-model, or change model= of the worker");
         }
     }
 

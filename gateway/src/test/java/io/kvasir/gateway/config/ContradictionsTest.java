@@ -116,7 +116,8 @@ class ContradictionsTest {
                 "single-flight=wait overlap-weight=0|single-flight=wait, and no index",
                 "busy-ttft-ms=1000 track-prefill-tokens=false|busy-ttft-ms=1000 with",
                 "queue-threshold=1 track-prefill-tokens=false|queue-threshold=1",
-                "engine-waiting-threshold=9|engine-load=true",
+                "engine-waiting-threshold=9 busy-lease-ms=9|engine-load=true",
+                "engine-waiting-threshold=9 engine-load=true|set busy-lease-ms",
                 "event-reconnect-ms=99 event-reconnect-max-ms=9|event-reconnect-max-ms=9",
                 "single-flight=wait prefill-overlap-weight=0|the prefill pool, with",
                 "serve-model=name=n,single-flight=wait,prefix-index=off|single-flight=wait",
@@ -152,6 +153,105 @@ class ContradictionsTest {
                         "replica-lease-ms=100")) {
             assertTrue(wrong.getMessage().contains(part), wrong.getMessage());
         }
+    }
+
+    @Test
+    void allThatNoRouterCanBeMadeOfIsSaidAtOnce() throws IOException {
+        final String wrong =
+                """
+                model: m
+                worker: ["http://127.0.0.1:1"]
+                reset-states: true
+                single-flight: wait
+                overlap-weight: 0
+                """;
+        assertSays(wrong, List.of("reset-states", "single-flight=wait"));
+        assertSays(
+                wrong
+                        + """
+                        busy-ttft-ms: 5
+                        queue-threshold: 1
+                        track-prefill-tokens: false
+                        event-reconnect-ms: 99
+                        event-reconnect-max-ms: 9
+                        engine-waiting-threshold: 9
+                        """,
+                List.of(
+                        "reset-states",
+                        "single-flight=wait",
+                        "busy-ttft-ms=5 with",
+                        "queue-threshold=1",
+                        "event-reconnect-max-ms=9",
+                        "engine-load=true",
+                        "set busy-lease-ms"));
+    }
+
+    @Test
+    void allThatIsWrongWithWorkersAndEventsIsSaidAtOnce() throws IOException {
+        assertSays(
+                """
+                model: m
+                worker: ["http://h:1", "http://h:1", "http://h:2,model=x", "http://h:3,model=y"]
+                reset-states: true
+                event-plane-addresses: ["tcp://h:1"]
+                engine-load: true
+                engine-load-ttl-ms: 100
+                engine-load-interval-ms: 200
+                """,
+                List.of(
+                        "two workers are named 'h:1'",
+                        "model=x",
+                        "model=y",
+                        "reset-states",
+                        "event-plane-addresses without",
+                        "engine-load-interval-ms=200"));
+    }
+
+    @Test
+    void eachWrongElementOfAListIsSaidWithItsLine() throws IOException {
+        final String file =
+                """
+                model: m
+                worker:
+                  - "http://x,events=foo"
+                  - "http://y,role=zz"
+                  - url: http://z
+                    evnts: a
+                cors-origin:
+                  - "bad"
+                  - "https://good.example"
+                  - "bad2"
+                serve-model:
+                  - name: a
+                    mode: fast
+                  - name: b
+                    mode: slow
+                """;
+        assertSays(
+                file,
+                List.of(
+                        "yaml:3: worker 'http://x,events=foo'",
+                        "yaml:4: worker 'http://y,role=zz'",
+                        "yaml:6: unknown key 'evnts'",
+                        "yaml:8: cors-origin=bad ",
+                        "yaml:10: cors-origin=bad2 ",
+                        "yaml:13: mode=fast",
+                        "yaml:15: mode=slow"));
+    }
+
+    /** Each of them in a line of its own, and nothing else. */
+    private void assertSays(String yaml, List<String> parts) throws IOException {
+        final Path file = Files.writeString(dir.resolve("gateway.yaml"), yaml);
+        final WrongSettingsException wrong =
+                assertThrows(
+                        WrongSettingsException.class,
+                        () -> GatewayConfig.builder().file(file).build());
+        final List<String> lines = wrong.getMessage().lines().toList();
+        for (String part : parts) {
+            assertEquals(
+                    1, lines.stream().filter(line -> line.contains(part)).count(), part + lines);
+        }
+        assertEquals(parts.size(), lines.size(), wrong.getMessage());
     }
 
     @Test

@@ -340,10 +340,23 @@ public final class Setting<T> {
      * @throws IllegalArgumentException if it is none; the message has name, text and range
      */
     public T parse(List<String> texts) {
+        return check(read(texts));
+    }
+
+    /**
+     * Reads one element of a list, whatever must hold for the list as a whole.
+     *
+     * @return a list of it alone
+     * @throws IllegalArgumentException if it is none; the message has name and text
+     */
+    public T element(String text) {
+        return read(List.of(text));
+    }
+
+    private T read(List<String> texts) {
         final String text = withoutPasswords(String.join(" ", texts));
-        final T value;
         try {
-            value = format.parse.apply(texts);
+            return format.parse.apply(texts);
         } catch (ArithmeticException e) {
             throw outOfRange(text);
         } catch (NumberFormatException e) {
@@ -352,7 +365,6 @@ public final class Setting<T> {
         } catch (IllegalArgumentException e) {
             throw new IllegalArgumentException(name + "=" + text + " " + e.getMessage(), e);
         }
-        return check(value);
     }
 
     /**

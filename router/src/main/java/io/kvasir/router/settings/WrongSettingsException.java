@@ -1,5 +1,6 @@
 package io.kvasir.router.settings;
 
+import java.util.ArrayList;
 import java.util.List;
 
 /** Settings that are wrong, each with what is wrong; the message has a line for each. */
@@ -19,5 +20,22 @@ public final class WrongSettingsException extends IllegalArgumentException {
         if (!problems.isEmpty()) {
             throw new WrongSettingsException(problems);
         }
+    }
+
+    /**
+     * Makes every check, in order, and throws this with all that was said if some fail.
+     *
+     * @param checks each throws an {@link IllegalArgumentException} that says what is wrong
+     */
+    public static void throwIfAnyFails(List<Runnable> checks) {
+        final List<String> problems = new ArrayList<>();
+        for (Runnable check : checks) {
+            try {
+                check.run();
+            } catch (IllegalArgumentException e) {
+                problems.add(e.getMessage());
+            }
+        }
+        throwIfAny(problems);
     }
 }
