@@ -181,6 +181,15 @@ public final class InferenceRequest {
         return (int) Math.min((long) prompts() * samples, Integer.MAX_VALUE);
     }
 
+    /**
+     * Whether the cached tokens that an engine states are what it held of the prompt before. Of a
+     * batch they are a sum; several samples find each other's blocks; and an engine that is asked
+     * for something of the prompt's own tokens, or for a beam search, computes all of it anew.
+     */
+    public boolean statesWhatWasCached() {
+        return sequences() == 1 && wholeFor == null;
+    }
+
     JsonNode messages() {
         return chat.get("messages");
     }

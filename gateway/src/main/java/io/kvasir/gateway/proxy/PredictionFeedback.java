@@ -39,10 +39,13 @@ public final class PredictionFeedback {
             metrics.tokenMismatch(upstream.name());
             return;
         }
-        if (actual >= 0) {
+        if (actual < 0) {
+            return;
+        }
+        metrics.byModel().stated(upstream.model(), actual);
+        if (request.inference().statesWhatWasCached()) {
             booking.lease().engineCachedTokens(actual);
             final int predicted = booking.decision().predictedCachedTokens();
-            metrics.byModel().stated(upstream.model(), actual);
             metrics.compared(upstream.name(), usage.promptTokens(), predicted, actual);
         }
     }
