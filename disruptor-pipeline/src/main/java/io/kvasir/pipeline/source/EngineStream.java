@@ -455,6 +455,7 @@ public final class EngineStream implements EventSource {
      */
     public synchronized long replayFrom() {
         replay.answering();
+        replays.asked();
         refills.replayAsked();
         if (parts.isQueryable() && replay.is(ReplayRequest.Wanted.VERIFY)) {
             return tracker.last() + 1; // a local indexer says itself which life it is of

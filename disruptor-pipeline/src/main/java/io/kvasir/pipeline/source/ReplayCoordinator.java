@@ -22,6 +22,7 @@ final class ReplayCoordinator {
     private final MessageSequencer sequencer;
     private final RefillCoordinator refills;
     private long lastBefore; // the answer under way
+    private boolean goesOn; // it has brought something new
 
     ReplayCoordinator(
             StreamParts parts,
@@ -39,7 +40,17 @@ final class ReplayCoordinator {
         this.refills = refills;
     }
 
-    /** Takes a message that was asked for. */
+    /** The engine is asked: what it sends from now on is the answer. */
+    void asked() {
+        goesOn = false;
+    }
+
+    /**
+     * Takes a message that was asked for. What is left out within an answer is asked for again, as
+     * long as each answer brings something new: engines keep their newest messages, without a hole,
+     * but vLLM's socket drops what does not fit between it and a reader that is slower. What an
+     * answer does not begin with is lost.
+     */
     ReplayStep replayed(long sequence, byte[] payload) {
         if (replay.is(Wanted.HEAL)) {
             if (sequence > 1) {
@@ -67,10 +78,15 @@ final class ReplayCoordinator {
         if (sequence <= last) {
             return ReplayStep.CONTINUE;
         }
+        final boolean jumps = sequence > last + 1 && !(last < 0 && sequence == 1);
+        if (jumps && goesOn) {
+            return ReplayStep.STOP;
+        }
         if (!take(sequence, payload)) {
             return ReplayStep.RETRY;
         }
-        if (sequence > last + 1 && !(last < 0 && sequence == 1)) {
+        goesOn = true;
+        if (jumps) {
             output.lose(last + 1, sequence - 1, "the engine's replay buffer no longer holds them");
         }
         return ReplayStep.CONTINUE;

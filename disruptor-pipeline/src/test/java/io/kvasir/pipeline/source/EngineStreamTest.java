@@ -236,6 +236,45 @@ class EngineStreamTest {
         assertTrue(stream.status().problem().contains("1..4"), stream.status().problem());
     }
 
+    /** vLLM's socket drops what does not fit between it and a slower reader. */
+    @Test
+    void whatAReplayLeavesOutInItsMiddleIsAskedForAgain() {
+        final EngineStream stream = replayable();
+        stream.onMessage(9, store(10));
+
+        assertEquals(0, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(1)));
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(1, store(2)));
+        assertEquals(ReplayStep.STOP, stream.onReplayed(6, store(7)));
+        assertEquals(2, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(2, store(3)));
+        assertEquals(ReplayStep.STOP, stream.onReplayed(8, store(9)));
+        assertEquals(3, stream.replayFrom());
+        replay(stream, 3, store(4), store(5), store(6), store(7), store(8), store(9), store(10));
+        assertEquals(10, held().size());
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(0, stream.status().lostMessages());
+        assertEquals(1, stream.status().replays());
+    }
+
+    @Test
+    void whatEachReplayLeavesOutIsLost() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(6, store(7));
+
+        assertEquals(0, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(1)));
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(1, store(2)));
+        assertEquals(ReplayStep.STOP, stream.onReplayed(5, store(6)));
+        assertEquals(2, stream.replayFrom());
+        replay(stream, 5, store(6), store(7));
+        assertEquals(List.of(1L, 2L, 6L, 7L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(3, stream.status().lostMessages());
+        assertTrue(stream.status().problem().contains("2..4"), stream.status().problem());
+    }
+
     @Test
     void aReplayThatIsNotAnsweredKeepsWhatIsKnown() {
         final EngineStream stream = replayable();
