@@ -74,6 +74,16 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
     }
 
     /**
+     * The server that a connection has.
+     *
+     * @return without user and password; null while it has none
+     */
+    public static String addressOf(Connection connection) {
+        final String url = connection.getConnectedUrl();
+        return url == null ? null : withoutUsers(url);
+    }
+
+    /**
      * Connects once.
      *
      * @param options from {@link #options}

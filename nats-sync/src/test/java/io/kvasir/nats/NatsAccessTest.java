@@ -6,16 +6,19 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.nats.client.Connection;
 import io.nats.client.support.NatsUri;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
+import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 
 class NatsAccessTest {
     @TempDir Path folder;
@@ -55,6 +58,20 @@ class NatsAccessTest {
                 NatsAccess.of("tls://user:secret@a:1,token@b,nats://c,user:secret@d:4,tls://u:@e");
         assertEquals("tls://a:1,b,nats://c,d:4,tls://e", access.address());
         assertFalse(access.toString().contains("secret"), access.toString());
+    }
+
+    @Test
+    void theServerOfAConnectionIsNamedWithoutItsUser() {
+        final AtomicReference<String> url = new AtomicReference<>("nats://user:secret@a:4222");
+        final Connection connection =
+                (Connection)
+                        Proxy.newProxyInstance(
+                                getClass().getClassLoader(),
+                                new Class<?>[] {Connection.class},
+                                (_, _, _) -> url.get());
+        assertEquals("nats://a:4222", NatsAccess.addressOf(connection));
+        url.set(null);
+        assertNull(NatsAccess.addressOf(connection));
     }
 
     @Test

@@ -113,7 +113,7 @@ public final class NatsEventSource implements AutoCloseable {
                 plane.onConnected();
                 LOG.info(
                         "events come from {} over {}",
-                        connection.getConnectedUrl(),
+                        NatsAccess.addressOf(connection),
                         subscriber.subjects());
             } catch (TimeoutException | IllegalStateException e) { // closed: it is made anew
                 plane.onDisconnected(

@@ -51,7 +51,7 @@ public final class NatsLoadSource implements AutoCloseable {
         public void run() {
             LOG.info(
                     "load reports come from {} over {}",
-                    subscriber.connection().getConnectedUrl(),
+                    NatsAccess.addressOf(subscriber.connection()),
                     subscriber.subjects());
         }
 
