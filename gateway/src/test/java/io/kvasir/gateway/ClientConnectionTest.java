@@ -11,6 +11,7 @@ import io.kvasir.gateway.testing.RawClient;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.concurrent.CountDownLatch;
@@ -65,6 +66,29 @@ class ClientConnectionTest {
     void stop() {
         gateway.close();
         engine.close();
+    }
+
+    /** Else its client sends the next request on it, and gets no answer. */
+    @ParameterizedTest
+    @CsvSource({
+        "/v1/models, 405, false",
+        "/none, 404, false",
+        "/v1/models, 405, true",
+        "/none, 404, true"
+    })
+    void aConnectionEndsWithAWordWhereABodyMayStillCome(String path, int status, boolean whole)
+            throws Exception {
+        final String head = "POST " + path + " HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n";
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.send(head + (whole ? "{" : ""));
+            final String answer = client.readUntil("}}");
+            assertTrue(answer.startsWith("HTTP/1.1 " + status + " "), answer);
+            assertEquals(!whole, answer.contains("\r\nConnection: close\r\n"), answer);
+            if (whole) {
+                client.send(GET);
+                assertTrue(client.readUntil("}]}").contains("HTTP/1.1 200 "));
+            }
+        }
     }
 
     private RawClient waiting(String body) throws Exception {

@@ -5,6 +5,9 @@ import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.openai.ApiException;
 
+import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
@@ -47,7 +50,20 @@ public final class RequestFailures {
                         record,
                         error.isOfClientThatLeft() ? RequestRecord.CLIENT_LEFT : error.status());
         response.reset();
+        if (endsConnection(request)) {
+            response.getHeaders().put(HttpFields.CONNECTION_CLOSE);
+        }
         Responses.error(response, callback, error, record.id());
+    }
+
+    /**
+     * Whether the connection ends with the answer, as there may be more of the body to come: its
+     * client is to know, or sends its next request on it.
+     */
+    private static boolean endsConnection(Request request) {
+        return request.getConnectionMetaData().getHttpVersion() != HttpVersion.HTTP_2
+                && (request.getHeaders().contains(HttpHeader.EXPECT)
+                        || !request.consumeAvailable());
     }
 
     /** An error of the machine's, such as no memory, is one line: its stack says nothing. */
