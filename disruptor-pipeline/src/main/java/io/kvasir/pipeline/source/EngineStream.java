@@ -463,6 +463,11 @@ public final class EngineStream implements EventSource {
         return replay.from(tracker.last());
     }
 
+    /** Whether the answer to the last {@link #replayFrom()} has brought something new. */
+    synchronized boolean hasReplayed() {
+        return replays.hasBrought();
+    }
+
     /**
      * Takes a message that was asked for.
      *

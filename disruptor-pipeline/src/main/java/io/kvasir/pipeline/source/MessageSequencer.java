@@ -232,14 +232,14 @@ final class MessageSequencer {
      * Uses the live messages that have waited for a replay.
      *
      * @param whyMissing why there is nothing before one of them where something is missing
-     * @param askAgain whether to ask for that first, if it can be asked for
+     * @param askAgain whether to ask for that first
      */
     void applyHeld(String whyMissing, boolean askAgain) {
         while (!held.isEmpty() && replay.isIdle()) {
             final long last = tracker.last();
             final long sequence = held.firstNumber();
             if (sequence > last + 1 && !(isFirst(sequence) && parts.isQueryable())) {
-                if (askAgain && parts.isQueryable()) {
+                if (askAgain) {
                     replay.missing(last);
                     return;
                 }

@@ -29,6 +29,7 @@ final class RefillCoordinator {
     private final KvBatch replayed = new KvBatch();
     private Refill refill; // null when none is under way
     private boolean asked; // the replay under way is of one
+    private boolean brought; // it has brought something new
 
     RefillCoordinator(StreamParts parts, StreamStatus status, CountedSink sink) {
         this.parts = parts;
@@ -62,6 +63,12 @@ final class RefillCoordinator {
     /** The engine is asked for what is wanted now. */
     void replayAsked() {
         asked = replay.is(Wanted.REFILL);
+        brought = false;
+    }
+
+    /** Whether the replay under way has brought the shadow something new. */
+    boolean hasBrought() {
+        return brought;
     }
 
     /** Whether the replay under way is of a refill. */
@@ -86,12 +93,21 @@ final class RefillCoordinator {
         if (usable && !parts.rank.accepts(payload, 0, payload.length)) {
             return ReplayStep.CONTINUE;
         }
-        if (!usable
-                || !refill.replayed(sequence, payload, replayed)
-                || refill.blocks() - SLACK > sink.mostBlocks()) {
+        final long before = refill.last();
+        final boolean followed = usable && refill.replayed(sequence, payload, replayed);
+        if (usable && !followed && brought) {
+            asked = false;
+            replay.refill(before + 1); // what is left out was dropped on its way
+            return ReplayStep.STOP;
+        }
+        if (!followed || refill.blocks() - SLACK > sink.mostBlocks()) {
             refill = null; // its start, or something between, is not there, or it is too much
             endReplay();
             return ReplayStep.STOP;
+        }
+        if (refill.last() > before) {
+            brought = true;
+            replay.refilled(refill.last());
         }
         return ReplayStep.CONTINUE;
     }

@@ -23,6 +23,7 @@ final class ReplayCoordinator {
     private final RefillCoordinator refills;
     private long lastBefore; // the answer under way
     private boolean goesOn; // it has brought something new
+    private String unanswered = ""; // the problem of the last request without an answer
 
     ReplayCoordinator(
             StreamParts parts,
@@ -43,6 +44,11 @@ final class ReplayCoordinator {
     /** The engine is asked: what it sends from now on is the answer. */
     void asked() {
         goesOn = false;
+    }
+
+    /** Whether the answer has brought something new, to the stream or to a refill. */
+    boolean hasBrought() {
+        return goesOn || refills.hasBrought();
     }
 
     /**
@@ -118,7 +124,7 @@ final class ReplayCoordinator {
 
     /** The engine has sent everything that it was asked for. */
     void ended() {
-        status.counts.replays++;
+        answeredToTheEnd();
         if (refills.isAsked()) {
             refills.replayEnded();
         } else if (replay.is(Wanted.VERIFY) && !replay.isVerified() && replay.isStrict()) {
@@ -128,8 +134,13 @@ final class ReplayCoordinator {
         } else if (parts.isQueryable()) {
             answered();
         } else {
-            finish(NOT_CONTAINED, false);
+            finish(NOT_CONTAINED, goesOn);
         }
+    }
+
+    private void answeredToTheEnd() {
+        status.counts.replays++;
+        status.over(unanswered);
     }
 
     /**
@@ -146,6 +157,7 @@ final class ReplayCoordinator {
         final String why =
                 parts.replayName() + " does not answer" + (detail.isEmpty() ? "" : ": " + detail);
         status.problem(why);
+        unanswered = why;
         if (refills.isAsked()) {
             refills.replayFailed();
             return;
@@ -206,7 +218,7 @@ final class ReplayCoordinator {
         if ((heals || !overtaken) && !sequencer.replace(dump)) {
             return false; // there was no room
         }
-        status.counts.replays++;
+        answeredToTheEnd();
         parts.freshness.believe();
         if (tracker.isBehind() && (heals || tracker.last() > lastBefore)) {
             replay.missing(

@@ -59,6 +59,11 @@ final class ReplayRequest {
         refillFrom = from;
     }
 
+    /** A refill has come as far as a message: where it is asked for again, from the next one on. */
+    void refilled(long last) {
+        refillFrom = last + 1;
+    }
+
     /**
      * @param doubted whether it may be another engine life: then the last message must be there
      */

@@ -20,6 +20,10 @@ import java.util.concurrent.TimeUnit;
  * message per batch, {@code ["", topic, number, payload]} or without the topic in older engines; at
  * the end one whose number is −1. Each request has a connection of its own, so that a late answer
  * of an abandoned one is never taken for the answer of the next.
+ *
+ * <p>Engines drop without a word what a slow reader has no room for, the end too. An answer that
+ * breaks off after it has brought something new is therefore no failed attempt: the rest is asked
+ * for.
  */
 final class ReplaySession implements Connector.Listener {
     private static final Logger LOG = LoggerFactory.getLogger(ReplaySession.class);
@@ -35,7 +39,8 @@ final class ReplaySession implements Connector.Listener {
     private Connector connector;
     private SocketPoller.Timer timer;
     private long heardNs;
-    private int failedAttempts;
+    private int failedAttempts; // since one that has brought something
+    private boolean asked; // in this attempt
     private String failure = "";
     private boolean over;
 
@@ -54,6 +59,7 @@ final class ReplaySession implements Connector.Listener {
             return;
         }
         heardNs = System.nanoTime();
+        asked = false;
         connector = lane.connector(endpoint, lane.replayOptions(), this);
         timer = lane.poller().schedule(patienceNs, this::checkPatience);
         connector.start();
@@ -76,6 +82,7 @@ final class ReplaySession implements Connector.Listener {
             return;
         }
         heardNs = System.nanoTime();
+        asked = true;
         failure = "";
         connector.send(new byte[0], ByteBuffer.allocate(Long.BYTES).putLong(from).array());
     }
@@ -123,7 +130,7 @@ final class ReplaySession implements Connector.Listener {
 
     private void attemptFailed() {
         stop();
-        failedAttempts++;
+        failedAttempts = asked && stream.hasReplayed() ? 0 : failedAttempts + 1;
         if (failedAttempts < lane.config().replayAttempts()) {
             timer = lane.poller().schedule(backoff.nextNs(), this::start);
             return;

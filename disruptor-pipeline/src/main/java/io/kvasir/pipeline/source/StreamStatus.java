@@ -64,9 +64,16 @@ final class StreamStatus implements IndexView {
         this.staleLines = staleLines;
     }
 
-    /** Shows a problem until there is another one. */
+    /** Shows a problem until there is another one, or it is {@link #over}. */
     void problem(String what) {
         problem = what;
+    }
+
+    /** A problem has ended: it is shown no longer. */
+    void over(String what) {
+        if (problem.equals(what)) {
+            problem = "";
+        }
     }
 
     /** Why the view is not exact; null if it is. */
@@ -93,6 +100,9 @@ final class StreamStatus implements IndexView {
 
     /** Nothing is missing from the view any more. */
     void complete() {
+        if (loss != null) {
+            over(loss);
+        }
         loss = null;
     }
 

@@ -203,6 +203,8 @@ class EngineStreamTest {
 
         assertEquals(1, stream.replayFrom());
         replay(stream, 1, store(2), store(3));
+        assertEquals(2, stream.replayFrom());
+        replay(stream, 2, store(3)); // nothing new
         assertEquals(0, stream.status().restarts());
         assertEquals(List.of(1L, 2L, 3L, 258L), held());
     }

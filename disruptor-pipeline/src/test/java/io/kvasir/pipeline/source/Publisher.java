@@ -16,6 +16,9 @@ import java.util.concurrent.CopyOnWriteArrayList;
 
 /** A small engine: publishes messages over real sockets and answers replay requests. */
 final class Publisher implements AutoCloseable {
+    /** Number of what ends an answer. */
+    static final long END = -1;
+
     private static final String ANY_PORT = "tcp://127.0.0.1:*";
 
     private final ZContext context = new ZContext(1);
@@ -25,10 +28,23 @@ final class Publisher implements AutoCloseable {
     private final List<byte[]> kept = new CopyOnWriteArrayList<>();
     private final List<Long> asked = new CopyOnWriteArrayList<>();
     private final Thread replies;
+    private volatile Sends sends = (request, number) -> true;
     private volatile boolean mute;
     private volatile boolean withTopic = true;
     private volatile int keptFrom;
     private volatile boolean closed;
+
+    /** Whether a message of an answer is sent, as of a socket that drops what finds no room. */
+    @FunctionalInterface
+    interface Sends {
+        /**
+         * Whether it is.
+         *
+         * @param request 1 for the first one
+         * @param number of the message, {@link #END} for the end
+         */
+        boolean sends(int request, long number);
+    }
 
     /** Binds free ports; see {@link #at} for given ones. */
     Publisher() {
@@ -41,6 +57,7 @@ final class Publisher implements AutoCloseable {
         endpoint = bind(events, eventsAddress);
         final ZMQ.Socket router = context.createSocket(SocketType.ROUTER);
         router.setLinger(0);
+        router.setSndHWM(0); // what is dropped is chosen: see sends
         replayEndpoint = bind(router, replayAddress);
         replies = new Thread(() -> answer(router), "test-replay");
         replies.start();
@@ -81,6 +98,11 @@ final class Publisher implements AutoCloseable {
     /** Stops or resumes answering. */
     void mute(boolean silent) {
         mute = silent;
+    }
+
+    /** Leaves messages out of answers. */
+    void sends(Sends which) {
+        sends = which;
     }
 
     /** Answers in the older form, without the topic. */
@@ -153,13 +175,16 @@ final class Publisher implements AutoCloseable {
             for (int i = (int) Math.max(from, keptFrom); i < messages.size(); i++) {
                 reply(router, identity, "kv-events", i, messages.get(i));
             }
-            reply(router, identity, "", -1, new byte[0]);
+            reply(router, identity, "", END, new byte[0]);
         }
         router.close();
     }
 
     private void reply(
             ZMQ.Socket router, byte[] identity, String topic, long sequence, byte[] payload) {
+        if (!sends.sends(asked.size(), sequence)) {
+            return;
+        }
         router.send(identity, ZMQ.SNDMORE);
         router.send(new byte[0], ZMQ.SNDMORE);
         if (withTopic) {

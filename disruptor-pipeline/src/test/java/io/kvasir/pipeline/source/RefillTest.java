@@ -319,6 +319,32 @@ class RefillTest {
         assertEquals(0, stream.replayFrom());
     }
 
+    /** What an engine's socket drops on its way is asked for again. */
+    @Test
+    void aHoleInAReplayIsAskedForAgain() {
+        final EngineStream stream = stream(SLOT, "direct");
+        final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
+        stream.tick();
+        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        for (int i = 0; i < 10; i++) {
+            stream.onReplayed(i, sent.get(i));
+        }
+        assertEquals(EngineStream.ReplayStep.STOP, stream.onReplayed(15, sent.get(15)));
+        assertEquals(10, stream.replayFrom());
+        stream.onReplayed(10, sent.get(10));
+        assertTrue(stream.hasReplayed()); // it breaks off
+        assertEquals(11, stream.replayFrom());
+        assertFalse(stream.hasReplayed());
+        for (int i = 11; i < sent.size(); i++) {
+            stream.onReplayed(i, sent.get(i));
+        }
+        stream.replayEnded();
+        assertEquals(80, index.heldBlocks(SLOT));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
     @Test
     void aLostMessageEndsARefill() {
         final EngineStream stream = stream(SLOT, "direct");
