@@ -45,8 +45,9 @@ import java.util.function.LongSupplier;
  * is under way: other bytes or nothing mean a restart</td><td>RESYNC; STALE if it is not answered
  * </td><td>the answer; it is asked for again and again</td></tr>
  * <tr><td>connection came back, no replay</td><td>the next message decides: last + 1, or a repeat,
- * is the same engine; anything else is taken for a restart</td><td>STALE; then DEGRADED where an
- * engine that has just started may be as far</td><td>the next message; a clear or restart</td>
+ * is the same engine; a higher one clears the slot, and what is between is lost; a lower one is
+ * taken for a restart</td><td>STALE; then DEGRADED where the number is higher, or an engine that
+ * has just started may be as far</td><td>the next message; a clear or restart</td>
  * </tr>
  * <tr><td>prompts with new blocks were served and no message came</td><td>the credit falls</td>
  * <td>STALE</td><td>the next message</td></tr>

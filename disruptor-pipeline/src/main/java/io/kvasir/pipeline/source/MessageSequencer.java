@@ -22,6 +22,9 @@ final class MessageSequencer {
     static final long OVERTAKEN_NS = TimeUnit.MILLISECONDS.toNanos(100);
 
     private static final Logger LOG = LoggerFactory.getLogger(MessageSequencer.class);
+    private static final String UNPROVEN =
+            "the engine may be in another life since then, and there is no replay endpoint to tell;"
+                    + " configure one";
 
     private final StreamParts parts;
     private final SourceConfig config;
@@ -58,7 +61,16 @@ final class MessageSequencer {
                 tracker.judge(sequence, tracker.contentOf(payload, offset, length));
         // what arrives without a connection has come by the one that is lost
         if (freshness.isDoubted() && freshness.isConnected() && !settleDoubt(verdict, sequence)) {
-            firstOfNewLife(sequence, payload, offset, length);
+            if (verdict == SequenceTracker.Verdict.AHEAD) {
+                dropUnproven(sequence, payload, offset, length);
+            } else {
+                restarted(
+                        "after a reconnect message "
+                                + sequence
+                                + " came, the last one was "
+                                + tracker.last());
+                firstOfNewLife(sequence, payload, offset, length);
+            }
             return;
         }
         switch (verdict) {
@@ -75,7 +87,7 @@ final class MessageSequencer {
 
     /**
      * Judges by the first message after a reconnect whether the engine is the one that was heard
-     * before; false if its view was dropped because it may be another.
+     * before; false if its view has to be dropped because it may be another.
      */
     private boolean settleDoubt(SequenceTracker.Verdict verdict, long sequence) {
         final boolean next = verdict == SequenceTracker.Verdict.NEXT;
@@ -104,14 +116,21 @@ final class MessageSequencer {
             freshness.believe();
             return true;
         }
-        restarted(
-                "after a reconnect message "
-                        + sequence
-                        + " came, the last one was "
-                        + tracker.last()
-                        + "; it may be another life of the engine, and there is no replay endpoint"
-                        + " to tell");
         return false;
+    }
+
+    /**
+     * Begins anew with a message that is ahead of the last one: where the engine is the same, those
+     * between the two are lost; where it is not, what the slot has is of another life.
+     */
+    private void dropUnproven(long sequence, byte[] payload, int offset, int length) {
+        final long last = tracker.last();
+        LOG.info("{}: its blocks are cleared: {}", config.label(), UNPROVEN);
+        beginAnew();
+        tracker.judge(sequence, tracker.contentOf(payload, offset, length));
+        status.counts.gaps++;
+        output.lose(last + 1, sequence - 1, UNPROVEN);
+        apply(sequence, payload, offset, length);
     }
 
     private void late(long sequence) {
@@ -298,11 +317,15 @@ final class MessageSequencer {
 
     /** The engine has begun anew: the slot is emptied, nothing is known of its messages. */
     void restarted(String how) {
-        refills.drop();
         status.counts.restarts++;
         final String what = "the engine has restarted: " + how;
         status.problem(what);
         LOG.info("{}: {}; its blocks are cleared", config.label(), what);
+        beginAnew();
+    }
+
+    private void beginAnew() {
+        refills.drop();
         tracker.forget();
         held.clear();
         early.drop();

@@ -421,6 +421,33 @@ class EngineStreamTest {
         assertEquals(1, stream.status().restarts());
     }
 
+    @Test
+    void whatIsMissedWhileTheConnectionIsLostIsCountedOnceAndIsNoRestart() {
+        final EngineStream stream = stream(c -> c);
+        stream.onConnected();
+        for (int i = 0; i <= 10; i++) {
+            stream.onMessage(i, store(i + 1));
+        }
+        stream.onDisconnected("closed");
+        stream.onConnected();
+        stream.onMessage(15, store(16));
+
+        assertEquals(List.of(16L), held(), "nothing says whether it is the same engine");
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(4, stream.status().lostMessages());
+        assertEquals(1, stream.status().gaps());
+        assertEquals(0, stream.status().restarts());
+        final String problem = stream.status().problem();
+        assertTrue(problem.startsWith("messages 11..14 are lost: "), problem);
+        stream.onMessage(16, store(17));
+        assertEquals(List.of(16L, 17L), held());
+        stream.onMessage(0, store(1));
+        assertEquals(List.of(1L), held());
+        assertEquals(4, stream.status().lostMessages());
+        assertEquals(1, stream.status().restarts());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aReconnectDuringALoadHasItsOwnAnswer(boolean atItsEnd) {
