@@ -62,6 +62,7 @@ final class StreamOutput {
             status.problem(RING_FULL);
             return false;
         }
+        status.over(RING_FULL);
         clearPending = false;
         wasMissing = missing;
         if (contains(KvBatch.Kind.CLEARED, before)) {
@@ -218,6 +219,7 @@ final class StreamOutput {
             }
             clearPending = false;
         }
+        status.over(RING_FULL);
         parts.freshness.stored();
         return true;
     }

@@ -552,6 +552,22 @@ class EngineStreamTest {
     }
 
     @Test
+    void aRingThatHasRoomAgainIsNoProblem() {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        full = true;
+        assertEquals(ReplayStep.RETRY, stream.onReplayed(0, store(1)));
+        final String problem = stream.status().problem();
+        assertTrue(problem.contains("event-ring-size"), problem);
+        full = false;
+        replay(stream, 0, store(1));
+
+        assertEquals("", stream.status().problem());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
     void aRefusedMessageWithoutReplayIsLostAndSaysSo() {
         final EngineStream stream = stream(c -> c);
         stream.onMessage(0, store(1));
