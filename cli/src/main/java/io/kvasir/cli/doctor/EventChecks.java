@@ -1,6 +1,7 @@
 package io.kvasir.cli.doctor;
 
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.Decision;
@@ -29,6 +30,7 @@ final class EventChecks {
     private static final String CHAIN = "hash chain";
     private static final String REPLAY = "replay";
     private static final String CACHED = "cached tokens";
+    private static final String NONE_ARRIVED = "no event has arrived";
     private static final long MOST_BLOCKS = 1 << 18;
     private static final int RING = 1 << 10;
     private static final int ATTEMPTS = 2;
@@ -150,8 +152,7 @@ final class EventChecks {
             final SourceStatus status = follower.sourceStatus();
             final boolean arrived = status.lastEventAgeNs() >= 0;
             checks.add(arrived(status));
-            checks.add(
-                    arrived ? numbered(status) : Check.skip(NUMBERS, "no event has arrived", ""));
+            checks.add(arrived ? numbered(status) : Check.skip(NUMBERS, NONE_ARRIVED, ""));
             checks.add(blockSize(status.learnedBlockSize()));
             checks.add(chain(status));
             checks.add(replay());
@@ -241,6 +242,13 @@ final class EventChecks {
             return Check.pass(
                     EVENTS, status.messages() + " messages from " + status.endpoint(), expected);
         }
+        if (status.cause() != IndexCause.NO_CONNECTION && status.replays() > 0) {
+            return Check.fail(
+                    EVENTS,
+                    "none from " + status.endpoint() + ", while the replay answers",
+                    expected,
+                    "check the address, events=" + status.endpoint() + ", and the topic" + topic());
+        }
         return Check.fail(
                 EVENTS,
                 status.problem().isEmpty()
@@ -248,6 +256,12 @@ final class EventChecks {
                         : "none: " + status.problem(),
                 expected,
                 EVENT_FLAGS + "; events= is the address of the publisher as seen from here");
+    }
+
+    private String topic() {
+        return worker.topic().isEmpty()
+                ? ": none is named, and all are subscribed"
+                : ", topic=" + worker.topic() + ": other ones are not subscribed";
     }
 
     private Check numbered(SourceStatus status) {
@@ -296,6 +310,9 @@ final class EventChecks {
         }
         if (isOtherSize(status)) {
             return Check.skip(CHAIN, "the blocks are of another size", "");
+        }
+        if (status.lastEventAgeNs() < 0 && matched < blocks()) {
+            return Check.skip(CHAIN, NONE_ARRIVED, "");
         }
         return matched >= blocks()
                 ? Check.pass(CHAIN, matched + " blocks", expected)

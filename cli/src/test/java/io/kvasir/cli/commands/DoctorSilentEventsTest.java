@@ -1,10 +1,12 @@
 package io.kvasir.cli.commands;
 
+import static io.kvasir.cli.commands.DoctorRuns.BLOCK;
 import static io.kvasir.cli.commands.DoctorRuns.assertFailed;
 import static io.kvasir.cli.commands.DoctorRuns.assertResult;
 import static io.kvasir.cli.commands.DoctorRuns.checks;
 import static io.kvasir.cli.commands.DoctorRuns.doctorOfSilence;
 import static io.kvasir.cli.commands.DoctorRuns.engine;
+import static io.kvasir.cli.commands.DoctorRuns.spec;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
@@ -39,6 +41,20 @@ class DoctorSilentEventsTest {
             assertResult("SKIP", "hash chain", checks);
             assertResult("SKIP", "replay", checks);
             assertResult("PASS", "model", checks);
+        }
+    }
+
+    @Test
+    void whereOnlyTheReplayAnswersTheAddressAndTheTopicAreNamed() throws Exception {
+        try (SimEngine engine = engine(SimConfig.builder().blockSize(BLOCK))) {
+            final CommandRun run =
+                    doctorOfSilence(spec(engine) + ",topic=another", "--tokenizer=sim", "--json");
+            assertEquals(1, run.exitCode(), run.err());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("events arrive", engine.eventsEndpoint(0), "topic=another", checks);
+            assertFailed("events arrive", "the replay answers", engine.eventsEndpoint(0), checks);
+            assertResult("SKIP", "hash chain", checks);
+            assertResult("PASS", "replay", checks);
         }
     }
 }
