@@ -57,4 +57,26 @@ class DoctorSilentEventsTest {
             assertResult("PASS", "replay", checks);
         }
     }
+
+    @Test
+    void withoutAConnectionForEventsTheReplayIsNotTested() throws Exception {
+        try (SimEngine engine = engine(SimConfig.builder().blockSize(BLOCK));
+                ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
+            final String events = "tcp://127.0.0.1:" + silent.getLocalPort();
+            final CommandRun run =
+                    doctorOfSilence(
+                            engine.url()
+                                    + ",events="
+                                    + events
+                                    + ",replay="
+                                    + engine.replayEndpoint(0),
+                            "--tokenizer=sim",
+                            "--json");
+            assertEquals(1, run.exitCode(), run.err());
+            final Map<String, JsonNode> checks = checks(run);
+            assertFailed("events arrive", "no connection for events", "events=", checks);
+            assertResult("SKIP", "replay", checks);
+            assertEquals("no events connection", checks.get("replay").path("seen").asText());
+        }
+    }
 }
