@@ -11,9 +11,6 @@ import java.util.List;
 
 /** What is read from routers and workers when the page is asked for, all of one snapshot. */
 final class FleetMetrics {
-    private static final String PREFILL_POOL = "kvasir_prefill_pool_";
-    private static final String OF_PREFILL_POOL = "; prefill workers";
-
     private final MetricRegistry page;
     private final Fleet servers;
     private final ModelPoints models;
@@ -27,14 +24,21 @@ final class FleetMetrics {
         this.models = new ModelPoints(registries.size());
         this.shadows = new ShadowMetrics(page, models, registries);
         update();
-        RouterMetrics.register(page, models, "kvasir_", "", FleetSnapshot.OfModel::router);
-        RouterMetrics.register(
-                page, models, PREFILL_POOL, OF_PREFILL_POOL, FleetSnapshot.OfModel::prefillOrNull);
+        final PoolSeries main =
+                new PoolSeries(page, models, "kvasir_", "", FleetSnapshot.OfModel::router);
+        final PoolSeries prefill =
+                new PoolSeries(
+                        page,
+                        models,
+                        "kvasir_prefill_pool_",
+                        "; prefill workers",
+                        FleetSnapshot.OfModel::prefillOrNull);
+        new RouterMetrics(main);
+        new RouterMetrics(prefill);
         if (registries.stream()
                 .anyMatch(m -> m.routerOrNull(WorkerPool.MAIN).routedPrefixes() != null)) {
-            PredictedPrefixMetrics.register(page, models, "kvasir_", "", WorkerPool.MAIN);
-            PredictedPrefixMetrics.register(
-                    page, models, PREFILL_POOL, OF_PREFILL_POOL, WorkerPool.PREFILL);
+            PredictedPrefixMetrics.register(main, WorkerPool.MAIN);
+            PredictedPrefixMetrics.register(prefill, WorkerPool.PREFILL);
         }
         new QueueMetrics(page, models);
         new WorkerMetrics(page, models);

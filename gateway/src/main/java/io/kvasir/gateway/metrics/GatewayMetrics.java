@@ -240,7 +240,7 @@ public final class GatewayMetrics {
      */
     public void watch(Fleet servers) {
         final FleetMetrics fleet = new FleetMetrics(page, servers);
-        update(
+        updates.add(
                 () -> {
                     fleet.update();
                     forgetAllBut(servers.upstreams());
@@ -262,12 +262,6 @@ public final class GatewayMetrics {
                     }
                 },
                 "worker");
-    }
-
-    /** Has something done before each page, and now. */
-    private void update(Runnable update) {
-        updates.add(update);
-        update.run();
     }
 
     /**

@@ -21,7 +21,6 @@ final class ShadowMetrics {
         this.page = page;
         this.models = models;
         this.registries = registries;
-        registries.forEach(this::follow);
         countOfShadows(
                 "kvasir_shadow_decisions_total",
                 "Decisions that the shadow policy was judged by",

@@ -4,8 +4,7 @@ import io.kvasir.router.RouterStatus;
 import io.kvasir.router.state.SnapshotStatus;
 
 import java.time.Clock;
-import java.util.function.Consumer;
-import java.util.function.Function;
+import java.util.function.BiConsumer;
 
 /** What becomes of the snapshots of what the workers of one pool hold. */
 final class SnapshotMetrics {
@@ -13,71 +12,72 @@ final class SnapshotMetrics {
     private static final double MILLIS = 1e3;
     private static final String KIND = "kind";
 
-    private final ModelPoints models;
-    private final Function<FleetSnapshot.OfModel, RouterStatus> router;
+    private SnapshotMetrics() {}
 
-    /** Adds the metrics to a page; see {@link RouterMetrics}. */
-    SnapshotMetrics(
-            MetricRegistry page,
-            ModelPoints models,
-            String prefix,
-            String pool,
-            Function<FleetSnapshot.OfModel, RouterStatus> router) {
-        this.models = models;
-        this.router = router;
-        page.count(
-                prefix + "snapshots_total",
-                "Snapshots of what workers hold, by what became of them" + pool,
-                ofSnapshots(
+    /** Adds the metrics to a page. */
+    static void register(PoolSeries pool) {
+        pool.count(
+                "snapshots_total",
+                "Snapshots of what workers hold, by what became of them",
+                pool.router(),
+                of(
                         (status, out, kind) -> {
                             out.call((double) status.taken(), kind, "taken");
                             out.call((double) status.failed(), kind, "failed");
                         }),
-                models.labels(KIND, "outcome"));
-        page.count(
-                prefix + "snapshots_abandoned_total",
-                "Snapshots, or workers of one, that were given up, by cause" + pool,
-                ofSnapshots(
+                KIND,
+                "outcome");
+        pool.count(
+                "snapshots_abandoned_total",
+                "Snapshots, or workers of one, that were given up, by cause",
+                pool.router(),
+                of(
                         (status, out, kind) ->
                                 status.abandoned()
                                         .forEach((cause, n) -> out.call((double) n, kind, cause))),
-                models.labels(KIND, "cause"));
-        page.count(
-                prefix + "snapshot_seconds_total",
-                "Time that snapshots took that were saved" + pool,
-                ofSnapshots((status, out, kind) -> out.call(status.totalNs() / NANOS, kind)),
-                models.labels(KIND));
-        page.gauge(
-                prefix + "snapshot_bytes",
-                "Length of the last snapshot that this gateway took" + pool,
-                ofSnapshots((status, out, kind) -> out.call((double) status.lastBytes(), kind)),
-                models.labels(KIND));
-        page.gauge(
-                prefix + "snapshot_age_seconds",
-                "Time since the newest snapshot that this gateway knows; absent before it" + pool,
-                ofSnapshots(
+                KIND,
+                "cause");
+        pool.count(
+                "snapshot_seconds_total",
+                "Time that snapshots took that were saved",
+                pool.router(),
+                of((status, out, kind) -> out.call(status.totalNs() / NANOS, kind)),
+                KIND);
+        pool.gauge(
+                "snapshot_bytes",
+                "Length of the last snapshot that this gateway took",
+                pool.router(),
+                of((status, out, kind) -> out.call((double) status.lastBytes(), kind)),
+                KIND);
+        pool.gauge(
+                "snapshot_age_seconds",
+                "Time since the newest snapshot that this gateway knows; absent before it",
+                pool.router(),
+                of(
                         (status, out, kind) -> {
                             if (status.lastTakenMs() > 0) {
                                 final long now = Clock.systemUTC().millis();
                                 out.call((now - status.lastTakenMs()) / MILLIS, kind);
                             }
                         }),
-                models.labels(KIND));
-        page.count(
-                prefix + "snapshot_restored_blocks_total",
-                "Blocks of workers that were restored" + pool,
-                ofSnapshots(
-                        (status, out, kind) -> out.call((double) status.restoredBlocks(), kind)),
-                models.labels(KIND));
-        page.count(
-                prefix + "snapshot_restores_total",
-                "Workers that were saved, by whether they could be restored" + pool,
-                ofSnapshots(
+                KIND);
+        pool.count(
+                "snapshot_restored_blocks_total",
+                "Blocks of workers that were restored",
+                pool.router(),
+                of((status, out, kind) -> out.call((double) status.restoredBlocks(), kind)),
+                KIND);
+        pool.count(
+                "snapshot_restores_total",
+                "Workers that were saved, by whether they could be restored",
+                pool.router(),
+                of(
                         (status, out, kind) -> {
                             out.call((double) status.restoredWorkers(), kind, "restored");
                             out.call((double) status.restoreFailures(), kind, "failed");
                         }),
-                models.labels(KIND, "outcome"));
+                KIND,
+                "outcome");
     }
 
     /** Takes the points of one kind of snapshots. */
@@ -85,16 +85,14 @@ final class SnapshotMetrics {
         void of(SnapshotStatus status, Point out, String kind);
     }
 
-    private Consumer<Point> ofSnapshots(Points points) {
-        return models.each(
-                router,
-                (status, out) -> {
-                    if (status.snapshots().ofRouterOrNull() != null) {
-                        points.of(status.snapshots().ofRouterOrNull(), out, "own");
-                    }
-                    if (status.snapshots().ofPlaneOrNull() != null) {
-                        points.of(status.snapshots().ofPlaneOrNull(), out, "shared");
-                    }
-                });
+    private static BiConsumer<RouterStatus, Point> of(Points points) {
+        return (status, out) -> {
+            if (status.snapshots().ofRouterOrNull() != null) {
+                points.of(status.snapshots().ofRouterOrNull(), out, "own");
+            }
+            if (status.snapshots().ofPlaneOrNull() != null) {
+                points.of(status.snapshots().ofPlaneOrNull(), out, "shared");
+            }
+        };
     }
 }
