@@ -26,7 +26,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
@@ -133,13 +132,7 @@ public final class ConfigFile {
             throw error(root, "a mapping of keys is needed");
         }
         final Set<Setting<?>> seen = new HashSet<>();
-        each(mapping.getValue(), tuple -> read(tuple, seen));
-    }
-
-    /** Does something with each, and complains of all with which it cannot be done. */
-    private static <T> void each(List<T> all, Consumer<T> reading) {
-        WrongSettingsException.throwIfAnyFails(
-                all.stream().map(one -> (Runnable) () -> reading.accept(one)).toList());
+        WrongSettingsException.throwIfAnyFails(mapping.getValue(), tuple -> read(tuple, seen));
     }
 
     private void read(NodeTuple tuple, Set<Setting<?>> seen) {
@@ -151,7 +144,7 @@ public final class ConfigFile {
         if (setting == GatewaySettings.WORKERS) {
             final List<WorkerConfig> workers = new ArrayList<>();
             final List<String> written = new ArrayList<>();
-            each(
+            WrongSettingsException.throwIfAnyFails(
                     elements(tuple.getValueNode()),
                     item -> {
                         workers.add(at(item, () -> worker(item)));
@@ -160,7 +153,8 @@ public final class ConfigFile {
             settings.set(GatewaySettings.WORKERS, workers, Source.FILE, origin(key), written);
         } else if (setting == GatewaySettings.MODELS) {
             final List<ModelConfig> models = new ArrayList<>();
-            each(elements(tuple.getValueNode()), item -> models.add(model(item)));
+            WrongSettingsException.throwIfAnyFails(
+                    elements(tuple.getValueNode()), item -> models.add(model(item)));
             settings.set(GatewaySettings.MODELS, models, Source.FILE, origin(key));
         } else {
             at(tuple.getValueNode(), () -> parse(setting, tuple.getValueNode()));
@@ -182,7 +176,8 @@ public final class ConfigFile {
 
     private List<String> texts(Setting<?> setting, Node value) {
         if (setting.isList()) {
-            each(elements(value), node -> at(node, () -> setting.element(text(node))));
+            WrongSettingsException.throwIfAnyFails(
+                    elements(value), node -> at(node, () -> setting.element(text(node))));
         }
         final List<String> texts = new ArrayList<>();
         for (Node node : setting.isList() ? elements(value) : List.of(value)) {
@@ -196,7 +191,7 @@ public final class ConfigFile {
             return at(item, () -> ModelConfig.parse(text(item)));
         }
         final ModelConfig.Builder model = new ModelConfig.Builder();
-        each(mapping.getValue(), tuple -> read(tuple, model));
+        WrongSettingsException.throwIfAnyFails(mapping.getValue(), tuple -> read(tuple, model));
         return at(item, model::build);
     }
 

@@ -20,7 +20,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.Consumer;
 import java.util.stream.Collectors;
 
 /**
@@ -98,19 +97,22 @@ public final class GatewayConfig {
                         this::checkLoadInterval,
                         this::checkReset,
                         this::checkPlaneAddresses,
-                        () -> each(get(GatewaySettings.WORKERS), this::checkPlaneOf),
+                        () ->
+                                WrongSettingsException.throwIfAnyFails(
+                                        get(GatewaySettings.WORKERS), this::checkPlaneOf),
                         this::checkNamesOfWorkers,
                         this::checkServedNames,
-                        () -> each(get(GatewaySettings.WORKERS), this::checkModelOf),
-                        () -> each(models(), model -> checkRoom(model, true)),
-                        () -> each(models(), model -> checkRoom(model, false)),
+                        () ->
+                                WrongSettingsException.throwIfAnyFails(
+                                        get(GatewaySettings.WORKERS), this::checkModelOf),
+                        () ->
+                                WrongSettingsException.throwIfAnyFails(
+                                        models(), model -> checkRoom(model, true)),
+                        () ->
+                                WrongSettingsException.throwIfAnyFails(
+                                        models(), model -> checkRoom(model, false)),
                         this::checkReplicaComponents,
                         () -> WrongSettingsException.throwIfAny(Contradictions.errors(this))));
-    }
-
-    private static <T> void each(List<T> all, Consumer<T> check) {
-        WrongSettingsException.throwIfAnyFails(
-                all.stream().map(one -> (Runnable) () -> check.accept(one)).toList());
     }
 
     private void checkAdmin() {
@@ -189,7 +191,7 @@ public final class GatewayConfig {
 
     private void checkNamesOfWorkers() {
         final Set<String> names = new HashSet<>();
-        each(
+        WrongSettingsException.throwIfAnyFails(
                 get(GatewaySettings.WORKERS),
                 worker -> {
                     if (!names.add(worker.name())) {

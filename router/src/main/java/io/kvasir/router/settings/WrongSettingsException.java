@@ -2,6 +2,7 @@ package io.kvasir.router.settings;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Consumer;
 
 /** Settings that are wrong, each with what is wrong; the message has a line for each. */
 public final class WrongSettingsException extends IllegalArgumentException {
@@ -28,10 +29,15 @@ public final class WrongSettingsException extends IllegalArgumentException {
      * @param checks each throws an {@link IllegalArgumentException} that says what is wrong
      */
     public static void throwIfAnyFails(List<Runnable> checks) {
+        throwIfAnyFails(checks, Runnable::run);
+    }
+
+    /** The same with one check, which each of many has to pass. */
+    public static <T> void throwIfAnyFails(List<T> all, Consumer<T> check) {
         final List<String> problems = new ArrayList<>();
-        for (Runnable check : checks) {
+        for (T one : all) {
             try {
-                check.run();
+                check.accept(one);
             } catch (IllegalArgumentException e) {
                 problems.add(e.getMessage());
             }
