@@ -75,7 +75,7 @@ public final class SimCommand implements Callable<Integer> {
 
     @Option(
             names = "--no-replay",
-            description = "Offer no replay socket: a missed event is gone for good.")
+            description = "Offer no replay socket: a missed event is lost for good.")
     private boolean noReplay;
 
     @Option(
