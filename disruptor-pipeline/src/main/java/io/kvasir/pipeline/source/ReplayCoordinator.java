@@ -22,7 +22,7 @@ final class ReplayCoordinator {
     private final MessageSequencer sequencer;
     private final RefillCoordinator refills;
     private long lastBefore; // the answer under way
-    private boolean goesOn; // it has brought something new
+    private boolean brought; // it has brought something new
     private String unanswered = ""; // the problem of the last request without an answer
 
     ReplayCoordinator(
@@ -43,12 +43,12 @@ final class ReplayCoordinator {
 
     /** The engine is asked: what it sends from now on is the answer. */
     void asked() {
-        goesOn = false;
+        brought = false;
     }
 
     /** Whether the answer has brought something new, to the stream or to a refill. */
     boolean hasBrought() {
-        return goesOn || refills.hasBrought();
+        return brought || refills.hasBrought();
     }
 
     /**
@@ -85,13 +85,13 @@ final class ReplayCoordinator {
             return ReplayStep.CONTINUE;
         }
         final boolean jumps = sequence > last + 1 && !(last < 0 && sequence == 1);
-        if (jumps && goesOn) {
+        if (jumps && brought) {
             return ReplayStep.STOP;
         }
         if (!take(sequence, payload)) {
             return ReplayStep.RETRY;
         }
-        goesOn = true;
+        brought = true;
         if (jumps) {
             output.lose(last + 1, sequence - 1, "the engine's replay buffer no longer holds them");
         }
@@ -134,7 +134,7 @@ final class ReplayCoordinator {
         } else if (parts.isQueryable()) {
             answered();
         } else {
-            finish(NOT_CONTAINED, goesOn);
+            finish(NOT_CONTAINED, brought);
         }
     }
 

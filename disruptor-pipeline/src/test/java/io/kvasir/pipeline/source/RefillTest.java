@@ -129,10 +129,7 @@ class RefillTest {
         for (int i = 0; i < 50; i++) {
             other.onMessage(50 + i, batch(removed(List.of(1_001 + i))));
         }
-        stream.tick();
-        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
-        stream.tick();
-        assertEquals(0, stream.replayFrom());
+        awaitRefill(stream);
         for (int i = 0; i < 80; i++) {
             stream.onReplayed(i, sent.get(i));
         }
@@ -208,12 +205,17 @@ class RefillTest {
         }
     }
 
-    /** Replays all to a stream whose refill is due; the last try to report it finds no room. */
-    private void replayAll(EngineStream stream, List<byte[]> sent) {
+    /** Lets the time pass after which the engine is asked for all. */
+    private void awaitRefill(EngineStream stream) {
         stream.tick();
         nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
         stream.tick();
         assertEquals(0, stream.replayFrom());
+    }
+
+    /** Replays all to a stream whose refill is due; the last try to report it finds no room. */
+    private void replayAll(EngineStream stream, List<byte[]> sent) {
+        awaitRefill(stream);
         for (int i = 0; i < sent.size(); i++) {
             stream.onReplayed(i, sent.get(i));
         }
@@ -282,10 +284,7 @@ class RefillTest {
         assertFalse(held(SLOT).contains(1L));
         sent.add(batch(removed(List.of(2, 3))));
         stream.onMessage(80, sent.get(80));
-        stream.tick();
-        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
-        stream.tick();
-        assertEquals(0, stream.replayFrom());
+        awaitRefill(stream);
         for (int i = 0; i < sent.size(); i++) {
             stream.onReplayed(i, sent.get(i));
         }
@@ -305,10 +304,7 @@ class RefillTest {
         final EngineStream stream = stream(SLOT, "direct");
         final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
         final Set<Long> before = held(SLOT);
-        stream.tick();
-        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
-        stream.tick();
-        assertEquals(0, stream.replayFrom());
+        awaitRefill(stream);
 
         assertEquals(EngineStream.ReplayStep.STOP, stream.onReplayed(5, sent.get(5)));
         assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
@@ -324,10 +320,7 @@ class RefillTest {
     void aHoleInAReplayIsAskedForAgain() {
         final EngineStream stream = stream(SLOT, "direct");
         final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
-        stream.tick();
-        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
-        stream.tick();
-        assertEquals(0, stream.replayFrom());
+        awaitRefill(stream);
         for (int i = 0; i < 10; i++) {
             stream.onReplayed(i, sent.get(i));
         }
@@ -349,10 +342,7 @@ class RefillTest {
     void aLostMessageEndsARefill() {
         final EngineStream stream = stream(SLOT, "direct");
         final List<byte[]> sent = crowdOut(stream, stream(OTHER, null));
-        stream.tick();
-        nowNs.addAndGet(TimeUnit.SECONDS.toNanos(6));
-        stream.tick();
-        assertEquals(0, stream.replayFrom());
+        awaitRefill(stream);
         stream.onReplayed(0, sent.getFirst());
         stream.onMessage(85, store(86));
 

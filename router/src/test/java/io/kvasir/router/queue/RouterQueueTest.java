@@ -429,8 +429,8 @@ class RouterQueueTest {
         assertEquals(1L, world.queue.status().refused().get(Kind.QUEUE_FULL));
     }
 
-    @Test
-    void tokensAreBoundedToo() {
+    /** With a worker that has no room. */
+    private void aQueueOfAHundredTokens() {
         world(
                 QueueWorld.of(
                         QueueWorld.config()
@@ -438,6 +438,11 @@ class RouterQueueTest {
                                 .set(RouterSettings.QUEUE_MAX_TOKENS, 100L)));
         world.worker(1);
         world.admit(1);
+    }
+
+    @Test
+    void tokensAreBoundedToo() {
+        aQueueOfAHundredTokens();
         world.admit(60);
         final Waiter large = world.admit(41);
         assertEquals(Kind.QUEUE_TOKENS_FULL, large.kind());
@@ -447,13 +452,7 @@ class RouterQueueTest {
 
     @Test
     void oneThatGaveWayToTokensNamesTheirLimit() {
-        world(
-                QueueWorld.of(
-                        QueueWorld.config()
-                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
-                                .set(RouterSettings.QUEUE_MAX_TOKENS, 100L)));
-        world.worker(1);
-        world.admit(1);
+        aQueueOfAHundredTokens();
         world.admit(30);
         final Waiter last = world.admit(60);
         assertTrue(world.admit(50, priority(1)).isWaiting());
