@@ -275,6 +275,7 @@ final class StatusEndpoints {
     private static void replicas(ObjectNode page, ReplicaStatus statusOrNull) {
         if (statusOrNull != null) {
             final ObjectNode item = page.putObject("replicas");
+            item.put("problem", statusOrNull.isConnected() ? null : statusOrNull.problem());
             item.put("heard_of", statusOrNull.peers());
             item.put("bookings", statusOrNull.peerBookings());
             statusOrNull.byEvent().forEach((event, n) -> item.put(event.replace('-', '_'), n));

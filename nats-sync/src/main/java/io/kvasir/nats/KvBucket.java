@@ -35,10 +35,16 @@ final class KvBucket {
     private final KeyValue store;
     private final ZonedDateTime made;
     private final Duration ttl;
+    private final Refusals refusals;
 
     private KvBucket(
-            String bucket, KeyValueManagement management, KeyValue store, KeyValueStatus status) {
+            String bucket,
+            KeyValueManagement management,
+            KeyValue store,
+            KeyValueStatus status,
+            Refusals refusals) {
         this.bucket = bucket;
+        this.refusals = refusals;
         this.management = management;
         this.store = store;
         made = status.getBackingStreamInfo().getCreateTime();
@@ -50,15 +56,26 @@ final class KvBucket {
         T run() throws IOException, JetStreamApiException, InterruptedException;
     }
 
-    private static <T> T call(String what, Call<T> call) {
-        try {
-            return call.run();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw unavailable(what, e);
-        } catch (IOException | JetStreamApiException | IllegalStateException e) {
-            throw unavailable(what, e); // illegal state: the connection is closed
+    /** Makes calls, and says why one has failed. */
+    private record Refusals(ServerErrors errors, Duration timeout) {
+        <T> T call(String what, Call<T> call) {
+            try {
+                return call.run();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+                throw unavailable(what, e);
+            } catch (IOException | JetStreamApiException | IllegalStateException e) {
+                // illegal state: the connection is closed
+                throw new RegistryException(
+                        Kind.UNAVAILABLE,
+                        "NATS fails at " + what + ": " + errors.reason(e, timeout),
+                        e);
+            }
         }
+    }
+
+    private <T> T call(String what, Call<T> call) {
+        return refusals.call(what, call);
     }
 
     static RegistryException unavailable(String what, Exception cause) {
@@ -69,16 +86,23 @@ final class KvBucket {
     /**
      * Opens a bucket; makes it if it is not there.
      *
+     * @param errors the connection's listener
      * @param ttl of values in a bucket that is made now; another's has its own
      * @param timeout of each request
      */
-    static KvBucket open(Connection connection, String bucket, Duration ttl, Duration timeout) {
+    static KvBucket open(
+            Connection connection,
+            ServerErrors errors,
+            String bucket,
+            Duration ttl,
+            Duration timeout) {
         final KeyValueOptions options =
                 KeyValueOptions.builder()
                         .jetStreamOptions(
                                 JetStreamOptions.builder().requestTimeout(timeout).build())
                         .build();
-        return call(
+        final Refusals refusals = new Refusals(errors, timeout);
+        return refusals.call(
                 "bucket " + bucket,
                 () -> {
                     final KeyValueManagement management = connection.keyValueManagement(options);
@@ -93,7 +117,11 @@ final class KvBucket {
                                                 .build());
                     }
                     return new KvBucket(
-                            bucket, management, connection.keyValue(bucket, options), status);
+                            bucket,
+                            management,
+                            connection.keyValue(bucket, options),
+                            status,
+                            refusals);
                 });
     }
 

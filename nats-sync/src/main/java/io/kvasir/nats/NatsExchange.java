@@ -7,7 +7,6 @@ import io.kvasir.nixl.exchange.PublishedRecords;
 import io.kvasir.nixl.exchange.ViewedExchange;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
-import io.nats.client.ErrorListener;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
 import io.nats.client.impl.NatsKeyValueWatchSubscription;
@@ -38,6 +37,7 @@ public final class NatsExchange extends ViewedExchange {
     private static final long CLOSE_PATIENCE_MS = 10_000;
 
     private final NatsConfig config;
+    private final ServerErrors errors = new ServerErrors();
     private final LastingConnection connection;
     private final PublishedRecords own = new PublishedRecords();
     private final AtomicLong unreachable = new AtomicLong();
@@ -61,8 +61,7 @@ public final class NatsExchange extends ViewedExchange {
         try {
             connection =
                     LastingConnection.make(
-                            access.options("kvasir-exchange")
-                                    .errorListener(new ErrorListener() {}), // calls tell; counted
+                            access.options("kvasir-exchange").errorListener(errors),
                             this::onConnection);
         } catch (IOException e) {
             throw RecordBucket.unavailable("connecting to " + access.address(), e);
@@ -160,7 +159,7 @@ public final class NatsExchange extends ViewedExchange {
         if (bucket != null || closed) {
             return false;
         }
-        final RecordBucket opened = RecordBucket.open(connection.now(), config);
+        final RecordBucket opened = RecordBucket.open(connection.now(), errors, config);
         endWatching();
         watching = opened.watch(new Hearing());
         bucket = opened;

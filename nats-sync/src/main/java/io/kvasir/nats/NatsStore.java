@@ -7,7 +7,6 @@ import io.kvasir.registry.Stored;
 import io.nats.client.AuthenticationException;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
-import io.nats.client.ErrorListener;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
 import io.nats.client.impl.NatsKeyValueWatchSubscription;
@@ -45,6 +44,7 @@ public final class NatsStore implements LeasedStore {
     private final NatsAccess access;
     private final String name;
     private final Duration ttl;
+    private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // null: to be made; guarded by this
     private KvBucket bucket; // null: to be opened; guarded by this
     private Thread watching; // guarded by this
@@ -97,7 +97,7 @@ public final class NatsStore implements LeasedStore {
             if (connection == null) {
                 connection = connect();
             }
-            bucket = KvBucket.open(connection.now(), name, ttl, access.timeout());
+            bucket = KvBucket.open(connection.now(), errors, name, ttl, access.timeout());
             bucketTtl = bucket.ttl(ttl);
         }
         return bucket;
@@ -107,9 +107,7 @@ public final class NatsStore implements LeasedStore {
         final String what = "connecting to " + access.address();
         try {
             return LastingConnection.make(
-                    access.options("kvasir-workers")
-                            .errorListener(new ErrorListener() {}), // calls tell
-                    this::onConnection);
+                    access.options("kvasir-workers").errorListener(errors), this::onConnection);
         } catch (AuthenticationException e) {
             throw new RegistryException(
                     Kind.DENIED, "NATS refuses " + what + ": " + e.getMessage(), e);

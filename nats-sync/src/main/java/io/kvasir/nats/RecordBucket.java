@@ -39,12 +39,13 @@ final class RecordBucket {
     }
 
     /** Opens the bucket; makes it if it is not there. */
-    static RecordBucket open(Connection connection, NatsConfig config) {
+    static RecordBucket open(Connection connection, ServerErrors errors, NatsConfig config) {
         return translated(
                 () ->
                         new RecordBucket(
                                 KvBucket.open(
                                         connection,
+                                        errors,
                                         config.bucket(),
                                         config.ttl(),
                                         config.access().timeout())));

@@ -14,6 +14,11 @@ final class ReplicaMetrics {
         final Function<FleetSnapshot.OfModel, ReplicaStatus> replica =
                 pool.of(RouterStatus::replicaOrNull);
         pool.gauge(
+                "replica_sync_connected",
+                "1 while bookings can be shared with other gateways, as far as is known",
+                replica,
+                (status, out) -> out.call(status.isConnected() ? 1 : 0));
+        pool.gauge(
                 "replicas",
                 "Other gateways over the same workers that are heard of",
                 replica,

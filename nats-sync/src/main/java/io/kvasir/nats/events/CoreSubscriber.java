@@ -2,11 +2,11 @@ package io.kvasir.nats.events;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.ServerErrors;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.Consumer;
 import io.nats.client.Dispatcher;
-import io.nats.client.ErrorListener;
 import io.nats.client.Message;
 
 import org.slf4j.Logger;
@@ -37,6 +37,7 @@ final class CoreSubscriber implements AutoCloseable {
     private final long mostMessages;
     private final long mostBytes;
     private final Reader reader;
+    private final ServerErrors errors = new Errors();
     private Thread thread; // null before the start
     private volatile LastingConnection connection; // null before the first
     private volatile Dispatcher dispatcher; // null before the first connection
@@ -47,7 +48,10 @@ final class CoreSubscriber implements AutoCloseable {
         /** A message has come. Not called once the subscriber is closed. Dispatcher's thread. */
         void onMessage(Message message);
 
-        /** No connection can be made now; another try follows. Subscriber's thread. */
+        /**
+         * No connection can be made now, and another try follows; or the server lets the user
+         * subscribe to none of the subjects. Any thread.
+         */
         default void onRefused(String why) {}
 
         /**
@@ -117,11 +121,7 @@ final class CoreSubscriber implements AutoCloseable {
         try {
             connection =
                     EventConnections.connect(
-                            access,
-                            "kvasir-" + name,
-                            this::onConnection,
-                            new SlowConsumer(),
-                            this::subscribe);
+                            access, "kvasir-" + name, this::onConnection, errors, this::subscribe);
         } catch (IOException e) {
             reader.onRefused(e.getMessage());
             LOG.debug("no NATS yet", e);
@@ -138,6 +138,9 @@ final class CoreSubscriber implements AutoCloseable {
     }
 
     private void onConnection(Connection which, ConnectionListener.Events event) {
+        if (event == ConnectionListener.Events.DISCONNECTED) {
+            errors.disconnected();
+        }
         if (!closed && connection != null) {
             reader.onConnection(event);
         }
@@ -164,12 +167,27 @@ final class CoreSubscriber implements AutoCloseable {
         return to == null ? 0 : to.getPendingMessageCount();
     }
 
+    /** Why nothing comes although there is a connection; empty if the subjects are open. */
+    String refusal() {
+        final String text = errors.refusedAll(subjects);
+        return text.isEmpty() ? "" : access.address() + ": " + text;
+    }
+
     Set<String> subjects() {
         return subjects;
     }
 
-    /** Reports what the dispatcher has dropped. */
-    private final class SlowConsumer implements ErrorListener {
+    /** Reports what the dispatcher has dropped, and what the user may not subscribe to. */
+    private final class Errors extends ServerErrors {
+        @Override
+        public void errorOccurred(Connection which, String error) {
+            super.errorOccurred(which, error);
+            final String refusal = CoreSubscriber.this.refusal();
+            if (!refusal.isEmpty() && !closed) {
+                reader.onRefused(refusal);
+            }
+        }
+
         @Override
         public void slowConsumerDetected(Connection conn, Consumer consumer) {
             reader.onDropped(consumer.getDroppedCount());

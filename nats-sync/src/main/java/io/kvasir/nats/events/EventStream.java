@@ -2,7 +2,7 @@ package io.kvasir.nats.events;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
-import io.nats.client.ErrorListener;
+import io.kvasir.nats.ServerErrors;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamManagement;
 import io.nats.client.JetStreamOptions;
@@ -21,6 +21,7 @@ final class EventStream implements AutoCloseable {
     private final NatsAccess access;
     private final EventSubjects names;
     private final int replicas;
+    private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // null: to be made; guarded by this
     private boolean closed; // guarded by this
 
@@ -53,7 +54,14 @@ final class EventStream implements AutoCloseable {
             throw new InterruptedIOException(what + " was interrupted");
         } catch (IOException | JetStreamApiException | IllegalStateException e) {
             throw new IOException(
-                    what + " of " + name() + " at " + access.address() + ": " + e.getMessage(), e);
+                    what
+                            + " of "
+                            + name()
+                            + " at "
+                            + access.address()
+                            + ": "
+                            + errors.reason(e, access.timeout()),
+                    e);
         }
     }
 
@@ -62,9 +70,7 @@ final class EventStream implements AutoCloseable {
             throw new IOException("it is closed");
         }
         if (connection == null) {
-            connection =
-                    EventConnections.connect(
-                            access, "kvasir-snapshots", (_, _) -> {}, new ErrorListener() {});
+            connection = EventConnections.connect(access, "kvasir-snapshots", (_, _) -> {}, errors);
         }
         return connection
                 .now()

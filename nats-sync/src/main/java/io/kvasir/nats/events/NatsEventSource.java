@@ -81,8 +81,15 @@ public final class NatsEventSource implements AutoCloseable {
         private volatile boolean subscribed; // the server has confirmed it, once
 
         @Override
-        public void onRefused(String why) {
+        public synchronized void onRefused(String why) {
             plane.onDisconnected(why);
+        }
+
+        /** What the server refuses it says at any time from the subscription on. */
+        private synchronized void onSubscribed() {
+            if (subscriber.refusal().isEmpty()) {
+                plane.onConnected();
+            }
         }
 
         @Override
@@ -110,7 +117,7 @@ public final class NatsEventSource implements AutoCloseable {
             try {
                 connection.flush(access.timeout());
                 subscribed = true;
-                plane.onConnected();
+                onSubscribed();
                 LOG.info(
                         "events come from {} over {}",
                         NatsAccess.addressOf(connection),
@@ -129,7 +136,7 @@ public final class NatsEventSource implements AutoCloseable {
                 case DISCONNECTED -> plane.onDisconnected(access.address() + ": connection lost");
                 case RESUBSCRIBED -> {
                     if (subscribed) {
-                        plane.onConnected();
+                        onSubscribed();
                     }
                 }
                 default -> {}

@@ -2,12 +2,13 @@ package io.kvasir.nats.replica;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.ServerErrors;
 import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.replica.ReplicaMessage;
 import io.nats.client.Connection;
+import io.nats.client.ConnectionListener;
 import io.nats.client.Consumer;
 import io.nats.client.Dispatcher;
-import io.nats.client.ErrorListener;
 import io.nats.client.Message;
 import io.nats.client.Options;
 
@@ -18,6 +19,7 @@ import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.List;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
@@ -34,6 +36,7 @@ public final class NatsReplicaLink implements ReplicaLink {
     private static final int MAX_OUTGOING = 65_536;
     private static final long MAX_PENDING_MESSAGES = 65_536;
     private static final long MAX_PENDING_BYTES = 64L << 20;
+    private static final Duration RECENTLY = Duration.ofSeconds(10); // longer than between digests
     private static final long PUBLISHER_IDS = (1L << 53) - 1;
 
     private final ReplicaCodec codec;
@@ -44,6 +47,8 @@ public final class NatsReplicaLink implements ReplicaLink {
     private final AtomicLong unread = new AtomicLong();
     private final AtomicLong formerlyDropped = new AtomicLong(); // by dispatchers before this one
     private final AtomicBoolean unreadLogged = new AtomicBoolean();
+    private final AtomicBoolean tooLongLogged = new AtomicBoolean();
+    private final Errors errors = new Errors();
     private final Options.Builder options;
     private final NatsAccess access;
     private final Thread connector;
@@ -69,7 +74,7 @@ public final class NatsReplicaLink implements ReplicaLink {
                         .maxMessagesInOutgoingQueue(MAX_OUTGOING)
                         .discardMessagesWhenOutgoingQueueFull()
                         .noEcho()
-                        .errorListener(new Errors());
+                        .errorListener(errors);
         connector =
                 Thread.ofPlatform().daemon().name("kvasir-replica-nats").unstarted(this::connect);
     }
@@ -85,7 +90,7 @@ public final class NatsReplicaLink implements ReplicaLink {
         boolean warned = false;
         while (!closed) {
             try {
-                opened(LastingConnection.make(options, (_, _) -> {}, this::subscribe));
+                opened(LastingConnection.make(options, this::onConnection, this::subscribe));
                 return;
             } catch (IOException e) {
                 refusal = access.address() + " cannot be reached: " + e.getMessage();
@@ -97,6 +102,12 @@ public final class NatsReplicaLink implements ReplicaLink {
             } catch (InterruptedException e) {
                 return; // closing
             }
+        }
+    }
+
+    private void onConnection(Connection which, ConnectionListener.Events event) {
+        if (event == ConnectionListener.Events.DISCONNECTED) {
+            errors.disconnected();
         }
     }
 
@@ -120,9 +131,7 @@ public final class NatsReplicaLink implements ReplicaLink {
     private void subscribe(Connection made) throws InterruptedException {
         final Dispatcher hearing = made.createDispatcher(this::received);
         hearing.setPendingLimits(MAX_PENDING_MESSAGES, MAX_PENDING_BYTES);
-        hearing.subscribe(subjects.bookingsOfComponent());
-        hearing.subscribe(subjects.bookingsOfEndpoints());
-        hearing.subscribe(subjects.fleet());
+        subjects.read().forEach(hearing::subscribe);
         flush(made); // from now on the server knows what is heard here
         final Dispatcher former = dispatcher;
         if (former != null) {
@@ -180,7 +189,16 @@ public final class NatsReplicaLink implements ReplicaLink {
                 to.publish(subjects.fleet(), ReplicaCodec.fleet(message));
             }
             return true;
-        } catch (IllegalStateException | IllegalArgumentException e) { // closed, full, too large
+        } catch (IllegalArgumentException e) {
+            if (tooLongLogged.compareAndSet(false, true)) {
+                LOG.warn(
+                        "{}: a booking is not shared, further ones are only counted: {}; the"
+                                + " server's max_payload must be higher for it",
+                        access.address(),
+                        e.getMessage());
+            }
+            return false;
+        } catch (IllegalStateException e) { // closed, full
             return false;
         }
     }
@@ -191,17 +209,36 @@ public final class NatsReplicaLink implements ReplicaLink {
         return now != null && now.isConnected();
     }
 
-    /** Why the first connection was not made when it was last tried; empty if that is not so. */
-    public String refusal() {
-        return refusal;
+    @Override
+    public String problem() {
+        if (closed) {
+            return "";
+        }
+        if (connection == null) {
+            return refusal.isEmpty() ? "connecting to " + access.address() : refusal;
+        }
+        if (!isConnected()) {
+            return access.address() + ": connection lost";
+        }
+        for (String subject : subjects.read()) {
+            final String text = errors.refusedAll(List.of(subject));
+            if (!text.isEmpty()) {
+                return access.address() + ": " + text;
+            }
+        }
+        final String text = errors.refusal(RECENTLY);
+        return text.isEmpty() ? "" : access.address() + ": " + text;
     }
 
     @Override
     public long dropped() {
         final Dispatcher hearing = dispatcher;
-        return unread.get()
-                + formerlyDropped.get()
-                + (hearing == null ? 0 : hearing.getDroppedCount());
+        return formerlyDropped.get() + (hearing == null ? 0 : hearing.getDroppedCount());
+    }
+
+    @Override
+    public long unreadable() {
+        return unread.get();
     }
 
     @Override
@@ -231,7 +268,7 @@ public final class NatsReplicaLink implements ReplicaLink {
     }
 
     /** The client's errors: what they cost is counted elsewhere. */
-    private static final class Errors implements ErrorListener {
+    private static final class Errors extends ServerErrors {
         @Override
         public void slowConsumerDetected(Connection conn, Consumer consumer) {
             LOG.warn("replica sync is too slow: messages of other routers are dropped");

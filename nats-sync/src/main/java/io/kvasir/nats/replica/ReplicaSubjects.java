@@ -2,6 +2,7 @@ package io.kvasir.nats.replica;
 
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
+import java.util.List;
 
 /**
  * Subjects of replica sync: {@code namespace.{ns}.component.{comp}.{topic}}, with {@code
@@ -30,14 +31,12 @@ final class ReplicaSubjects {
         return component + endpoint + "." + BOOKINGS_TOPIC;
     }
 
-    /** Where they are heard besides {@link #bookings}: of the component, and of every endpoint. */
-    String bookingsOfComponent() {
-        return component + "." + BOOKINGS_TOPIC;
-    }
-
-    /** See {@link #bookingsOfComponent}. */
-    String bookingsOfEndpoints() {
-        return component + ".endpoint.*." + BOOKINGS_TOPIC;
+    /** Where all is read: bookings of the component and of every endpoint, and all else. */
+    List<String> read() {
+        return List.of(
+                component + "." + BOOKINGS_TOPIC,
+                component + ".endpoint.*." + BOOKINGS_TOPIC,
+                fleet());
     }
 
     /** Where all else is sent and heard. */

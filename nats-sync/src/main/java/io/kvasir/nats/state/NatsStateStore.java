@@ -2,12 +2,12 @@ package io.kvasir.nats.state;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.ServerErrors;
 import io.kvasir.registry.LeaseLock;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.router.spi.StateStore;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
-import io.nats.client.ErrorListener;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.api.ObjectInfo;
 
@@ -52,6 +52,7 @@ public final class NatsStateStore implements StateStore {
     private final String name;
     private final LeaseLock lock;
     private final Consumer<Step> steps;
+    private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // null: to be made; guarded by this
     private ObjectBucket opened; // likewise
     private boolean closed; // guarded by this
@@ -95,7 +96,8 @@ public final class NatsStateStore implements StateStore {
     }
 
     private IOException failed(String what, Exception cause) {
-        return new IOException(what + " in " + this + " failed: " + cause.getMessage(), cause);
+        return new IOException(
+                what + " in " + this + " failed: " + errors.reason(cause, access.timeout()), cause);
     }
 
     private synchronized ObjectBucket bucket()
@@ -106,8 +108,7 @@ public final class NatsStateStore implements StateStore {
         if (connection == null) {
             connection =
                     LastingConnection.make(
-                            access.options(CONNECTION).errorListener(new ErrorListener() {}),
-                            this::onConnection);
+                            access.options(CONNECTION).errorListener(errors), this::onConnection);
         }
         if (opened == null) {
             opened = ObjectBucket.open(connection.now(), name, access.timeout());

@@ -122,7 +122,8 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
             other.publish(subjects.fleet(), "{}".getBytes(StandardCharsets.UTF_8));
             other.publish(subjects.fleet(), ReplicaCodec.fleet(new ReplicaMessage.Leaving(A)));
             await(() -> heard.size() == 1, "the message after them");
-            assertEquals(3, link.dropped());
+            assertEquals(3, link.unreadable());
+            assertEquals(0, link.dropped());
         } finally {
             other.close();
         }

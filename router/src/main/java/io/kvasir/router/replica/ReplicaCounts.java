@@ -18,8 +18,9 @@ final class ReplicaCounts {
     final WriterCounter otherHashes = new WriterCounter();
     final WriterCounter droppedPeers = new WriterCounter();
 
-    ReplicaStatus status(long queuesDropped) {
+    ReplicaStatus status(ReplicaLink link, long queuesDropped) {
         return new ReplicaStatus(
+                link.problem(),
                 peers.get(),
                 peerBookings.get(),
                 published.get(),
@@ -29,7 +30,8 @@ final class ReplicaCounts {
                 repairedAdds.get(),
                 repairedFrees.get(),
                 unknownWorkers.get(),
-                sendsRefused.get() + queuesDropped,
+                sendsRefused.get() + queuesDropped + link.dropped(),
+                link.unreadable(),
                 refused.get(),
                 otherHashes.get(),
                 droppedPeers.get());

@@ -27,11 +27,29 @@ public interface ReplicaLink extends AutoCloseable {
     boolean send(ReplicaMessage message);
 
     /**
-     * Messages that the link itself has dropped or could not read.
+     * Messages that the link itself has dropped, as they came faster than they were read.
      *
      * @return count since the start
      */
     long dropped();
+
+    /**
+     * Messages of others that could not be read.
+     *
+     * @return count since the start
+     */
+    default long unreadable() {
+        return 0;
+    }
+
+    /**
+     * Why messages do not go or come at this moment.
+     *
+     * @return empty if nothing is known to be wrong
+     */
+    default String problem() {
+        return "";
+    }
 
     /** Ends the link; idempotent. What was sent before may still go out. */
     @Override

@@ -6,6 +6,7 @@ import java.util.SequencedMap;
 /**
  * What replica sync has done, as of one moment.
  *
+ * @param problem why messages do not go or come; empty if nothing is known to be wrong
  * @param peers other routers that are heard of, those that are not Kvasir included
  * @param peerBookings their bookings that count here
  * @param published messages sent
@@ -17,12 +18,14 @@ import java.util.SequencedMap;
  * @param unknownWorkers messages about workers that are not registered here
  * @param queueDropped messages that were dropped because a queue was full, or the link did not take
  *     them
+ * @param unreadable messages that could not be read
  * @param refused bookings of others for which there was no room
  * @param otherHashes bookings of others that share no blocks here, because their hashes are of
  *     another seed or not known
  * @param droppedPeers routers whose bookings were dropped because they fell silent
  */
 public record ReplicaStatus(
+        String problem,
         long peers,
         long peerBookings,
         long published,
@@ -33,12 +36,18 @@ public record ReplicaStatus(
         long repairedFrees,
         long unknownWorkers,
         long queueDropped,
+        long unreadable,
         long refused,
         long otherHashes,
         long droppedPeers) {
     /** Of a router without replicas. */
     public static final ReplicaStatus NONE =
-            new ReplicaStatus(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            new ReplicaStatus("", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+
+    /** Whether messages go and come, as far as is known. */
+    public boolean isConnected() {
+        return problem.isEmpty();
+    }
 
     /**
      * What was counted since the start, by the name that metrics and counters have.
@@ -55,6 +64,7 @@ public record ReplicaStatus(
         counts.put("repaired-free", repairedFrees);
         counts.put("unknown-worker", unknownWorkers);
         counts.put("queue-dropped", queueDropped);
+        counts.put("unreadable", unreadable);
         counts.put("refused", refused);
         counts.put("other-hashes", otherHashes);
         counts.put("dropped-peer", droppedPeers);

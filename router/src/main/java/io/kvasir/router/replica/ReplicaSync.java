@@ -162,7 +162,7 @@ public final class ReplicaSync implements AutoCloseable {
 
     /** What has been done; any thread. */
     public ReplicaStatus status() {
-        return counts.status(inbox.dropped() + port.outbox().dropped() + link.dropped());
+        return counts.status(link, inbox.dropped() + port.outbox().dropped());
     }
 
     /** Says that this router ends, ends the thread, and closes the link. Idempotent. */

@@ -155,6 +155,7 @@ final class SlotsApi {
         final ReplicaStatus status = replica.get();
         final ObjectNode shown = ServiceJson.object();
         shown.put("enabled", isShared);
+        shown.put("problem", status.isConnected() ? null : status.problem());
         shown.put("peers", status.peers());
         shown.put("peer_requests", status.peerBookings());
         final ObjectNode events = shown.putObject("events");

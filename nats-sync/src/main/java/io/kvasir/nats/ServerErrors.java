@@ -1,0 +1,112 @@
+package io.kvasir.nats;
+
+import io.nats.client.Connection;
+import io.nats.client.ErrorListener;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import java.time.Duration;
+import java.util.Collection;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/**
+ * What a server refuses on a connection without an answer to the call, such as a subject for which
+ * the user has no permission: the call itself ends in nothing, or in a timeout. What is refused is
+ * logged once by kind of subject, and the last one is kept for what is said of a call that failed
+ * with it.
+ *
+ * <p>Of one connection, also where that is made again. Thread-safe.
+ */
+public class ServerErrors implements ErrorListener {
+    private static final Logger LOG = LoggerFactory.getLogger(ServerErrors.class);
+    private static final int MAX_LOGGED = 64; // different ones
+
+    /** What follows the first four parts of a subject may be another in each message. */
+    private static final Pattern REST_OF_SUBJECT =
+            Pattern.compile("(\"[^\".]*(?:\\.[^\".]*){3})\\.[^\"]*\"");
+
+    private static final Pattern NO_SUBSCRIPTION =
+            Pattern.compile("permissions violation for subscription to \"([^\"]*)\".*");
+
+    private record Refusal(String text, long atNs) {}
+
+    private final Set<String> logged = ConcurrentHashMap.newKeySet();
+    private final Map<String, String> unsubscribed = new ConcurrentHashMap<>(); // text by subject
+    private volatile Refusal last; // null before the first
+
+    @Override
+    public void errorOccurred(Connection which, String error) {
+        last = new Refusal(error, System.nanoTime());
+        final Matcher subscription = NO_SUBSCRIPTION.matcher(error.toLowerCase(Locale.ROOT));
+        if (subscription.matches()) {
+            unsubscribed.put(subscription.group(1), error);
+        }
+        final String kind = REST_OF_SUBJECT.matcher(error).replaceAll("$1.…\"");
+        if (logged.size() < MAX_LOGGED && logged.add(kind)) {
+            LOG.warn(
+                    "{} at {}: NATS refuses: {}",
+                    which.getOptions().getConnectionName(),
+                    NatsAccess.addressOf(which),
+                    kind);
+        }
+    }
+
+    @Override
+    public void exceptionOccurred(Connection which, Exception exception) {
+        LOG.debug("a connection to NATS fails", exception); // a connection that is lost
+    }
+
+    /**
+     * Why a call failed.
+     *
+     * @param failure as the client has it
+     * @param timeout how long a call waits for its answer
+     * @return its message, and what the server may have refused while it waited
+     */
+    public String reason(Exception failure, Duration timeout) {
+        final String message = String.valueOf(failure.getMessage());
+        final String refusal = refusal(timeout.multipliedBy(2));
+        return refusal.isEmpty() ? message : message + " (NATS refuses: " + refusal + ")";
+    }
+
+    /**
+     * What the server has refused last.
+     *
+     * @param within how long ago at most
+     * @return empty if nothing in that time
+     */
+    public String refusal(Duration within) {
+        final Refusal refusal = last;
+        return refusal == null || System.nanoTime() - refusal.atNs > within.toNanos()
+                ? ""
+                : refusal.text;
+    }
+
+    /**
+     * Why the server delivers nothing of some subjects, as long as the connection lasts.
+     *
+     * @param subjects as they were subscribed to
+     * @return empty unless it refuses all of them
+     */
+    public String refusedAll(Collection<String> subjects) {
+        String text = "";
+        for (String subject : subjects) {
+            text = unsubscribed.getOrDefault(subject.toLowerCase(Locale.ROOT), "");
+            if (text.isEmpty()) {
+                return "";
+            }
+        }
+        return text;
+    }
+
+    /** The connection is lost: to the next one other subjects may be open. */
+    public void disconnected() {
+        unsubscribed.clear();
+    }
+}
