@@ -2,13 +2,13 @@ package io.kvasir.nats.events;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.ServerErrors;
 import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.PlanePosition;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ConsumeOptions;
 import io.nats.client.ConsumerContext;
-import io.nats.client.ErrorListener;
 import io.nats.client.IterableConsumer;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamManagement;
@@ -50,7 +50,9 @@ import java.util.concurrent.locks.LockSupport;
  * consumer is made again to begin after the last message that was taken, because JetStream would
  * send what was lost late and out of order. When the plane gets a worker that has spoken before,
  * the consumer is made again to begin with the oldest event. A message that comes again is
- * recognised by its number in the stream.
+ * recognised by its number in the stream. Where nothing comes for {@value #SILENCE_S} s the server
+ * is asked whether something waits there: a consumer that does not deliver it, as one whose
+ * acknowledgements the server refuses, is made again, too.
  *
  * <p>The plane counts as connected when it has got all that there was when the connection was made.
  * It counts as disconnected when that takes more than {@value #MOST_BEHIND_S} s after the consumer
@@ -67,6 +69,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private static final long RETRY_PAUSE_MS = 500;
     private static final long APPLY_PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(50);
     private static final int MOST_BEHIND_S = 5;
+    private static final int SILENCE_S = 5;
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(20);
     private static final long KEEP_NS = TimeUnit.MILLISECONDS.toNanos(200);
     private static final int NOT_FOUND = 404;
@@ -80,6 +83,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private final EventPlane plane;
     private final Thread thread;
     private final List<Message> unacknowledged = new ArrayList<>(BATCH);
+    private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // of the thread, as all below
     private ZonedDateTime streamMade; // null before the first
     private long lastInStream;
@@ -89,6 +93,9 @@ public final class JetStreamEventSource implements AutoCloseable {
     private boolean caughtUp;
     private boolean behind; // the plane was notified that this takes long
     private long openedNs;
+    private long askedNs; // or a message came then
+    private boolean stalled; // and the consumer not yet made again
+    private boolean waitsThere; // as the server said when it was asked last, and nothing has come
     private long lastTickNs = System.nanoTime();
     private long keptNs = lastTickNs;
     private volatile boolean reconnected;
@@ -184,7 +191,8 @@ public final class JetStreamEventSource implements AutoCloseable {
                         | IllegalStateException e) {
                     unacknowledged.clear(); // they come again
                     caughtUp = false;
-                    plane.onDisconnected(access.address() + ": " + e.getMessage());
+                    plane.onDisconnected(
+                            access.address() + ": " + errors.reason(e, access.timeout()));
                     LOG.debug("{} cannot be read now", names.stream(), e);
                     plane.tick();
                     Thread.sleep(RETRY_PAUSE_MS);
@@ -204,8 +212,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                     InterruptedException {
         if (connection == null) {
             connection =
-                    EventConnections.connect(
-                            access, "kvasir-events", this::onConnection, new ErrorListener() {});
+                    EventConnections.connect(access, "kvasir-events", this::onConnection, errors);
         }
         final ConsumerContext consumer = openConsumer();
         final IterableConsumer messages =
@@ -259,11 +266,17 @@ public final class JetStreamEventSource implements AutoCloseable {
         caughtUp = false;
         behind = false;
         openedNs = System.nanoTime();
+        askedNs = openedNs;
+        waitsThere = false;
         lastDelivery = 0;
         final ConsumerInfo before = consumer(management);
         if (before == null) {
             create(management, lastInStream + 1);
-        } else if (again || restored || lastInStream > 0 || before.getNumAckPending() > 0) {
+        } else if (again
+                || restored
+                || stalled
+                || lastInStream > 0
+                || before.getNumAckPending() > 0) {
             // what was sent and not taken would come again late, and out of order
             final long acknowledged =
                     again || restored ? 0 : before.getAckFloor().getStreamSequence();
@@ -272,6 +285,7 @@ public final class JetStreamEventSource implements AutoCloseable {
             create(management, taken + 1);
         }
         restored = false;
+        stalled = false;
         look(stream);
         return connection.now().getStreamContext(names.stream()).getConsumerContext(durable);
     }
@@ -329,7 +343,10 @@ public final class JetStreamEventSource implements AutoCloseable {
         }
         if (message == null) {
             plane.onWaiting(0);
+            checkSilence(consumer);
         } else {
+            askedNs = System.nanoTime();
+            waitsThere = false;
             plane.onWaiting(message.metaData().pendingCount());
             pass(message);
             if (unacknowledged.size() < BATCH && message.metaData().pendingCount() > 0) {
@@ -346,6 +363,28 @@ public final class JetStreamEventSource implements AutoCloseable {
                 plane.onMissed(missed);
                 missed = "";
             }
+        }
+    }
+
+    /** Nothing may come because nothing is there, or because it is not delivered. */
+    private void checkSilence(ConsumerContext consumer) throws IOException, JetStreamApiException {
+        if (System.nanoTime() - askedNs < TimeUnit.SECONDS.toNanos(SILENCE_S)) {
+            return;
+        }
+        final ConsumerInfo info = consumer.getConsumerInfo();
+        askedNs = System.nanoTime();
+        final boolean waitedBefore = waitsThere;
+        waitsThere = info.getNumPending() > 0;
+        if (waitedBefore && waitsThere) {
+            stalled = true;
+            throw new IOException(
+                    "the server delivers nothing although "
+                            + info.getNumPending()
+                            + " messages of "
+                            + names.stream()
+                            + " wait for it, and "
+                            + info.getNumAckPending()
+                            + " are not acknowledged");
         }
     }
 
