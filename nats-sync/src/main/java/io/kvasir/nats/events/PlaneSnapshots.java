@@ -20,6 +20,7 @@ import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.InterruptedIOException;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.ZonedDateTime;
@@ -493,10 +494,11 @@ public final class PlaneSnapshots implements PlaneState {
         steps.accept(Step.SAVED);
         if (saved.wholeOrNull() != null) {
             store.checkLock();
-            stream.purge(of, saved.wholeOrNull().sequence());
+            final long upToWhole = saved.wholeOrNull().sequence();
+            cleanUp("purged from the stream", () -> stream.purge(of, upToWhole));
         }
         steps.accept(Step.PURGED);
-        deleteBefore(name, String.valueOf(saved.wholeOrNull()));
+        cleanUp("deleted", () -> deleteBefore(name, String.valueOf(saved.wholeOrNull())));
         steps.accept(Step.DELETED);
         return true;
     }
@@ -526,6 +528,22 @@ public final class PlaneSnapshots implements PlaneState {
                 writer.workers(),
                 writer.bytes(),
                 TimeUnit.NANOSECONDS.toMillis(ns));
+    }
+
+    /** Something that the server may not let this user do. */
+    private interface CleanUp {
+        void run() throws IOException;
+    }
+
+    /** The snapshot is saved, whatever becomes of what it replaces; the next one tries it again. */
+    private static void cleanUp(String what, CleanUp step) throws InterruptedIOException {
+        try {
+            step.run();
+        } catch (InterruptedIOException e) {
+            throw e; // closing
+        } catch (IOException e) {
+            LOG.warn("a snapshot is saved, but what it replaces cannot be {}", what, e);
+        }
     }
 
     /** Deletes what is older than the newest, but for the one before it; and of other streams. */
