@@ -386,7 +386,10 @@ public final class RelayCommand implements Callable<Integer> {
                         + " messages, lost "
                         + engineStatus.lostMessages()
                         + ", tried again "
-                        + relay.failedTries());
+                        + relay.failedTries()
+                        + (relay.lostEvents() == 0
+                                ? ""
+                                : ", too long to publish " + relay.lostEvents()));
         if (!engineStatus.problem().isEmpty()) {
             out.println("problem: " + engineStatus.problem());
         }

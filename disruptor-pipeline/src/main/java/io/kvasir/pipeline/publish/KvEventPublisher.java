@@ -16,8 +16,8 @@ import java.util.Objects;
  *
  * <p>An event that could not be published has used its number up: readers see a gap and know that
  * something is missing, or ask the {@link LocalIndexer} for it where there is one. Messages hold at
- * most {@value #MESSAGE_EVENTS} events and {@value #MESSAGE_BLOCKS} blocks; longer stores and
- * removals become several events.
+ * most {@value #MESSAGE_EVENTS} events and {@value #MESSAGE_BLOCKS} blocks, or as many as fit into
+ * a message of the transport; longer stores and removals become several events.
  *
  * <p>Readers count a removal as the end of all copies of a block: an engine that holds several
  * announces the last one's removal only.
@@ -28,6 +28,12 @@ public final class KvEventPublisher implements AutoCloseable {
     static final int MESSAGE_EVENTS = 128;
     static final int MESSAGE_BLOCKS = 8_192;
 
+    /** Most bytes of what is around a message's events, in the longest of the forms. */
+    private static final int MESSAGE_BYTES = 512;
+
+    private static final int EVENT_BYTES = 256; // at most, without its blocks
+    private static final int BLOCK_BYTES = 80; // at most
+
     private final long workerId;
     private final int dpRank;
     private final int blockSize;
@@ -37,6 +43,7 @@ public final class KvEventPublisher implements AutoCloseable {
     private long[] engineHashes = new long[0];
     private long[] localHashes = new long[0];
     private int messageBlocks;
+    private long maxMessageBytes; // of all events of the message
     private long nextEventId = 1;
 
     /**
@@ -271,6 +278,7 @@ public final class KvEventPublisher implements AutoCloseable {
     private void begin(boolean eagle) {
         message.reset(0, KvBatch.NO_SEQUENCE, CopyRule.LAST_COPY, false, ApplyListener.NONE);
         messageBlocks = 0;
+        maxMessageBytes = transport.maxMessageBytes() - MESSAGE_BYTES;
         if (eagle) {
             message.markEagle();
         }
@@ -280,8 +288,9 @@ public final class KvEventPublisher implements AutoCloseable {
             throws IOException {
         boolean atRoot = root;
         long before = parent;
-        for (int from = 0; from < count; from += MESSAGE_BLOCKS) {
-            final int part = Math.min(MESSAGE_BLOCKS, count - from);
+        int part;
+        for (int from = 0; from < count; from += part) {
+            part = Math.min(maxBlocksOfEvent(), count - from);
             flushIfFull(part);
             message.addStored(
                     atRoot, before, part(names, from, part), part(locals, from, part), part);
@@ -292,12 +301,18 @@ public final class KvEventPublisher implements AutoCloseable {
     }
 
     private void addRemoved(long[] names, int count) throws IOException {
-        for (int from = 0; from < count; from += MESSAGE_BLOCKS) {
-            final int part = Math.min(MESSAGE_BLOCKS, count - from);
+        int part;
+        for (int from = 0; from < count; from += part) {
+            part = Math.min(maxBlocksOfEvent(), count - from);
             flushIfFull(part);
             message.addRemoved(part(names, from, part), part);
             messageBlocks += part;
         }
+    }
+
+    /** At least 1, which a transport that can carry no such message then refuses. */
+    private int maxBlocksOfEvent() {
+        return (int) Math.clamp((maxMessageBytes - EVENT_BYTES) / BLOCK_BYTES, 1, MESSAGE_BLOCKS);
     }
 
     private static long[] part(long[] values, int from, int count) {
@@ -305,10 +320,16 @@ public final class KvEventPublisher implements AutoCloseable {
     }
 
     private void flushIfFull(int blocks) throws IOException {
-        if (message.operations() == MESSAGE_EVENTS
-                || (message.operations() > 0 && messageBlocks + blocks > MESSAGE_BLOCKS)) {
+        final int events = message.operations();
+        if (events == MESSAGE_EVENTS
+                || (events > 0 && !isRoomFor(events + 1, messageBlocks + blocks))) {
             flush();
         }
+    }
+
+    private boolean isRoomFor(int events, int blocks) {
+        return blocks <= MESSAGE_BLOCKS
+                && (long) events * EVENT_BYTES + (long) blocks * BLOCK_BYTES <= maxMessageBytes;
     }
 
     private void flush() throws IOException {

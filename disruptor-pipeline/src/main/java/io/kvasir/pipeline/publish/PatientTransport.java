@@ -10,13 +10,17 @@ import java.io.InterruptedIOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Publishes the same events under the same numbers again until that succeeds, or it is closed. */
+/**
+ * Publishes the same events under the same numbers again until that succeeds, or it is closed.
+ * Events that cannot be published at all are lost: their numbers are used up, so that readers know.
+ */
 final class PatientTransport implements RouterEventTransport {
     private static final Logger LOG = LoggerFactory.getLogger(PatientTransport.class);
     private static final long RETRY_MS = 200;
 
     private final RouterEventTransport transport;
     private final AtomicLong failures = new AtomicLong();
+    private final AtomicLong lost = new AtomicLong();
     private volatile String problem = "";
     private volatile boolean closed;
 
@@ -32,11 +36,20 @@ final class PatientTransport implements RouterEventTransport {
                 transport.publish(workerId, dpRank, firstEventId, events);
                 problem = "";
                 return;
+            } catch (UnpublishableException e) {
+                lost(e, events.operations());
+                return;
             } catch (IOException e) {
                 failed(e);
             }
         }
         throw new IOException("closed before the events were published");
+    }
+
+    private void lost(UnpublishableException e, int count) {
+        lost.getAndAdd(count);
+        LOG.warn("{} events of an engine are lost to all readers: {}", count, e.getMessage());
+        problem = String.valueOf(e.getMessage());
     }
 
     private void failed(IOException e) throws InterruptedIOException {
@@ -54,8 +67,18 @@ final class PatientTransport implements RouterEventTransport {
     }
 
     @Override
+    public long maxMessageBytes() {
+        return transport.maxMessageBytes();
+    }
+
+    @Override
     public long publisherId() {
         return transport.publisherId();
+    }
+
+    /** Events that could not be published at all. */
+    long lost() {
+        return lost.get();
     }
 
     long failures() {

@@ -13,9 +13,15 @@ public interface RouterEventTransport extends AutoCloseable {
      * @param dpRank its data-parallel rank
      * @param firstEventId number of the first event
      * @param events what happened: stores, removals, clears; not kept
+     * @throws UnpublishableException if they cannot be published, now or later
      * @throws IOException if they are not published, or only some of them
      */
     void publish(long workerId, int dpRank, long firstEventId, KvBatch events) throws IOException;
+
+    /** Bytes of the longest message that it can carry now, with all that is around the events. */
+    default long maxMessageBytes() {
+        return Long.MAX_VALUE;
+    }
 
     /** The random number by which its messages name their publisher; 0 where they name none. */
     default long publisherId() {

@@ -21,7 +21,7 @@ import java.util.function.Function;
  *
  * <p>What is read waits for the transport, up to a limit; beyond it the engine is asked again, as
  * far as its replay socket goes back. An event that the transport refuses is tried again until it
- * takes it.
+ * takes it; one that it can never take uses its number up, so that readers know, too.
  */
 public final class ZmqKvEventPublisher implements AutoCloseable {
     private final PatientTransport transport;
@@ -91,7 +91,12 @@ public final class ZmqKvEventPublisher implements AutoCloseable {
 
     /** Router events that were published. */
     public long publishedEvents() {
-        return queue.publishedEvents();
+        return queue.publishedEvents() - transport.lost();
+    }
+
+    /** Router events that the transport can carry in no message, as NATS by its max_payload. */
+    public long lostEvents() {
+        return transport.lost();
     }
 
     /** Tries to publish that failed and were made again. */

@@ -106,6 +106,33 @@ class KvEventPublisherTest {
     }
 
     @Test
+    void messagesAreNoLongerThanTheTransportCanCarry() throws IOException {
+        for (int limit : new int[] {1_024, 8 << 10, 64 << 10, 1 << 20}) {
+            final RecordedTransport limited = new RecordedTransport();
+            limited.limitMessages(limit);
+            final KvEventPublisher to =
+                    new KvEventPublisher(-1, Integer.MAX_VALUE, 4, limited); // the longest numbers
+            final int blocks = 20_000;
+            final long[] names = LongStream.rangeClosed(1, blocks).map(i -> -i).toArray();
+            to.publishStored(tokens(4 * blocks), names, -1L);
+            to.publishRemoved(names);
+            final KvBatch batch = new KvBatch();
+            batch.reset(0, 0, CopyRule.LAST_COPY, false, ApplyListener.NONE);
+            batch.markEagle();
+            for (int i = 0; i < 300; i++) {
+                batch.addStored(false, -1, new long[] {-2}, new long[] {-2}, 1);
+            }
+            to.publish(batch);
+            assertTrue(
+                    limited.longestMessage() <= limit,
+                    () -> limited.longestMessage() + " bytes of " + limit);
+            assertEquals(limited.lines().size(), to.lastEventId());
+            assertTrue(limited.lines().getFirst().contains("1 stored behind -1"));
+            assertTrue(limited.messages() < 40 << 20 >> Integer.numberOfTrailingZeros(limit));
+        }
+    }
+
+    @Test
     void eightThreadsGetNumbersWithoutAGap() throws InterruptedException {
         final List<Thread> threads = new ArrayList<>();
         for (int t = 0; t < 8; t++) {

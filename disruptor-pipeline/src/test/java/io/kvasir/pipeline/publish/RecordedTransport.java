@@ -1,21 +1,46 @@
 package io.kvasir.pipeline.publish;
 
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.wire.RouterEventWriter;
 
 import java.io.IOException;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** Keeps what is published, as one line an event; fails when it shall. */
+/** Keeps what is published, as one line an event; fails when it shall, and beyond its limit. */
 final class RecordedTransport implements RouterEventTransport {
     private final List<String> lines = new ArrayList<>();
+    private final Envelopes envelopes = new Envelopes("kv-events", InstantSource.system());
     private int messages;
     private int failures;
+    private long maxMessageBytes = Long.MAX_VALUE;
+    private int maxBlocks = Integer.MAX_VALUE;
+    private int longestMessage;
     private boolean closed;
 
     synchronized void failNext(int times) {
         failures = times;
+    }
+
+    synchronized void limitMessages(long bytes) {
+        maxMessageBytes = bytes;
+    }
+
+    /** Has events of more blocks refused for good. */
+    synchronized void limitBlocks(int blocks) {
+        maxBlocks = blocks;
+    }
+
+    /** Bytes of the longest message, in the longest of the forms. */
+    synchronized int longestMessage() {
+        return longestMessage;
+    }
+
+    @Override
+    public synchronized long maxMessageBytes() {
+        return maxMessageBytes;
     }
 
     synchronized List<String> lines() {
@@ -39,7 +64,18 @@ final class RecordedTransport implements RouterEventTransport {
         }
         messages++;
         long id = firstEventId;
+        longestMessage =
+                Math.max(
+                        longestMessage,
+                        envelopes.next(workerId, dpRank, firstEventId, events).length);
         for (int at = events.first(); at >= 0; at = events.next(at)) {
+            if (events.count(at) > maxBlocks) {
+                throw new UnpublishableException("beyond " + maxBlocks, null);
+            }
+            longestMessage =
+                    Math.max(
+                            longestMessage,
+                            RouterEventWriter.json(workerId, dpRank, id, events, at).length);
             lines.add(workerId + "/" + dpRank + " " + id++ + " " + describe(events, at));
         }
     }

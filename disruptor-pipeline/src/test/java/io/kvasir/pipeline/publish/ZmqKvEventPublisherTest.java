@@ -116,6 +116,19 @@ class ZmqKvEventPublisherTest {
     }
 
     @Test
+    void eventsThatNoMessageCanCarryAreAGapAndDoNotEndTheRelay() {
+        awaitLines(CLEARED);
+        transport.limitBlocks(1);
+        engine.publishStored(TOKENS, new long[] {101, 102}, null, null);
+        engine.publishRemoved(3);
+        awaitLines(CLEARED, "7/0 3 removed [3]");
+        await(() -> relay.publishedEvents() == 2);
+        assertEquals(1, relay.lostEvents());
+        assertEquals(0, relay.failedTries());
+        assertEquals("", relay.problem());
+    }
+
+    @Test
     void messagesThatAreLostBeforeTheRelayAreAGapForReaders() {
         awaitLines(CLEARED); // of the relay of all tests
         final RelayQueue queue = new RelayQueue(new KvEventPublisher(8, 0, 4, transport));

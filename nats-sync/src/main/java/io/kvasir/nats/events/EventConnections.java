@@ -2,6 +2,7 @@ package io.kvasir.nats.events;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.pipeline.publish.UnpublishableException;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ErrorListener;
 
@@ -45,5 +46,21 @@ final class EventConnections {
         } catch (IOException e) {
             throw new IOException(access.address() + ": " + e.getMessage(), e);
         }
+    }
+
+    /** Bytes of the longest message, with its headers, that the server takes as it is now. */
+    static long maxMessageBytes(LastingConnection connection) {
+        final long limit = connection.now().getMaxPayload();
+        return limit <= 0 ? Long.MAX_VALUE : limit; // none before a server has said it
+    }
+
+    /** A message that the client refuses by itself, as each time that it is tried. */
+    static UnpublishableException unpublishable(NatsAccess access, IllegalArgumentException e) {
+        return new UnpublishableException(
+                access.address()
+                        + ": "
+                        + e.getMessage()
+                        + "; the server's max_payload must be higher for it",
+                e);
     }
 }

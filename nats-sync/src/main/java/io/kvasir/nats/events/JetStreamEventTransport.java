@@ -2,6 +2,7 @@ package io.kvasir.nats.events;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.ServerErrors;
 import io.kvasir.pipeline.publish.Envelopes;
 import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.wire.KvBatch;
@@ -30,6 +31,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
     private final int replicas;
     private final Headers publisher = PublisherHeader.ofNewLife();
     private final Envelopes envelopesOrNull; // null for single events
+    private final ServerErrors errors = new ServerErrors();
     private final LastingConnection connection;
     private final JetStreamOptions options;
     private JetStream stream; // null until it is there
@@ -69,7 +71,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
                         ? new Envelopes(names.topic(), InstantSource.system())
                         : null;
         this.options = JetStreamOptions.builder().requestTimeout(access.timeout()).build();
-        this.connection = NatsEventTransport.connect(access);
+        this.connection = NatsEventTransport.connect(access, errors, _ -> {});
     }
 
     @Override
@@ -93,10 +95,17 @@ public final class JetStreamEventTransport implements RouterEventTransport {
                         publisher,
                         RouterEventWriter.json(workerId, dpRank, eventId++, events, at));
             }
+        } catch (IllegalArgumentException e) {
+            throw EventConnections.unpublishable(access, e);
         } catch (IOException | JetStreamApiException | IllegalStateException e) {
             stream = null; // it may have been deleted
-            throw new IOException(access.address() + ": " + e.getMessage(), e);
+            throw new IOException(access.address() + ": " + errors.reason(e, access.timeout()), e);
         }
+    }
+
+    @Override
+    public long maxMessageBytes() {
+        return EventConnections.maxMessageBytes(connection);
     }
 
     @Override

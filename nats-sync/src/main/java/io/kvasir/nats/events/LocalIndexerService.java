@@ -2,6 +2,7 @@ package io.kvasir.nats.events;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.ServerErrors;
 import io.kvasir.pipeline.publish.LocalIndexer;
 import io.nats.client.Connection;
 import io.nats.client.Dispatcher;
@@ -56,7 +57,7 @@ public final class LocalIndexerService implements AutoCloseable {
         this.indexer = Objects.requireNonNull(indexer);
         this.subject = names.querySubject(indexer.workerId(), indexer.dpRank());
         this.timeout = access.timeout();
-        this.connection = NatsEventTransport.connect(access, this::subscribe);
+        this.connection = NatsEventTransport.connect(access, new ServerErrors(), this::subscribe);
     }
 
     private void subscribe(Connection made) {

@@ -2,13 +2,14 @@ package io.kvasir.nats.events;
 
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.ServerErrors;
 import io.kvasir.pipeline.publish.Envelopes;
 import io.kvasir.pipeline.publish.RouterEventTransport;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.nats.client.Connection;
-import io.nats.client.ErrorListener;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.time.InstantSource;
 import java.util.concurrent.TimeoutException;
 
@@ -17,12 +18,15 @@ import java.util.concurrent.TimeoutException;
  * component. Core NATS keeps nothing: without a subscriber they are lost.
  *
  * <p>Publishing does not wait for the server. While there is none it is refused, because what the
- * client would keep may be lost with it.
+ * client would keep may be lost with it. A server that lets nobody publish there says so
+ * afterwards: from then on each message waits until the server has it, or has refused it, until one
+ * was taken.
  */
 public final class NatsEventTransport implements RouterEventTransport {
     private final NatsAccess access;
     private final String subject;
     private final Envelopes envelopes;
+    private final ServerErrors errors = new ServerErrors();
     private final LastingConnection connection;
 
     /**
@@ -36,18 +40,15 @@ public final class NatsEventTransport implements RouterEventTransport {
         this.access = access;
         this.subject = names.subject();
         this.envelopes = new Envelopes(names.topic(), InstantSource.system());
-        this.connection = connect(access);
+        this.connection = connect(access, errors, _ -> {});
     }
 
-    static LastingConnection connect(NatsAccess access) throws IOException {
-        return connect(access, _ -> {});
-    }
-
-    static LastingConnection connect(NatsAccess access, LastingConnection.Preparation preparation)
+    static LastingConnection connect(
+            NatsAccess access, ServerErrors errors, LastingConnection.Preparation preparation)
             throws IOException {
         try {
             return EventConnections.connect(
-                    access, "kvasir-publisher", (_, _) -> {}, new ErrorListener() {}, preparation);
+                    access, "kvasir-publisher", (_, _) -> {}, errors, preparation);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new IOException("interrupted while connecting to " + access.address(), e);
@@ -66,11 +67,39 @@ public final class NatsEventTransport implements RouterEventTransport {
         if (to.getStatus() != Connection.Status.CONNECTED) {
             throw new IOException(access.address() + ": " + to.getStatus());
         }
+        final boolean wasRefused = to.getLastError() != null;
+        to.clearLastError();
         try {
             to.publish(subject, envelopes.next(workerId, dpRank, firstEventId, events));
-        } catch (IllegalStateException | IllegalArgumentException e) {
+            if (wasRefused) {
+                awaitTaken(to);
+            }
+        } catch (IllegalArgumentException e) {
+            throw EventConnections.unpublishable(access, e);
+        } catch (IllegalStateException e) {
             throw new IOException(access.address() + ": " + e.getMessage(), e);
         }
+    }
+
+    /** Until the server has taken all that was published, or has refused some of it again. */
+    private void awaitTaken(Connection to) throws IOException {
+        try {
+            to.flush(access.timeout());
+        } catch (TimeoutException e) {
+            throw new IOException(access.address() + ": it does not confirm messages", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw new InterruptedIOException("interrupted while publishing");
+        }
+        final String error = to.getLastError();
+        if (error != null) {
+            throw new IOException(access.address() + " refuses messages: " + error);
+        }
+    }
+
+    @Override
+    public long maxMessageBytes() {
+        return EventConnections.maxMessageBytes(connection);
     }
 
     @Override
