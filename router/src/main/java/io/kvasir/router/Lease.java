@@ -20,7 +20,7 @@ public final class Lease implements AutoCloseable {
     private Worker worker;
     private int tailTokens;
     private int outputBlocks;
-    private boolean computesBlocks;
+    private boolean computesBlocks; // which its engine would announce
     private boolean tracksOutput;
     private double tokensToCompute;
     private int ownTokens;
@@ -68,7 +68,7 @@ public final class Lease implements AutoCloseable {
             tailTokens = request.tokenCount() % bookings.blockSize();
             outputBlocks = 0;
             tracksOutput = request.tracksOutput();
-            computesBlocks = newBlocks > 0;
+            computesBlocks = newBlocks > 0 && !request.hasSeveralPrompts();
             tokensToCompute = toCompute;
             ownTokens = own;
             bookedNs = atNs;

@@ -500,7 +500,8 @@ public final class RouteRequest {
     /**
      * Says that the tokens are those of several prompts, one after the other, of a batch. No worker
      * ever announces all of their blocks: with {@link #firstTokenUnseen} they are computed after
-     * the time that prompts took whose first token was seen, also where events are followed.
+     * the time that prompts took whose first token was seen, also where events are followed. A
+     * worker that announces nothing meanwhile is not silent: all but the first may be cached.
      *
      * @param several true for a batch; false unless it is set
      * @return this
@@ -864,6 +865,10 @@ public final class RouteRequest {
             seeded = true;
         }
         return seed;
+    }
+
+    boolean hasSeveralPrompts() {
+        return severalPrompts;
     }
 
     /** The full blocks to watch for, a copy; none where no event tells of them. */

@@ -20,6 +20,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 
@@ -136,8 +137,30 @@ class TruthTest {
         assertEquals(IndexState.EXACT, worker.state());
     }
 
+    /**
+     * Its prompts are cached each by itself: what they have in common with the first is no loss.
+     */
+    @Test
+    void aBatchOfPromptsMakesNoEngineStaleThatAnnouncesNothing() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(AT_ONCE));
+        final int[] batch = Arrays.copyOf(PROMPT, 2 * TOKENS);
+        System.arraycopy(PROMPT, 0, batch, TOKENS, TOKENS);
+        for (int i = 0; i < 3; i++) {
+            serve(router.newRequest().tokens(batch, batch.length).severalPrompts(true));
+        }
+        assertEquals(IndexState.EXACT, worker.state());
+        for (int i = 0; i < 3; i++) {
+            serve(batch); // as one prompt it has new blocks
+        }
+        await(worker, IndexState.STALE);
+    }
+
     private void serve(int[] prompt) throws RouteException {
-        final RouteRequest request = router.newRequest().tokens(prompt, prompt.length);
+        serve(router.newRequest().tokens(prompt, prompt.length));
+    }
+
+    private void serve(RouteRequest request) throws RouteException {
         try (Lease lease = router.reserve(request, decision)) {
             lease.prefillComplete();
             lease.prefillComplete();
