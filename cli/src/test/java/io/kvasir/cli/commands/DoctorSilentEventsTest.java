@@ -2,9 +2,9 @@ package io.kvasir.cli.commands;
 
 import static io.kvasir.cli.commands.DoctorRuns.BLOCK;
 import static io.kvasir.cli.commands.DoctorRuns.assertFailed;
+import static io.kvasir.cli.commands.DoctorRuns.assertOfSilence;
 import static io.kvasir.cli.commands.DoctorRuns.assertResult;
 import static io.kvasir.cli.commands.DoctorRuns.checks;
-import static io.kvasir.cli.commands.DoctorRuns.doctorOfSilence;
 import static io.kvasir.cli.commands.DoctorRuns.engine;
 import static io.kvasir.cli.commands.DoctorRuns.spec;
 
@@ -31,31 +31,42 @@ class DoctorSilentEventsTest {
         try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
                 ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
             final String events = "tcp://127.0.0.1:" + silent.getLocalPort();
-            final CommandRun run =
-                    doctorOfSilence(
-                            engine.url() + ",events=" + events, "--tokenizer=sim", "--json");
-            assertEquals(1, run.exitCode(), run.err());
-            final Map<String, JsonNode> checks = checks(run);
-            assertFailed("events arrive", "none", "enable_kv_cache_events", checks);
-            assertResult("SKIP", "events are numbered", checks);
-            assertResult("SKIP", "hash chain", checks);
-            assertResult("SKIP", "replay", checks);
-            assertResult("PASS", "model", checks);
+            assertOfSilence(
+                    DoctorSilentEventsTest::assertNoEvents,
+                    engine.url() + ",events=" + events,
+                    "--tokenizer=sim",
+                    "--json");
         }
+    }
+
+    private static void assertNoEvents(CommandRun run) {
+        assertEquals(1, run.exitCode(), run.err());
+        final Map<String, JsonNode> checks = checks(run);
+        assertFailed("events arrive", "none", "enable_kv_cache_events", checks);
+        assertResult("SKIP", "events are numbered", checks);
+        assertResult("SKIP", "hash chain", checks);
+        assertResult("SKIP", "replay", checks);
+        assertResult("PASS", "model", checks);
     }
 
     @Test
     void whereOnlyTheReplayAnswersTheAddressAndTheTopicAreNamed() throws Exception {
         try (SimEngine engine = engine(SimConfig.builder().blockSize(BLOCK))) {
-            final CommandRun run =
-                    doctorOfSilence(spec(engine) + ",topic=another", "--tokenizer=sim", "--json");
-            assertEquals(1, run.exitCode(), run.err());
-            final Map<String, JsonNode> checks = checks(run);
-            assertFailed("events arrive", engine.eventsEndpoint(0), "topic=another", checks);
-            assertFailed("events arrive", "the replay answers", engine.eventsEndpoint(0), checks);
-            assertResult("SKIP", "hash chain", checks);
-            assertResult("PASS", "replay", checks);
+            assertOfSilence(
+                    run -> assertAnotherTopic(engine.eventsEndpoint(0), run),
+                    spec(engine) + ",topic=another",
+                    "--tokenizer=sim",
+                    "--json");
         }
+    }
+
+    private static void assertAnotherTopic(String events, CommandRun run) {
+        assertEquals(1, run.exitCode(), run.err());
+        final Map<String, JsonNode> checks = checks(run);
+        assertFailed("events arrive", events, "topic=another", checks);
+        assertFailed("events arrive", "the replay answers", events, checks);
+        assertResult("SKIP", "hash chain", checks);
+        assertResult("PASS", "replay", checks);
     }
 
     @Test
@@ -63,20 +74,19 @@ class DoctorSilentEventsTest {
         try (SimEngine engine = engine(SimConfig.builder().blockSize(BLOCK));
                 ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
             final String events = "tcp://127.0.0.1:" + silent.getLocalPort();
-            final CommandRun run =
-                    doctorOfSilence(
-                            engine.url()
-                                    + ",events="
-                                    + events
-                                    + ",replay="
-                                    + engine.replayEndpoint(0),
-                            "--tokenizer=sim",
-                            "--json");
-            assertEquals(1, run.exitCode(), run.err());
-            final Map<String, JsonNode> checks = checks(run);
-            assertFailed("events arrive", "no connection for events", "events=", checks);
-            assertResult("SKIP", "replay", checks);
-            assertEquals("no events connection", checks.get("replay").path("seen").asText());
+            assertOfSilence(
+                    DoctorSilentEventsTest::assertNoConnection,
+                    engine.url() + ",events=" + events + ",replay=" + engine.replayEndpoint(0),
+                    "--tokenizer=sim",
+                    "--json");
         }
+    }
+
+    private static void assertNoConnection(CommandRun run) {
+        assertEquals(1, run.exitCode(), run.err());
+        final Map<String, JsonNode> checks = checks(run);
+        assertFailed("events arrive", "no connection for events", "events=", checks);
+        assertResult("SKIP", "replay", checks);
+        assertEquals("no events connection", checks.get("replay").path("seen").asText());
     }
 }

@@ -1,11 +1,11 @@
 package io.kvasir.cli.commands;
 
 import static io.kvasir.cli.commands.DoctorRuns.assertFailed;
+import static io.kvasir.cli.commands.DoctorRuns.assertOfSilence;
 import static io.kvasir.cli.commands.DoctorRuns.assertResult;
 import static io.kvasir.cli.commands.DoctorRuns.checks;
-import static io.kvasir.cli.commands.DoctorRuns.doctorOfSilence;
+import static io.kvasir.cli.commands.DoctorRuns.configuration;
 import static io.kvasir.cli.commands.DoctorRuns.engine;
-import static io.kvasir.cli.commands.DoctorRuns.ofSilentConfiguration;
 import static io.kvasir.cli.commands.DoctorRuns.store;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -33,16 +33,17 @@ class DoctorSilentServersTest {
     void aReplaySocketThatIsDeadIsFound() throws Exception {
         try (SimEngine engine = engine(SimConfig.builder());
                 ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
-            final CommandRun run =
-                    doctorOfSilence(
-                            engine.url()
-                                    + ",events="
-                                    + engine.eventsEndpoint(0)
-                                    + ",replay=tcp://127.0.0.1:"
-                                    + silent.getLocalPort(),
-                            "--json");
-            assertEquals(1, run.exitCode(), run.err());
-            assertFailed("replay", "", "replay_endpoint", checks(run));
+            assertOfSilence(
+                    run -> {
+                        assertEquals(1, run.exitCode(), run.err());
+                        assertFailed("replay", "", "replay_endpoint", checks(run));
+                    },
+                    engine.url()
+                            + ",events="
+                            + engine.eventsEndpoint(0)
+                            + ",replay=tcp://127.0.0.1:"
+                            + silent.getLocalPort(),
+                    "--json");
         }
     }
 
@@ -51,8 +52,8 @@ class DoctorSilentServersTest {
             throws Exception {
         try (SimEngine engine = engine(SimConfig.builder().eventsPort(-1));
                 ServerSocket silent = new ServerSocket(0, 9, InetAddress.getLoopbackAddress())) {
-            final CommandRun run =
-                    ofSilentConfiguration(
+            final String file =
+                    configuration(
                             folder,
                             "model: kvasir-sim\nblock-size: 16\nworkers:\n  - url: "
                                     + engine.url()
@@ -61,15 +62,19 @@ class DoctorSilentServersTest {
                                     + "discovery-etcd-endpoints: [http://127.0.0.1:"
                                     + silent.getLocalPort()
                                     + "]\n");
-            assertEquals(1, run.exitCode(), run.err());
-            assertFailed("reachable", "127.0.0.1:1", "check its address", store(0, run));
-            assertFailed("reachable", "no answer", "check its address", store(1, run));
-            assertEquals(1, store(1, run).size());
-            assertResult("PASS", "reachable", checks(run));
-            final JsonNode stores = Json.parse(run.out()).path("stores");
-            assertEquals("nats", stores.path(0).path("store").asText());
-            assertEquals("nats://127.0.0.1:1 bucket b", stores.path(0).path("url").asText());
-            assertFalse(run.out().contains("secret"), run.out());
+            assertOfSilence(DoctorSilentServersTest::assertNamesStores, file, "--json");
         }
+    }
+
+    private static void assertNamesStores(CommandRun run) {
+        assertEquals(1, run.exitCode(), run.err());
+        assertFailed("reachable", "127.0.0.1:1", "check its address", store(0, run));
+        assertFailed("reachable", "no answer", "check its address", store(1, run));
+        assertEquals(1, store(1, run).size());
+        assertResult("PASS", "reachable", checks(run));
+        final JsonNode stores = Json.parse(run.out()).path("stores");
+        assertEquals("nats", stores.path(0).path("store").asText());
+        assertEquals("nats://127.0.0.1:1 bucket b", stores.path(0).path("url").asText());
+        assertFalse(run.out().contains("secret"), run.out());
     }
 }
