@@ -13,6 +13,7 @@ import io.kvasir.registry.kubernetes.KubernetesAccess;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -27,6 +28,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
+@Order(0) // takes longest: begins before all others
 class KubernetesDiscoveryTest extends DiscoveryContract {
     private static final String NOT_READY = "\"ready\":false";
     private static final String ENDING = "\"ready\":false,\"serving\":true,\"terminating\":true";
