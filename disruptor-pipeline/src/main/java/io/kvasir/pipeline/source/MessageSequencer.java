@@ -146,6 +146,7 @@ final class MessageSequencer {
             held.hold(sequence, payload, offset, length);
             return;
         }
+        status.endSeen();
         apply(sequence, payload, offset, length);
         if (!early.isEmpty()) {
             takeEarly();

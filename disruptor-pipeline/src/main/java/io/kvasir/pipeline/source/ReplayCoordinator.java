@@ -134,6 +134,9 @@ final class ReplayCoordinator {
         } else if (parts.isQueryable()) {
             answered();
         } else {
+            if (!replay.is(Wanted.VERIFY) || replay.isVerified()) {
+                status.endSeen();
+            }
             finish(NOT_CONTAINED, brought);
         }
     }
@@ -169,10 +172,15 @@ final class ReplayCoordinator {
         } else if (parts.isQueryable() && tracker.last() < 0 && parts.held.isEmpty()) {
             replay.nothing(); // the first event may be the worker's first one
         } else {
-            final boolean nothingLoaded = tracker.last() < 0;
+            final long last = tracker.last();
+            final boolean breaksOff = replay.is(Wanted.LOAD) || replay.isVerified();
             finish(why, false);
-            if (nothingLoaded && status.loss() == null && !parts.isQueryable()) {
-                status.lostWithWarning(why + ": messages may be missing");
+            if (status.loss() == null && !parts.isQueryable()) {
+                if (last < 0) {
+                    status.lostWithWarning(why + ": messages may be missing");
+                } else if (breaksOff && tracker.last() == last) {
+                    status.endUnseen(why + ": messages after " + last + " may be missing");
+                }
             }
         }
         retry.start(parts.nanoClock.getAsLong());
@@ -271,6 +279,8 @@ final class ReplayCoordinator {
             replay.load();
         } else if (doubted) {
             replay.verify(true);
+        } else if (status.isEndUnseen()) {
+            replay.missing(tracker.last());
         } else if (wrong) {
             parts.forecasts.resynced();
             replay.heal();

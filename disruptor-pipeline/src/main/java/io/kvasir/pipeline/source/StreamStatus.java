@@ -44,6 +44,7 @@ final class StreamStatus implements IndexView {
     private final LogLimit staleLines;
     private String problem = "";
     private String loss; // why the view is not exact, null if it is
+    private boolean endUnseen; // the loss is that messages may have come after the last one
     private IndexCause lossCause = IndexCause.LOST_MESSAGES; // of the loss
     private int statedBlockSize; // by the engine beside its events; 0 if it does not say
     private boolean loaded;
@@ -90,6 +91,29 @@ final class StreamStatus implements IndexView {
     void lost(IndexCause cause, String why) {
         loss = why;
         lossCause = cause;
+        endUnseen = false;
+    }
+
+    /**
+     * The view is right up to its last message, which may not be the newest one.
+     *
+     * @param why in words
+     */
+    void endUnseen(String why) {
+        lostWithWarning(why);
+        endUnseen = true;
+    }
+
+    /** Whether that is all that is wrong with the view. */
+    boolean isEndUnseen() {
+        return endUnseen;
+    }
+
+    /** The last message was the newest one. */
+    void endSeen() {
+        if (endUnseen) {
+            complete();
+        }
     }
 
     /** The same, as a warning as well. */
@@ -104,6 +128,7 @@ final class StreamStatus implements IndexView {
             over(loss);
         }
         loss = null;
+        endUnseen = false;
     }
 
     /** Messages are lost: published before the next one is seen in the index. */

@@ -173,6 +173,63 @@ class ReplayHolesTest {
         assertEquals(IndexState.DEGRADED, stream.state());
     }
 
+    /** The first 3 of 5 messages, and then no more of the answer. */
+    private EngineStream cutOff() {
+        final EngineStream stream = stream();
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        for (int i = 0; i < 3; i++) {
+            stream.onReplayed(i, store(i));
+        }
+        stream.replayFailed("no end of its answer");
+        return stream;
+    }
+
+    @Test
+    void aViewWhoseEndWasNotSeenIsNotExact() {
+        final EngineStream stream = cutOff();
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(IndexCause.LOST_MESSAGES, stream.status().cause());
+        assertEquals(0, stream.status().lostMessages());
+        assertTrue(
+                stream.status().problem().contains("messages after 2 may be missing"),
+                stream.status()::problem);
+    }
+
+    @Test
+    void theNextLiveMessageShowsThatTheEndWasSeen() {
+        final EngineStream stream = cutOff();
+        stream.onMessage(3, store(3));
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(
+                "replay endpoint direct does not answer: no end of its answer",
+                stream.status().problem());
+    }
+
+    @Test
+    void theEndIsAskedForAgainWithoutWhatIsThere() {
+        final EngineStream stream = cutOff();
+        nowNs += RetryTimer.FIRST_DELAY_NS + 1;
+        stream.tick();
+        nowNs += 10 * RetryTimer.FIRST_DELAY_NS;
+        stream.tick();
+        assertEquals(List.of(2L), answer(stream, 5, (_, _) -> true));
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals("", stream.status().problem());
+        assertEquals(5, index.heldBlocks(SLOT));
+    }
+
+    @Test
+    void whatCameAfterAnEndThatWasNotSeenIsAskedFor() {
+        final EngineStream stream = cutOff();
+        stream.onMessage(4, store(4));
+        stream.onMessage(5, store(5));
+        assertEquals(List.of(2L), answer(stream, 6, (_, _) -> true));
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(0, stream.status().lostMessages());
+        assertEquals(6, index.heldBlocks(SLOT));
+    }
+
     @Test
     void aViewThatIsWholeAgainHasNoProblem() {
         final EngineStream stream = stream();
