@@ -21,6 +21,8 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.net.ServerSocket;
 import java.net.SocketTimeoutException;
@@ -152,6 +154,34 @@ class ApproximateModeTest {
             assertEquals(IndexState.PREDICTED, gateway.router().workers().getFirst().state());
             events.setSoTimeout(1);
             assertThrows(SocketTimeoutException.class, events::accept, "no connection is made");
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "\"max_tokens\":1|4",
+                "\"prompt_logprobs\":0|0",
+                "\"prompt_logprobs\":null,\"logprobs\":2|4",
+                "\"echo\":true|4",
+                "\"echo\":true,\"logprobs\":0|0",
+                "\"echo\":true,\"logprobs\":null|4",
+                "\"echo\":false,\"logprobs\":1|4",
+                "\"use_beam_search\":true|4"
+            })
+    void aPromptThatIsComputedAnewIsNotBookedAsCached(String members, int blocks) throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(engine.worker("one"))
+                                        .set(RouterSettings.APPROXIMATE, true)
+                                        .build())) {
+            Gateways.awaitContact(gateway);
+            assertEquals(0, overlap(Gateways.post(gateway, "/v1/completions", PROMPT)));
+            Eventually.holds("booked", () -> gateway.router().routedPrefixes().visits() == 1);
+            final String again = PROMPT.replaceFirst("\\{", "{" + members + ",");
+            assertEquals(blocks, overlap(Gateways.post(gateway, "/v1/completions", again)));
         }
     }
 

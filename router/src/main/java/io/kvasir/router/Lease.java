@@ -68,7 +68,7 @@ public final class Lease implements AutoCloseable {
             tailTokens = request.tokenCount() % bookings.blockSize();
             outputBlocks = 0;
             tracksOutput = request.tracksOutput();
-            computesBlocks = newBlocks > 0 && !request.hasSeveralPrompts();
+            computesBlocks = newBlocks > 0 && request.announcesNewBlocks();
             tokensToCompute = toCompute;
             ownTokens = own;
             bookedNs = atNs;

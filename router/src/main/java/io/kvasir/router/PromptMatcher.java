@@ -44,7 +44,12 @@ final class PromptMatcher {
                 out.begin(seen, parts.index);
                 out.marks(request, parts.workerMarks);
                 matchInside(request, seen);
-                out.fill(request, request.cached, request.active, request.tiers, parts.board);
+                out.fill(
+                        request,
+                        request.cached,
+                        request.active,
+                        request.readsNoCache() ? null : request.tiers,
+                        parts.board);
                 takeOutFull(out);
                 stable = seen == workers.get(); // else a slot may be open for its next tenant
             }
@@ -87,6 +92,18 @@ final class PromptMatcher {
     }
 
     private void matchInside(RouteRequest request, WorkerSet seen) {
+        // matching no block clears what the last prompt had
+        if (request.readsNoCache()) {
+            parts.index.matchInside(request.localHashes, 0, request.cached);
+        } else {
+            matchCached(request, seen);
+        }
+        parts.active.matchActiveInside(
+                request.localHashes, request.reuses() ? request.blockCount : 0, request.active);
+        request.assume(seen);
+    }
+
+    private void matchCached(RouteRequest request, WorkerSet seen) {
         parts.index.matchInside(request.localHashes, request.blockCount, request.cached);
         if (parts.indexPipeline.hasEagleBlocks()) {
             matchEagle(request);
@@ -97,10 +114,6 @@ final class PromptMatcher {
         if (request.tiers != null) {
             matchTiers(request);
         }
-        // matching no block clears what the last prompt had in use
-        parts.active.matchActiveInside(
-                request.localHashes, request.reuses() ? request.blockCount : 0, request.active);
-        request.assume(seen);
     }
 
     /** Adds what the workers hold that draft with EAGLE: their blocks have other hashes. */

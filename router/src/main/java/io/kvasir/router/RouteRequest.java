@@ -70,6 +70,7 @@ public final class RouteRequest {
     private boolean tracksOutput;
     private boolean watched;
     private boolean severalPrompts;
+    private boolean readsNoCache;
     private boolean onlyWithRoom;
     private Worker assumedOn; // null where nothing is assumed
     private int assumedBlocks;
@@ -154,6 +155,7 @@ public final class RouteRequest {
         outputTracking = Switch.NONE;
         watched = false;
         severalPrompts = false;
+        readsNoCache = false;
         onlyWithRoom = false;
         assumedOn = null;
         assumedInUse = false;
@@ -475,7 +477,7 @@ public final class RouteRequest {
     /** Takes what holds where the request says nothing. */
     void usual(RouterRules rules) {
         tracksPrefill = prefillTracking == Switch.ON || rules.tracksPrefill();
-        reuses = reuse.or(rules.assumesReuse());
+        reuses = !readsNoCache && reuse.or(rules.assumesReuse());
         tracksOutput = outputTracking.or(rules.tracksOutput());
     }
 
@@ -508,6 +510,19 @@ public final class RouteRequest {
      */
     public RouteRequest severalPrompts(boolean several) {
         severalPrompts = several;
+        return this;
+    }
+
+    /**
+     * Says that the engine computes all of the prompt, whatever it holds of it, as vLLM does for
+     * {@code prompt_logprobs}. No block counts as cached or shared, for the choice and while it
+     * runs, and a worker that announces nothing meanwhile is not silent.
+     *
+     * @param anew true if it does; false unless it is set
+     * @return this
+     */
+    public RouteRequest readsNoCache(boolean anew) {
+        readsNoCache = anew;
         return this;
     }
 
@@ -867,8 +882,13 @@ public final class RouteRequest {
         return seed;
     }
 
-    boolean hasSeveralPrompts() {
-        return severalPrompts;
+    /** Whether the engine announces those of the prompt's blocks that it has not held before. */
+    boolean announcesNewBlocks() {
+        return !severalPrompts && !readsNoCache;
+    }
+
+    boolean readsNoCache() {
+        return readsNoCache;
     }
 
     /** The full blocks to watch for, a copy; none where no event tells of them. */

@@ -156,6 +156,24 @@ class TruthTest {
         await(worker, IndexState.STALE);
     }
 
+    @Test
+    void aPromptThatIsComputedAnewIsBookedWholeAndMakesNoEngineStale() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(AT_ONCE));
+        try (Lease lease = router.reserve(request().readsNoCache(true), decision)) {
+            assertEquals(0, decision.overlapBlocks());
+            assertEquals(0, decision.predictedCachedTokens());
+            assertEquals(TOKENS, worker.prefillTokens());
+            assertTrue(lease.isOpen());
+        }
+        for (int i = 0; i < 3; i++) {
+            serve(request().readsNoCache(true));
+        }
+        assertEquals(IndexState.EXACT, worker.state());
+        router.select(request(), decision);
+        assertEquals(10 * BLOCK_SIZE, decision.predictedCachedTokens());
+    }
+
     private void serve(int[] prompt) throws RouteException {
         serve(router.newRequest().tokens(prompt, prompt.length));
     }

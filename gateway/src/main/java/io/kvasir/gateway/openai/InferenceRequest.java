@@ -126,6 +126,9 @@ public final class InferenceRequest {
     /** Whether the answer is to begin with the prompt. */
     boolean echo;
 
+    boolean logprobs;
+    boolean promptLogprobs;
+
     /** Member {@link #ROUTER_OVERRIDE}; null where there is none. */
     public JsonNode routerOverride;
 
@@ -182,9 +185,20 @@ public final class InferenceRequest {
     }
 
     /**
+     * Whether the engine is asked how likely the prompt's own tokens are: then it computes all of
+     * the prompt, whatever it holds. Only before the prompts are dropped.
+     *
+     * <p>By vLLM's rules: of a chat that is echoed it always is, of a completion with {@code
+     * logprobs}.
+     */
+    public boolean isComputedAnew() {
+        return promptLogprobs || (echo && (logprobs || chat != null));
+    }
+
+    /**
      * Whether the cached tokens that an engine states are what it held of the prompt before. Of a
      * batch they are a sum; several samples find each other's blocks; and an engine that is asked
-     * for something of the prompt's own tokens, or for a beam search, computes all of it anew.
+     * for something of the prompt's own tokens, or for a beam search, states other numbers.
      */
     public boolean statesWhatWasCached() {
         return sequences() == 1 && wholeFor == null;

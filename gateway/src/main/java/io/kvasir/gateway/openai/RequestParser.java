@@ -157,6 +157,7 @@ public final class RequestParser {
             }
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
+            case "logprobs" -> request.logprobs = isAsked();
             default -> {
                 if (HandoffMembers.contains(name)) {
                     request.namesBlocks = name;
@@ -275,15 +276,21 @@ public final class RequestParser {
 
     /** What says something of the prompt's tokens needs an engine that computes them. */
     private void wholePrompt(String name) throws IOException {
-        final JsonToken value = json.currentToken();
-        final boolean asked = value != JsonToken.VALUE_NULL && value != JsonToken.VALUE_FALSE;
+        final boolean asked = isAsked();
         if (asked) {
             request.wholeFor = name;
         }
-        if (name.equals("echo")) {
-            request.echo = asked;
+        switch (name) {
+            case "echo" -> request.echo = asked;
+            case "prompt_logprobs" -> request.promptLogprobs = asked;
+            default -> {}
         }
+    }
+
+    private boolean isAsked() throws IOException {
+        final JsonToken value = json.currentToken();
         json.skipChildren();
+        return value != JsonToken.VALUE_NULL && value != JsonToken.VALUE_FALSE;
     }
 
     private void truncate() throws IOException, ApiException {

@@ -88,12 +88,14 @@ public final class PromptReader {
                         : tokens == null
                                 ? TokenForm.unknown(request, encoder != null)
                                 : TokenForm.of(request, prompts);
+        final boolean computedAnew = request.isComputedAnew();
         request.dropPrompts();
         return new RoutedPrompt(
                 tokens,
                 (int) Math.min(decodeTokens, Integer.MAX_VALUE),
                 !request.stream,
                 request.prompts() > 1,
+                computedAnew,
                 lora,
                 request.cacheSalt,
                 overrides,

@@ -11,6 +11,7 @@ public final class RoutedPrompt {
     private final int decodeTokens;
     private final boolean firstTokenUnseen;
     private final boolean several;
+    private final boolean computedAnew;
     private final String lora;
     private final String salt;
     private final RoutingHeaders overrides;
@@ -22,6 +23,7 @@ public final class RoutedPrompt {
      * @param decodeTokens tokens that count as generated from the start, of further answers
      * @param firstTokenUnseen whether the answer comes as a whole
      * @param several whether the tokens are those of several prompts
+     * @param computedAnew whether the engine computes all of them, whatever it holds
      * @param lora adapter, null for the base model
      * @param salt cache salt, null for none
      * @param tokenFormOrNull the request for workers that take token ids; null where there were
@@ -32,6 +34,7 @@ public final class RoutedPrompt {
             int decodeTokens,
             boolean firstTokenUnseen,
             boolean several,
+            boolean computedAnew,
             String lora,
             String salt,
             RoutingHeaders overrides,
@@ -40,6 +43,7 @@ public final class RoutedPrompt {
         this.decodeTokens = decodeTokens;
         this.firstTokenUnseen = firstTokenUnseen;
         this.several = several;
+        this.computedAnew = computedAnew;
         this.lora = lora;
         this.salt = salt;
         this.overrides = overrides;
@@ -61,6 +65,10 @@ public final class RoutedPrompt {
 
     boolean several() {
         return several;
+    }
+
+    boolean computedAnew() {
+        return computedAnew;
     }
 
     /** Whether the tokens are known. */

@@ -428,7 +428,8 @@ public final class WorkerReservations {
                 .lora(prompt.lora())
                 .salt(prompt.salt())
                 .firstTokenUnseen(prompt.firstTokenUnseen() && part.leg() != Leg.PREFILL)
-                .severalPrompts(prompt.several());
+                .severalPrompts(prompt.several())
+                .readsNoCache(prompt.computedAnew());
         part.fill(
                 request,
                 prompt.overrides(),
