@@ -312,7 +312,7 @@ public final class KvEventPublisher implements AutoCloseable {
 
     /** At least 1, which a transport that can carry no such message then refuses. */
     private int maxBlocksOfEvent() {
-        return (int) Math.clamp((maxMessageBytes - EVENT_BYTES) / BLOCK_BYTES, 1, MESSAGE_BLOCKS);
+        return Math.clamp((maxMessageBytes - EVENT_BYTES) / BLOCK_BYTES, 1, MESSAGE_BLOCKS);
     }
 
     private static long[] part(long[] values, int from, int count) {
