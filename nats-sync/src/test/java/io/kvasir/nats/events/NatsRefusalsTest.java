@@ -36,6 +36,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
 import java.util.List;
 import java.util.stream.LongStream;
@@ -282,7 +283,8 @@ class NatsRefusalsTest {
         final JetStreamEventSource source =
                 new JetStreamEventSource(access("all"), own, "mine", observed.plane);
         observed.await(() -> unconnected().isEmpty(), "connection");
-        management.pauseConsumer(own.stream(), "mine", ZonedDateTime.now().plusDays(1));
+        management.pauseConsumer(
+                own.stream(), "mine", ZonedDateTime.now(ZoneOffset.UTC).plusDays(1));
         connection.jetStream().publish(own.streamSubject(), Events.json(1, Events.store(1)));
         observed.await(() -> observed.held().equals(List.of(1L)), "the event");
         observed.await(() -> unconnected().isEmpty(), "connection again");
