@@ -97,13 +97,15 @@ public final class ConfigFile {
         }
         final List<DiscoveredWorker> workers = new ArrayList<>();
         final Set<String> names = new HashSet<>();
-        for (Node item : elements(list)) {
-            final DiscoveredWorker worker = at(item, () -> discoveredWorker(item, model));
-            if (!names.add(worker.name())) {
-                throw error(item, "two workers are named '" + worker.name() + "'");
-            }
-            workers.add(worker);
-        }
+        WrongSettingsException.throwIfAnyFails(
+                elements(list),
+                item -> {
+                    final DiscoveredWorker worker = at(item, () -> discoveredWorker(item, model));
+                    if (!names.add(worker.name())) {
+                        throw error(item, "two workers are named '" + worker.name() + "'");
+                    }
+                    workers.add(worker);
+                });
         return workers;
     }
 

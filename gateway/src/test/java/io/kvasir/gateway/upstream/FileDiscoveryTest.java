@@ -141,6 +141,17 @@ class FileDiscoveryTest extends DiscoveryContract {
     }
 
     @Test
+    void eachWrongWorkerOfAFileIsNamedWithItsLine() {
+        final String text = "- ftp://h:1\n- http://h:2,name=a\n- http://h:3,name=a\n- x\n";
+        final GatewayException refused =
+                assertThrows(GatewayException.class, () -> started(text, NEVER, known).close());
+        for (String line : List.of("workers.yaml:1", "workers.yaml:3", "workers.yaml:4")) {
+            assertTrue(refused.getMessage().contains(line), refused.getMessage());
+        }
+        assertEquals(3, refused.getMessage().lines().count(), refused.getMessage());
+    }
+
+    @Test
     void modelRoleAndGenerationAreRead() throws Exception {
         try (Discovery _ =
                 started(
