@@ -9,7 +9,10 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 import javax.net.ssl.SSLContext;
@@ -22,12 +25,15 @@ import javax.net.ssl.SSLContext;
  *     front of one wants TLS, {@code user:password@} in it names a user
  * @param credentials file of a user's JWT and seed, read at each connection; null for none
  * @param tls for servers with TLS; null for the JVM's own. With one, servers without TLS are
- *     refused
+ *     refused. A server's certificate must be for its host, also with the JVM's own
  * @param timeout of connecting and of each request, at least 100 ms
  */
 public record NatsAccess(String servers, Path credentials, SSLContext tls, Duration timeout) {
     private static final Duration RECONNECT_WAIT = Duration.ofMillis(200);
     private static final int FOR_EVER = -1;
+    private static final Pattern TLS_SCHEME = Pattern.compile("(^|,)\\s*(tls|wss)://");
+    private static final Pattern HOST =
+            Pattern.compile("^\\s*(?:[a-z]+://)?(?:\\[([^]]+)]|([^:/\\s]+))");
     private static final Pattern USER = Pattern.compile("(^|,|//)[^,/@]*@");
 
     /**
@@ -69,7 +75,7 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
         return withoutUsers(servers);
     }
 
-    private static String withoutUsers(String text) {
+    static String withoutUsers(String text) {
         return USER.matcher(text).replaceAll("$1");
     }
 
@@ -91,12 +97,17 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
      */
     public static Connection connect(Options.Builder options)
             throws IOException, InterruptedException {
+        final Options made = options.build();
         try {
-            return Nats.connect(options.build());
+            return Nats.connect(made);
         } catch (AuthenticationException e) {
             throw e; // names no server
         } catch (IOException e) {
-            throw new IOException(withoutUsers(String.valueOf(e.getMessage())), e.getCause());
+            final String why =
+                    made.getErrorListener() instanceof ServerErrors errors
+                            ? errors.unconnected(made.getConnectionTimeout())
+                            : "";
+            throw new IOException(withoutUsers(e.getMessage() + why), e.getCause());
         }
     }
 
@@ -118,9 +129,23 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
             options.authHandler(Nats.credentials(credentials.toString()));
         }
         if (tls != null) {
-            options.sslContext(tls);
+            options.sslContext(NameCheckedTls.of(tls, hosts()));
+        } else if (TLS_SCHEME.matcher(servers).find()) {
+            options.sslContext(NameCheckedTls.ofJvm(hosts()));
         }
         return options;
+    }
+
+    /** The configured hosts, without anything else of their addresses. */
+    List<String> hosts() {
+        final List<String> hosts = new ArrayList<>();
+        for (String server : servers.split(",", -1)) {
+            final Matcher host = HOST.matcher(withoutUsers(server));
+            if (host.find()) {
+                hosts.add(host.group(host.group(1) == null ? 2 : 1));
+            }
+        }
+        return hosts;
     }
 
     @Override

@@ -39,6 +39,7 @@ public class ServerErrors implements ErrorListener {
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
     private final Map<String, String> unsubscribed = new ConcurrentHashMap<>(); // text by subject
     private volatile Refusal last; // null before the first
+    private volatile Refusal lastFailure; // of a connection; null before the first
 
     @Override
     public void errorOccurred(Connection which, String error) {
@@ -52,7 +53,7 @@ public class ServerErrors implements ErrorListener {
             LOG.warn(
                     "{} at {}: NATS refuses: {}",
                     which.getOptions().getConnectionName(),
-                    NatsAccess.addressOf(which),
+                    where(which),
                     kind);
         }
     }
@@ -60,6 +61,30 @@ public class ServerErrors implements ErrorListener {
     @Override
     public void exceptionOccurred(Connection which, Exception exception) {
         LOG.debug("a connection to NATS fails", exception); // a connection that is lost
+        Throwable cause = exception;
+        while (cause.getCause() != null) {
+            cause = cause.getCause();
+        }
+        lastFailure = new Refusal(String.valueOf(cause.getMessage()), System.nanoTime());
+    }
+
+    private static String where(Connection which) {
+        final String address = NatsAccess.addressOf(which); // null while there is none
+        return address == null
+                ? NatsAccess.withoutUsers(which.getOptions().getServers().toString())
+                : address;
+    }
+
+    /** Why no connection was made, as an addition to what the client says; may be empty. */
+    String unconnected(Duration timeout) {
+        final Refusal failure = lastFailure;
+        return failure == null || isOlder(failure, timeout.multipliedBy(2))
+                ? ""
+                : " (" + failure.text + ")";
+    }
+
+    private static boolean isOlder(Refusal refusal, Duration than) {
+        return System.nanoTime() - refusal.atNs > than.toNanos();
     }
 
     /**
@@ -83,9 +108,7 @@ public class ServerErrors implements ErrorListener {
      */
     public String refusal(Duration within) {
         final Refusal refusal = last;
-        return refusal == null || System.nanoTime() - refusal.atNs > within.toNanos()
-                ? ""
-                : refusal.text;
+        return refusal == null || isOlder(refusal, within) ? "" : refusal.text;
     }
 
     /**

@@ -252,6 +252,35 @@ class NatsAuthorityTest {
         assertRefusesAll(withBoth, both().withTls(authority()), Kind.UNAVAILABLE);
     }
 
+    /** Its authority is trusted, and it is another one's. */
+    @Test
+    void aCertificateForAnotherHostIsRefusedBeforeThePasswordIsSent() throws Exception {
+        final TestKeys other = TestKeys.make(folder, "elsewhere", "dns:elsewhere.example");
+        final NatsServer elsewhere =
+                started(
+                        "elsewhere",
+                        "tls { cert_file: '"
+                                + other.certificate()
+                                + "', key_file: '"
+                                + other.key()
+                                + "' }\nauthorization { users: [{user: u, password: secret}] }");
+        try {
+            final NatsAccess access =
+                    new NatsAccess(
+                            "tls://u:secret@" + elsewhere.address(),
+                            null,
+                            KeyStores.tlsOrNull(other.trustStore(), null, TestKeys.PASSWORD),
+                            REFUSED_TIMEOUT);
+            assertRefusesAll(elsewhere, access, Kind.UNAVAILABLE);
+            final IOException refusal =
+                    assertThrows(
+                            IOException.class, () -> new NatsEventTransport(access, NAMES).close());
+            assertTrue(refusal.getMessage().contains("127.0.0.1 found"), refusal.getMessage());
+        } finally {
+            elsewhere.stop();
+        }
+    }
+
     @Test
     void theSecondServerIsUsedWhereTheFirstIsNotThere() throws IOException {
         assertLetsAllIn(

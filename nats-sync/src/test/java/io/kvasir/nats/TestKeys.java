@@ -27,6 +27,12 @@ final class TestKeys {
     /** Makes them for the host 127.0.0.1, in files that begin with a name. */
     static TestKeys make(Path folder, String name)
             throws IOException, InterruptedException, GeneralSecurityException {
+        return make(folder, name, "ip:127.0.0.1");
+    }
+
+    /** The same for another host, such as {@code dns:other.example}. */
+    static TestKeys make(Path folder, String name, String host)
+            throws IOException, InterruptedException, GeneralSecurityException {
         final TestKeys keys = new TestKeys(folder, name);
         keytool(
                 keys.keyStore(),
@@ -36,7 +42,7 @@ final class TestKeys {
                 "-dname",
                 "CN=" + name,
                 "-ext",
-                "san=ip:127.0.0.1");
+                "san=" + host);
         Files.writeString(keys.certificate(), keytool(keys.keyStore(), "-exportcert", "-rfc"));
         final KeyStore store =
                 KeyStore.getInstance(keys.keyStore().toFile(), PASSWORD.toCharArray());
