@@ -41,18 +41,32 @@ public record EtcdOptions(
         if (endpoints.isEmpty()) {
             throw new IllegalArgumentException("no endpoint of etcd is named");
         }
-        for (URI endpoint : endpoints) {
-            if (endpoint.getHost() == null
-                    || !List.of("http", "https").contains(endpoint.getScheme())) {
-                throw new IllegalArgumentException(
-                        "etcd endpoint " + endpoint + " must be http://host:port or https://…");
-            }
-        }
+        endpoints.forEach(EtcdOptions::check);
         if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
             throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
         }
         if (timeout.toMillis() < 1) {
             throw new IllegalArgumentException("timeout=" + timeout + ", at least 1 ms");
+        }
+    }
+
+    /** A user in the address goes nowhere: neither to etcd nor into a message. */
+    private static void check(URI endpoint) {
+        final String authority = String.valueOf(endpoint.getRawAuthority());
+        final int user = authority.lastIndexOf('@') + 1;
+        final String named = endpoint.getScheme() + "://" + authority.substring(user);
+        if (user > 0) {
+            throw new IllegalArgumentException(
+                    "etcd endpoint "
+                            + named
+                            + " has a user before its host, which is not used: user and password of"
+                            + " etcd are settings of their own, discovery-etcd-user and"
+                            + " discovery-etcd-password-file");
+        }
+        if (endpoint.getHost() == null
+                || !List.of("http", "https").contains(endpoint.getScheme())) {
+            throw new IllegalArgumentException(
+                    "etcd endpoint " + endpoint + " must be http://host:port or https://…");
         }
     }
 
