@@ -1,6 +1,7 @@
 package io.kvasir.nats;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -24,6 +25,7 @@ class NameCheckedTlsTest {
     @TempDir static Path folder;
 
     private static TestKeys keys;
+    private static volatile String refusal = "";
     private static SSLServerSocket server; // whose certificate is for localhost
 
     @BeforeAll
@@ -42,7 +44,7 @@ class NameCheckedTlsTest {
             try (Socket client = server.accept()) {
                 client.getInputStream().readAllBytes();
             } catch (IOException e) {
-                continue; // refused by its client, or closing
+                refusal = e.getMessage(); // by its client; or it is closed
             }
         }
     }
@@ -50,6 +52,7 @@ class NameCheckedTlsTest {
     @AfterAll
     static void stop() throws IOException {
         server.close();
+        assertFalse(refusal.isEmpty(), "no client has refused the server");
     }
 
     /** As NATS's client does: the connection is there, and TLS begins on it. */
