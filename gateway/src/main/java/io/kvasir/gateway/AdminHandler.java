@@ -9,6 +9,7 @@ import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.routing.DecisionLog;
 import io.kvasir.gateway.routing.DecisionRecord;
+import io.kvasir.gateway.server.Credentials;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.Queries;
 import io.kvasir.gateway.server.RequestRecords;
@@ -75,6 +76,7 @@ final class AdminHandler extends Handler.Abstract {
     public boolean handle(Request request, Response response, Callback callback) {
         final String path = Request.getPathInContext(request);
         try {
+            Credentials.check(request);
             checkCaller(request, response);
             Queries.check(request);
             if (WorkersApi.has(path)) {

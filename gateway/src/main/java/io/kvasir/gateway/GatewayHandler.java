@@ -23,6 +23,7 @@ import io.kvasir.gateway.server.AdmissionGate;
 import io.kvasir.gateway.server.AdmittedResponse;
 import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.ClientStream;
+import io.kvasir.gateway.server.Credentials;
 import io.kvasir.gateway.server.Paths;
 import io.kvasir.gateway.server.Queries;
 import io.kvasir.gateway.server.RequestFailures;
@@ -111,6 +112,7 @@ final class GatewayHandler extends Handler.Abstract {
         final String asked = Request.getPathInContext(request);
         final String path = Endpoint.isOfOneModel(asked) ? ONE_MODEL : asked;
         try {
+            Credentials.check(request);
             Queries.check(request);
             if (Paths.options(PATHS, path, request, response, callback)) {
                 return true;

@@ -18,6 +18,7 @@ import io.kvasir.gateway.openai.TenantSalt;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
@@ -27,12 +28,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Base64;
 import java.util.List;
+import java.util.Locale;
 
 /** What callers get to know and may steer, and what workers get of them. */
 class TrustTest {
@@ -147,6 +150,57 @@ class TrustTest {
         Files.writeString(file, "");
         gateway.reload();
         assertTrue(saysOfRouting(complete("Authorization", "Bearer newer")));
+    }
+
+    private String answerTo(int port, String path, String... authorizations) throws IOException {
+        final StringBuilder head = new StringBuilder(path + " HTTP/1.1\r\nHost: localhost\r\n");
+        for (String authorization : authorizations) {
+            head.append("Authorization: ").append(authorization).append("\r\n");
+        }
+        final String body = "{\"prompt\":[1]}";
+        try (RawClient client = new RawClient(port)) {
+            client.send(
+                    head
+                            + "Content-Type: application/json\r\nConnection: close\r\n"
+                            + "Content-Length: "
+                            + body.length()
+                            + "\r\n\r\n"
+                            + body);
+            return client.readAll();
+        }
+    }
+
+    @Test
+    void aTokenBesideOtherCredentialsIsNeitherTrustedNorPassedOn() throws Exception {
+        start(
+                untrusting()
+                        .set(GatewaySettings.TRUSTED_TOKENS, List.of(new Secret("given")))
+                        .set(GatewaySettings.ADMIN_TOKEN, new Secret("admin")));
+        for (String[] two :
+                new String[][] {
+                    {"Bearer mine", "Bearer given"},
+                    {"Bearer given", "Bearer mine"},
+                    {"Bearer given", "Bearer given"},
+                }) {
+            final String answer = answerTo(gateway.port(), "POST /v1/completions", two);
+            assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+            assertTrue(answer.contains("more than one Authorization"), answer);
+        }
+        assertEquals(List.of(), engine.calls);
+        for (String list : List.of("Bearer mine, Bearer given", "Bearer given,Bearer mine")) {
+            final String answer = answerTo(gateway.port(), "POST /v1/completions", list);
+            assertTrue(answer.startsWith("HTTP/1.1 200 "), answer);
+            assertFalse(answer.toLowerCase(Locale.ROOT).contains("x-kvasir-worker:"), answer);
+            assertNull(engine.calls.getLast().headers.get("authorization"));
+        }
+        final int admin = gateway.adminPort();
+        for (String[] two :
+                new String[][] {{"Bearer admin", "Bearer x"}, {"Bearer x", "Bearer admin"}}) {
+            final String answer = answerTo(admin, "GET /metrics", two);
+            assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+        }
+        final String answer = answerTo(admin, "GET /metrics", "Bearer x, Bearer admin");
+        assertTrue(answer.startsWith("HTTP/1.1 401 "), answer);
     }
 
     @Test

@@ -11,6 +11,7 @@ import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.util.InetAddressSet;
 
 import java.net.InetSocketAddress;
+import java.util.stream.Stream;
 
 /**
  * Which callers may steer routing by headers and see what was decided: what is predicted as cached
@@ -40,7 +41,7 @@ public final class TrustedCallers {
 
     /** Whether a request comes from a trusted caller, by token or by address. */
     public boolean trusts(Request request) {
-        return hasToken(request)
+        return tokens.accept(request.getHeaders().get(HttpHeader.AUTHORIZATION))
                 || (request.getConnectionMetaData().getRemoteSocketAddress()
                                 instanceof InetSocketAddress from
                         && from.getAddress() != null
@@ -48,8 +49,16 @@ public final class TrustedCallers {
                         && networks.test(from.getAddress()));
     }
 
-    /** Whether a caller has presented a token of the gateway's, which is no business of workers. */
+    /**
+     * Whether a caller has sent a token of the gateway's, which is no business of workers; also as
+     * one of a list, by which it is not trusted.
+     */
     public boolean hasToken(Request request) {
-        return tokens.accept(request.getHeaders().get(HttpHeader.AUTHORIZATION));
+        final String value = request.getHeaders().get(HttpHeader.AUTHORIZATION);
+        return value != null
+                && (tokens.accept(value)
+                        || Stream.of(value.split(",", -1))
+                                .map(String::strip)
+                                .anyMatch(tokens::accept));
     }
 }
