@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
@@ -215,6 +216,28 @@ class TrustTest {
         assertEquals(
                 List.of("Bearer first", "Bearer first", "Bearer second"),
                 engine.calls.stream().map(c -> c.headers.get("authorization")).toList());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"sec\u0001ret", "sec\u007fret", "sec\tret", "sec ret", "sec\u00e9ret"})
+    void aKeyThatNoHeaderCanCarryIsRefusedAndNotSaid(String key, @TempDir Path dir)
+            throws Exception {
+        final Path file = Files.writeString(dir.resolve("k"), key);
+        for (GatewayConfig.Builder config :
+                List.of(
+                        untrusting().set(GatewaySettings.WORKER_KEY_FILE, file),
+                        untrusting().set(GatewaySettings.WORKER_KEY, new Secret(key)))) {
+            final GatewayException refused =
+                    assertThrows(GatewayException.class, () -> start(config));
+            assertTrue(refused.getMessage().contains("worker-key"), refused.getMessage());
+            assertFalse(refused.getMessage().contains("ret"), refused.getMessage());
+        }
+        Files.writeString(file, "first");
+        start(untrusting().set(GatewaySettings.WORKER_KEY_FILE, file));
+        Files.writeString(file, key);
+        gateway.reload();
+        complete();
+        assertEquals("Bearer first", engine.calls.getLast().headers.get("authorization"));
     }
 
     @Test

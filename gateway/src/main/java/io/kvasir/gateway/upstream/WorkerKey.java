@@ -17,7 +17,7 @@ public final class WorkerKey {
     /**
      * Reads the file, whose first line counts.
      *
-     * @throws GatewayException if it cannot be read, or has none
+     * @throws GatewayException if it cannot be read, has none, or one that no header can carry
      */
     public WorkerKey(GatewayConfig config) {
         givenOrNull = config.get(GatewaySettings.WORKER_KEY);
@@ -28,14 +28,32 @@ public final class WorkerKey {
     /**
      * Reads the file again; if that fails, the key stays.
      *
-     * @throws GatewayException if it cannot be read, or has none
+     * @throws GatewayException if it cannot be read, has none, or one that no header can carry
      */
     public void reload() {
         if (fileOrNull != null) {
-            header = "Bearer " + BearerTokens.lines(fileOrNull).getFirst();
+            header =
+                    bearer(
+                            BearerTokens.lines(fileOrNull).getFirst(),
+                            GatewaySettings.WORKER_KEY_FILE.name() + " " + fileOrNull);
         } else if (givenOrNull != null) {
-            header = "Bearer " + givenOrNull.value();
+            header = bearer(givenOrNull.value(), GatewaySettings.WORKER_KEY.name());
         }
+    }
+
+    /** What no header can carry is said without the key: the client's own message has all of it. */
+    private static String bearer(String key, String from) {
+        for (int i = 0; i < key.length(); i++) {
+            final char c = key.charAt(i);
+            if (c <= ' ' || c > '~') {
+                throw new GatewayException(
+                        String.format(
+                                "%s: character %d of the key is U+%04X, which no header has",
+                                from, i + 1, (int) c),
+                        null);
+            }
+        }
+        return "Bearer " + key;
     }
 
     /** Value of {@code Authorization} for a worker; null to leave the client's. */
