@@ -20,6 +20,7 @@ public final class Lease implements AutoCloseable {
     private Worker worker;
     private int tailTokens;
     private int outputBlocks;
+    private long heardBefore; // of the worker's events, as of the booking
     private boolean computesBlocks; // which its engine would announce
     private boolean tracksOutput;
     private double tokensToCompute;
@@ -69,6 +70,7 @@ public final class Lease implements AutoCloseable {
             outputBlocks = 0;
             tracksOutput = request.tracksOutput();
             computesBlocks = newBlocks > 0 && request.announcesNewBlocks();
+            heardBefore = bookedOn.heardMark();
             tokensToCompute = toCompute;
             ownTokens = own;
             bookedNs = atNs;
@@ -134,7 +136,8 @@ public final class Lease implements AutoCloseable {
                     believedTokens,
                     inUseTokens,
                     tokens,
-                    wasIdle && worker.activeRequests() <= 1);
+                    wasIdle && worker.activeRequests() <= 1,
+                    heardBefore);
         }
     }
 
@@ -182,7 +185,7 @@ public final class Lease implements AutoCloseable {
         final boolean first = bookings.prefillCompleted(held.number);
         final boolean found = watched != null && watched.end() != PromptEnd.NOT_YET;
         if ((first || found) && computesBlocks) {
-            worker.served();
+            worker.served(heardBefore);
         }
         if (first && watched == null && bookedNs != 0) {
             bookings.computed(worker, tokensToCompute, ownTokens, bookedNs);

@@ -347,6 +347,7 @@ public final class Worker implements CandidateWorker {
      * @param inUse of them that running requests used
      * @param stated of them the engine says it had
      * @param alone whether no other request was here from the decision to the answer
+     * @param heardBefore what had been heard of the worker's events as it was booked
      */
     void engineHit(
             IndexState decided,
@@ -355,7 +356,8 @@ public final class Worker implements CandidateWorker {
             int believed,
             int inUse,
             int stated,
-            boolean alone) {
+            boolean alone,
+            long heardBefore) {
         final EventSource events = source;
         if (events == null) {
             if (decided == IndexState.PREDICTED) {
@@ -367,7 +369,7 @@ public final class Worker implements CandidateWorker {
             hits.report(events, onDevice, believed, inUse, stated, alone);
         }
         if (events.state() == IndexState.DEGRADED && hits.hasComputed(promptTokens, stated)) {
-            events.reportServed();
+            events.reportServed(heardBefore);
         }
     }
 
@@ -395,12 +397,22 @@ public final class Worker implements CandidateWorker {
         return promptTimes;
     }
 
-    /** The engine has computed a prompt with blocks that it had not before, and must say so. */
-    void served() {
+    /** What has been heard of its events so far, for {@link #served}; 0 where it has none. */
+    long heardMark() {
+        final EventSource events = source;
+        return events == null ? 0 : events.heardMark();
+    }
+
+    /**
+     * The engine has computed a prompt with blocks that it had not before, and must say so.
+     *
+     * @param heardBefore what had been heard of its events as the prompt was booked
+     */
+    void served(long heardBefore) {
         final EventSource events = source;
         // where events are missing, the engine may have had the blocks
         if (events != null && events.state() != IndexState.DEGRADED) {
-            events.reportServed();
+            events.reportServed(heardBefore);
         }
     }
 

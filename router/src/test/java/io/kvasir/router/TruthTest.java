@@ -20,7 +20,9 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 
@@ -154,6 +156,24 @@ class TruthTest {
             serve(batch); // as one prompt it has new blocks
         }
         await(worker, IndexState.STALE);
+    }
+
+    @Test
+    void promptsThatAreAnnouncedBeforeTheirAnswersAreNoSilence() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        final EngineStream stream = announce(worker, source(AT_ONCE));
+        final int[] other = IntStream.range(5_000, 5_100).toArray();
+        final List<Lease> leases = new ArrayList<>();
+        for (int i = 0; i < 8; i++) {
+            leases.add(router.reserve(router.newRequest().tokens(other, 100), decision));
+        }
+        stream.onMessage(1, EngineMessages.stored(other, 1, BLOCK_SIZE, 5_000));
+        for (Lease lease : leases) {
+            lease.prefillComplete();
+            lease.close();
+        }
+        stream.tick();
+        await(worker, IndexState.EXACT);
     }
 
     @Test

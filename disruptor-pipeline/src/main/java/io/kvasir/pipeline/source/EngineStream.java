@@ -616,8 +616,13 @@ public final class EngineStream implements EventSource {
     }
 
     @Override
-    public void reportServed() {
-        freshness.served();
+    public long heardMark() {
+        return freshness.heardMark();
+    }
+
+    @Override
+    public void reportServed(long heardBefore) {
+        freshness.served(heardBefore);
     }
 
     @Override

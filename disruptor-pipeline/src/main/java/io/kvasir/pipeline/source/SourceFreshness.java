@@ -12,8 +12,8 @@ import java.util.function.LongSupplier;
  * new blocks were served and no message followed; {@value #MUTE} times as many were, messages
  * followed, and none of them stored a block.
  *
- * <p>Any thread may call {@link #served}, {@link #isSilent} and {@link #left}; the rest is guarded
- * by the stream's lock.
+ * <p>Any thread may call {@link #heardMark}, {@link #served}, {@link #isSilent} and {@link #left};
+ * the rest is guarded by the stream's lock.
  */
 final class SourceFreshness {
     private static final long NEVER = Long.MIN_VALUE;
@@ -23,6 +23,8 @@ final class SourceFreshness {
     private final LongSupplier nanoClock;
     private final AtomicInteger servedPrompts = new AtomicInteger();
     private final AtomicInteger unstoredPrompts = new AtomicInteger();
+    private final AtomicInteger messages = new AtomicInteger(); // modulo 2^32
+    private final AtomicInteger stores = new AtomicInteger(); // likewise
     private volatile long servedSinceNs = NEVER;
     private volatile long silentSinceNs = NEVER;
     private volatile long unstoredSinceNs = NEVER;
@@ -36,18 +38,33 @@ final class SourceFreshness {
         this.nanoClock = nanoClock;
     }
 
-    /** A prompt was served whose new blocks the engine must announce. */
-    void served() {
+    /** How many messages have come, and how many of them could have stored blocks. */
+    long heardMark() {
+        return ((long) messages.get() << Integer.SIZE) | Integer.toUnsignedLong(stores.get());
+    }
+
+    /**
+     * A prompt was served whose new blocks the engine must announce.
+     *
+     * @param heardBefore the mark as it was booked: if something has come since, that may have
+     *     announced them
+     */
+    void served(long heardBefore) {
         final long now = nanoClock.getAsLong();
-        if (servedSinceNs == NEVER) {
-            servedSinceNs =
-                    now; // benign race: the later of two threads moves it by less than a call
+        final long heard = heardMark();
+        if (heard >>> Integer.SIZE == heardBefore >>> Integer.SIZE) {
+            if (servedSinceNs == NEVER) {
+                servedSinceNs =
+                        now; // benign race: the later of two threads moves it by less than a call
+            }
+            servedPrompts.getAndIncrement();
         }
-        if (unstoredSinceNs == NEVER) {
-            unstoredSinceNs = now; // the same
+        if ((int) heard == (int) heardBefore) {
+            if (unstoredSinceNs == NEVER) {
+                unstoredSinceNs = now; // the same
+            }
+            unstoredPrompts.getAndIncrement();
         }
-        servedPrompts.getAndIncrement();
-        unstoredPrompts.getAndIncrement();
         look(now);
     }
 
@@ -84,6 +101,7 @@ final class SourceFreshness {
 
     /** A message has come. */
     void heard() {
+        messages.lazySet(messages.getPlain() + 1); // under the stream's lock
         if (servedSinceNs != NEVER || silentSinceNs != NEVER) {
             servedPrompts.set(0);
             servedSinceNs = NEVER;
@@ -93,6 +111,7 @@ final class SourceFreshness {
 
     /** A message has stored blocks, or could have: what it says is not known yet. */
     void stored() {
+        stores.lazySet(stores.getPlain() + 1); // under the stream's lock
         if (unstoredSinceNs != NEVER || muteSinceNs != NEVER) {
             unstoredPrompts.set(0);
             unstoredSinceNs = NEVER;

@@ -260,8 +260,13 @@ final class ZmqSource implements EventSource {
     }
 
     @Override
-    public void reportServed() {
-        stream.reportServed();
+    public long heardMark() {
+        return stream.heardMark();
+    }
+
+    @Override
+    public void reportServed(long heardBefore) {
+        stream.reportServed(heardBefore);
     }
 
     @Override

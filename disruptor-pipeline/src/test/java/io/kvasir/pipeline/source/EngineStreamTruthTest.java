@@ -266,12 +266,12 @@ class EngineStreamTruthTest {
         pass(3_600);
         stream.tick();
         assertEquals(IndexState.EXACT, stream.state()); // nothing served, nothing to announce
-        stream.reportServed();
-        stream.reportServed();
+        stream.reportServed(stream.heardMark());
+        stream.reportServed(stream.heardMark());
         pass(60);
         stream.tick();
         assertEquals(IndexState.EXACT, stream.state());
-        stream.reportServed();
+        stream.reportServed(stream.heardMark());
 
         assertEquals(IndexState.STALE, stream.state());
         assertTrue(stream.status().problem().contains("served"), stream.status().problem());
@@ -286,7 +286,7 @@ class EngineStreamTruthTest {
     void anEngineThatAnnouncesWhatItServesIsNotSilent() {
         final EngineStream stream = seen(false, 1);
         for (int i = 1; i < 50; i++) {
-            stream.reportServed();
+            stream.reportServed(stream.heardMark());
             pass(4);
             stream.onMessage(i, store(i + 1));
             stream.tick();

@@ -242,7 +242,7 @@ class IndexTruthTest {
             if (i == prompts) {
                 nowNs += FreshnessLimits.DEFAULT.silentAfterNs();
             }
-            stream.reportServed();
+            stream.reportServed(stream.heardMark());
         }
     }
 
@@ -320,10 +320,45 @@ class IndexTruthTest {
             pass(secondsEach);
             stream.onMessage(
                     i, batch(removed(List.of(i)), stored(List.of(i + 1), null, tokens(i), BLOCK)));
-            stream.reportServed();
+            stream.reportServed(stream.heardMark());
             stream.tick();
             assertEquals(IndexState.EXACT, stream.state());
         }
+    }
+
+    /** Engines announce blocks as they compute them, of several prompts in one message. */
+    @Test
+    void promptsThatWereAnnouncedBeforeTheirAnswersWereThereAreNoSilence() {
+        seen(c -> c);
+        final long booked = stream.heardMark();
+        stream.onMessage(1, store(2));
+        for (int i = 0; i < 100; i++) {
+            stream.reportServed(booked);
+        }
+        pass(3_600);
+        stream.tick();
+        assertEquals(IndexState.EXACT, stream.state());
+        for (int i = 0; i < 3; i++) {
+            stream.reportServed(stream.heardMark());
+        }
+        pass(60);
+        stream.tick();
+        assertEquals(IndexCause.SILENT, stream.status().cause());
+    }
+
+    /** The same for messages that store nothing. */
+    @Test
+    void promptsThatWereStoredBeforeTheirAnswersWereThereMakeNoEngineMute() {
+        seen(c -> c);
+        final long booked = stream.heardMark();
+        stream.onMessage(1, store(2));
+        for (int i = 0; i < 100; i++) {
+            stream.reportServed(booked);
+        }
+        stream.onMessage(2, batch(removed(List.of(1))));
+        pass(3_600);
+        stream.tick();
+        assertEquals(IndexState.EXACT, stream.state());
     }
 
     static List<Long> slowWorkers() {
@@ -363,8 +398,8 @@ class IndexTruthTest {
         other.onMessage(0, pack(List.of(1.5, List.of(), 1)));
         for (int i = 1; i <= 3; i++) {
             pass(3);
-            stream.reportServed();
-            other.reportServed();
+            stream.reportServed(stream.heardMark());
+            other.reportServed(other.heardMark());
             stream.onMessage(i, store(i + 1));
         }
         assertEquals(IndexState.EXACT, stream.state());
@@ -377,7 +412,7 @@ class IndexTruthTest {
         stream = open(c -> c.withReplayEndpoint("direct"));
         stream.onConnected();
         for (int i = 5; i < 100; i++) {
-            stream.reportServed();
+            stream.reportServed(stream.heardMark());
             stream.onMessage(i, store(i + 1));
             pass(1);
             stream.tick();
