@@ -186,6 +186,17 @@ public final class ForecastWatch {
         return why;
     }
 
+    /**
+     * The engine has been emptied: what it held before says nothing any more. It says so with its
+     * next step, so that one forecast before that is too high. A judgement stays.
+     */
+    synchronized void emptied() {
+        if (!isWrong()) {
+            alone.clear();
+            all.clear();
+        }
+    }
+
     /** Forgets all comparisons: they were with a view that is no more. */
     public synchronized void forget() {
         alone.clear();

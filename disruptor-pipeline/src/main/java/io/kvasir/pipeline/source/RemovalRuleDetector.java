@@ -78,7 +78,10 @@ final class RemovalRuleDetector {
                 : often + ": its blocks are cleared";
     }
 
-    /** Forgets the comparisons: they were with a view that is no more. */
+    /**
+     * Forgets the comparisons: they were with a view that is no more. An engine that is emptied
+     * says so with its next step, and has less than was predicted once until then.
+     */
     void forget() {
         reports = 0;
     }

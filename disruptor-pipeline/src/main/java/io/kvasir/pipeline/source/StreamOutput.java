@@ -67,6 +67,8 @@ final class StreamOutput {
         wasMissing = missing;
         if (contains(KvBatch.Kind.CLEARED, before)) {
             parts.loraNumbers.clearedIn(sequence);
+            parts.removals.forget();
+            parts.forecasts.emptied();
         }
         decoder.taken(batch);
         refills.follow(sequence, batch);
@@ -130,7 +132,7 @@ final class StreamOutput {
                             + learned
                             + ", configured is "
                             + config.blockSize()
-                            + ": its stores are dropped; set blockSize="
+                            + ": its stores are dropped; set block-size="
                             + learned);
             if (warnedBlockSize != learned) {
                 warnedBlockSize = learned;

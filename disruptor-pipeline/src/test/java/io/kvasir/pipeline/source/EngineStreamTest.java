@@ -679,7 +679,7 @@ class EngineStreamTest {
         assertEquals(IndexState.DEGRADED, stream.state());
         assertEquals(16, status.learnedBlockSize());
         assertEquals(Map.of("block_size_mismatch", 1L), status.drops());
-        assertTrue(status.problem().contains("set blockSize=16"), status.problem());
+        assertTrue(status.problem().contains("set block-size=16"), status.problem());
     }
 
     @Test

@@ -260,6 +260,23 @@ class EngineStreamTruthTest {
         assertEquals(IndexState.EXACT, stream.state());
     }
 
+    /** An engine says that it was emptied with its next step: one forecast before that is wrong. */
+    @Test
+    void anEngineThatIsEmptiedAgainAndAgainHasNoOtherRuleOfRemovals() {
+        final EngineStream stream = seen(false, 10);
+        for (int i = 0; i < 50; i++) {
+            stream.reportEngineHit(BLOCK, 0, true);
+            stream.onMessage(
+                    10 + i, batch(cleared(), stored(List.of(1), null, range(1, 4), BLOCK)));
+        }
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        assertEquals("", stream.status().problem());
+        for (int i = 0; i < RemovalRuleDetector.OVER_PREDICTIONS; i++) {
+            stream.reportEngineHit(BLOCK, 0, true);
+        }
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+    }
+
     @Test
     void anEngineThatServesAndIsSilentIsStale() {
         final EngineStream stream = seen(false, 10);
