@@ -12,6 +12,7 @@ import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.UpstreamHttp2;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.server.Responses;
+import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 
 import org.eclipse.jetty.alpn.server.ALPNServerConnectionFactory;
@@ -240,6 +241,31 @@ class HttpsWorkerTest {
         assertTrue(answer.statusCode() >= 500, answer.body());
         assertFalse(answer.body().contains("localhost"), answer.body());
         assertFalse(answer.body().contains("PKIX"), answer.body());
+    }
+
+    @Test
+    void isNotReachedWhereItAsksForACertificateAndItsProbeSaysSo() throws Exception {
+        for (ServerConnector port : List.of(connector, negotiating)) {
+            port.getConnectionFactory(SslConnectionFactory.class)
+                    .getSslContextFactory()
+                    .setNeedClientAuth(true);
+            gateway =
+                    GatewayServer.start(
+                            of("localhost", port)
+                                    .set(GatewaySettings.WORKER_TRUST_STORE, pem)
+                                    .build());
+            // a reset may come before what TLS says: of some probe it is read
+            Eventually.holds("certificate_required", () -> health().contains("certificate_req"));
+            gateway.close();
+        }
+    }
+
+    private String health() {
+        try {
+            return Gateways.admin(gateway, "/health").body();
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     @Test

@@ -114,7 +114,7 @@ public final class HealthProbe {
             }
         } catch (ProbeException e) {
             final Throwable cause = e.getCause();
-            final UpstreamFault fault = UpstreamFault.of(cause);
+            final UpstreamFault fault = e.fault;
             if (fault == UpstreamFault.DESCRIPTORS) {
                 Descriptors.reportLack();
             }
@@ -277,6 +277,7 @@ public final class HealthProbe {
             throws InterruptedException, ProbeException {
         final long deadline =
                 System.nanoTime() + config.get(GatewaySettings.HEALTH_TIMEOUT).toNanos();
+        final AtomicBoolean written = new AtomicBoolean();
         final AtomicBoolean begun = new AtomicBoolean();
         for (int staleRetries = 0; ; staleRetries++) {
             final AtomicReference<StaleConnectionDetector.Sent> over = new AtomicReference<>();
@@ -285,6 +286,7 @@ public final class HealthProbe {
                             .timeout(millisUntil(deadline), TimeUnit.MILLISECONDS)
                             .idleTimeout(0, TimeUnit.MILLISECONDS) // it has a limit already
                             .onRequestBegin(request -> over.set(staleConnections.sent(request)))
+                            .onRequestCommit(_ -> written.set(true))
                             .onResponseBegin(
                                     _ -> {
                                         begun.set(true);
@@ -296,10 +298,15 @@ public final class HealthProbe {
                 if (begun.get()
                         || staleRetries == StaleConnectionDetector.STALE_RETRIES
                         || !wasNotProcessed(e.getCause(), over.get())) {
-                    throw new ProbeException(e.getCause(), asked.getConnection());
+                    throw new ProbeException(
+                            written.get()
+                                    ? UpstreamFault.of(e.getCause())
+                                    : UpstreamFault.ofUnwritten(e.getCause()),
+                            e.getCause(),
+                            asked.getConnection());
                 }
             } catch (TimeoutException e) {
-                throw new ProbeException(e, asked.getConnection());
+                throw new ProbeException(UpstreamFault.TIMEOUT, e, asked.getConnection());
             }
         }
     }
@@ -315,10 +322,12 @@ public final class HealthProbe {
     private static final class ProbeException extends Exception {
         private static final long serialVersionUID = 1L;
 
+        private final UpstreamFault fault;
         private final transient Connection connection; // null if there was none
 
-        ProbeException(Throwable cause, Connection connection) {
+        ProbeException(UpstreamFault fault, Throwable cause, Connection connection) {
             super(cause.toString(), cause, false, false);
+            this.fault = fault;
             this.connection = connection;
         }
     }

@@ -14,9 +14,12 @@ import java.util.Locale;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeoutException;
 
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLHandshakeException;
+
 /** How an exchange with a worker failed. */
 public enum UpstreamFault {
-    /** No connection: refused, unreachable, unknown host or the connect timeout. */
+    /** No connection: refused, unreachable, unknown host, the connect timeout or no TLS. */
     CONNECT(502),
     /** Connected, but silent for longer than the time limit. */
     TIMEOUT(504),
@@ -98,6 +101,9 @@ public enum UpstreamFault {
 
     /** Sorts a failure of the HTTP client. */
     public static UpstreamFault of(Throwable failure) {
+        if (tlsFailureOrNull(failure) instanceof SSLHandshakeException) {
+            return CONNECT; // below what says that the connection has ended
+        }
         for (Throwable t = failure; t != null; t = t.getCause()) {
             if (Descriptors.isLack(t)
                     || (t instanceof UnknownHostException && Descriptors.areExhausted())) {
@@ -137,11 +143,26 @@ public enum UpstreamFault {
 
     /**
      * Sorts a failure of the HTTP client with a request of which it had written nothing: its own
-     * checks are no failure of the worker.
+     * checks are no failure of the worker, and where TLS failed there was no connection.
      */
     public static UpstreamFault ofUnwritten(Throwable failure) {
         final UpstreamFault fault = of(failure);
-        return fault == CLOSED && failure instanceof IllegalArgumentException ? UNSENDABLE : fault;
+        if (fault != CLOSED) {
+            return fault;
+        }
+        if (failure instanceof IllegalArgumentException) {
+            return UNSENDABLE;
+        }
+        return tlsFailureOrNull(failure) == null ? CLOSED : CONNECT;
+    }
+
+    private static SSLException tlsFailureOrNull(Throwable failure) {
+        for (Throwable t = failure; t != null; t = t.getCause()) {
+            if (t instanceof SSLException tls) {
+                return tls;
+            }
+        }
+        return null;
     }
 
     /** Whether the gateway could not, so that nothing is known of the worker. */
@@ -159,6 +180,10 @@ public enum UpstreamFault {
 
     /** The shortest text that says what happened, for logs and clients. */
     public static String describe(Throwable failure) {
+        final SSLException tls = tlsFailureOrNull(failure);
+        if (tls != null && tls.getMessage() != null) {
+            return tls.getMessage(); // the connection's end only follows from it
+        }
         for (Throwable t = failure; t != null; t = t.getCause()) {
             if (t instanceof EOFException || t instanceof ClosedChannelException) {
                 return "the connection was closed before the answer was complete";

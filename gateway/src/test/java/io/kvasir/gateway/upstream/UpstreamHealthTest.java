@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.eclipse.jetty.io.EofException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -16,6 +17,9 @@ import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeoutException;
+
+import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLHandshakeException;
 
 class UpstreamHealthTest {
     private static final int FAULTS = 4;
@@ -246,5 +250,19 @@ class UpstreamHealthTest {
         assertEquals(
                 UpstreamFault.DEAD,
                 UpstreamFault.of(new ExecutionException(new FoundDeadException("silent"))));
+    }
+
+    @Test
+    void aHandshakeThatFailsIsNoConnection() {
+        final SSLException refused =
+                new SSLHandshakeException("(certificate_required) Received fatal alert");
+        final Throwable wrapped = new EofException(refused);
+        assertEquals(UpstreamFault.CONNECT, UpstreamFault.of(wrapped));
+        assertEquals(UpstreamFault.CONNECT, UpstreamFault.ofUnwritten(wrapped));
+        assertEquals(refused.getMessage(), UpstreamFault.describe(wrapped));
+        final SSLException other = new SSLException("Unrecognized SSL message");
+        assertEquals(UpstreamFault.CONNECT, UpstreamFault.ofUnwritten(new EofException(other)));
+        assertEquals(UpstreamFault.CLOSED, UpstreamFault.of(new EofException(other)));
+        assertEquals(other.getMessage(), UpstreamFault.describe(new EofException(other)));
     }
 }
