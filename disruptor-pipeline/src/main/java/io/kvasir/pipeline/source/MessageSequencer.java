@@ -320,9 +320,9 @@ final class MessageSequencer {
     void restarted(String how) {
         status.counts.restarts++;
         final String what = "the engine has restarted: " + how;
-        status.problem(what);
         LOG.info("{}: {}; its blocks are cleared", config.label(), what);
         beginAnew();
+        status.problemUntilLoaded(what);
     }
 
     private void beginAnew() {

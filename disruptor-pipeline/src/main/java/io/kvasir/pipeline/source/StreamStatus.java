@@ -43,6 +43,7 @@ final class StreamStatus implements IndexView {
     private final CountedSink sink;
     private final LogLimit staleLines;
     private String problem = "";
+    private String beforeLoad = ""; // the problem that ends with a load
     private String loss; // why the view is not exact, null if it is
     private boolean endUnseen; // the loss is that messages may have come after the last one
     private IndexCause lossCause = IndexCause.LOST_MESSAGES; // of the loss
@@ -68,6 +69,12 @@ final class StreamStatus implements IndexView {
     /** Shows a problem until there is another one, or it is {@link #over}. */
     void problem(String what) {
         problem = what;
+    }
+
+    /** Shows a problem until the slot has been loaded, or nothing is missing from it. */
+    void problemUntilLoaded(String what) {
+        problem = what;
+        beforeLoad = what;
     }
 
     /** A problem has ended: it is shown no longer. */
@@ -124,6 +131,7 @@ final class StreamStatus implements IndexView {
 
     /** Nothing is missing from the view any more. */
     void complete() {
+        over(beforeLoad);
         if (loss != null) {
             over(loss);
         }
@@ -161,6 +169,7 @@ final class StreamStatus implements IndexView {
 
     void loaded() {
         loaded = true;
+        over(beforeLoad);
         loadedAtBatch = progress.offered();
     }
 

@@ -231,6 +231,20 @@ class ReplayHolesTest {
     }
 
     @Test
+    void aRestartIsNoProblemOnceTheNewLifeIsLoaded() {
+        final EngineStream stream = stream();
+        stream.onConnected();
+        answer(stream, 4, (_, _) -> true);
+        assertEquals(IndexState.EXACT, stream.state());
+        stream.onMessage(1, store(9)); // of the life that has begun
+        assertTrue(stream.status().problem().contains("restarted"), stream.status()::problem);
+        assertEquals(List.of(0L), answer(stream, 2, (_, _) -> true));
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(1, stream.status().restarts());
+        assertEquals("", stream.status().problem());
+    }
+
+    @Test
     void aViewThatIsWholeAgainHasNoProblem() {
         final EngineStream stream = stream();
         stream.onMessage(0, store(0));
