@@ -13,12 +13,15 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 
 /**
  * A limit of a port's connections. At the limit new ones wait in the system's queue; the
- * connections that have been idle for longest are closed, and answers say that theirs is closed
- * after them, so that those that wait get their turn. Thread-safe.
+ * connections that have been idle for longest are closed, those whose heads have been arriving for
+ * longest are refused, and answers say that theirs is closed after them, so that those that wait
+ * get their turn. Thread-safe.
  */
 public final class ConnectionCap extends NetworkConnectionLimit {
     private static final Logger LOG = LoggerFactory.getLogger(ConnectionCap.class);
@@ -30,6 +33,9 @@ public final class ConnectionCap extends NetworkConnectionLimit {
 
     /** The request of one that has been idle for less may be on its way. */
     private static final long IDLE_NS = 1_000_000_000L;
+
+    /** A head that has been arriving for less may be that of a slow client. */
+    private static final long HEAD_NS = 2_000_000_000L;
 
     private static final long CHECK_INTERVAL_MS = 100;
 
@@ -127,7 +133,8 @@ public final class ConnectionCap extends NetworkConnectionLimit {
 
     private void check() {
         if (full) {
-            closeIdle();
+            closeLongest(IdleConnection::idleSinceNs, IDLE_NS, IdleConnection::closeIfIdle);
+            closeLongest(IdleConnection::headSinceNs, HEAD_NS, IdleConnection::endHead);
             next();
         } else {
             checking.set(false);
@@ -137,14 +144,21 @@ public final class ConnectionCap extends NetworkConnectionLimit {
         }
     }
 
-    private void closeIdle() {
+    /**
+     * Ends those that have waited for longest.
+     *
+     * @param sinceNs since when one waits; 0 where it does not
+     * @param leastNs for how long at least
+     */
+    private void closeLongest(
+            ToLongFunction<IdleConnection> sinceNs, long leastNs, Consumer<IdleConnection> end) {
         final long nowNs = System.nanoTime();
         idleConnections()
-                .map(connection -> Idle.of(connection, nowNs))
-                .filter(idle -> idle.forNs >= IDLE_NS)
-                .sorted(Comparator.comparingLong(Idle::forNs).reversed())
+                .map(connection -> Waiting.of(connection, sinceNs, nowNs))
+                .filter(waiting -> waiting.forNs >= leastNs)
+                .sorted(Comparator.comparingLong(Waiting::forNs).reversed())
                 .limit(Math.max(CLOSED_AT_LEAST, getMaxNetworkConnectionCount() / CLOSED_SHARE))
-                .forEach(idle -> idle.connection.closeIfIdle());
+                .forEach(waiting -> end.accept(waiting.connection));
     }
 
     private Stream<IdleConnection> idleConnections() {
@@ -161,11 +175,12 @@ public final class ConnectionCap extends NetworkConnectionLimit {
                 : Http2ConnectionFactory.idleConnection(connection);
     }
 
-    /** How long a connection had been idle at one moment: it changes while they are sorted. */
-    private record Idle(IdleConnection connection, long forNs) {
-        static Idle of(IdleConnection connection, long nowNs) {
-            final long sinceNs = connection.idleSinceNs();
-            return new Idle(connection, sinceNs == 0 ? 0 : nowNs - sinceNs);
+    /** How long a connection had waited at one moment: it changes while they are sorted. */
+    private record Waiting(IdleConnection connection, long forNs) {
+        static Waiting of(
+                IdleConnection connection, ToLongFunction<IdleConnection> since, long nowNs) {
+            final long sinceNs = since.applyAsLong(connection);
+            return new Waiting(connection, sinceNs == 0 ? 0 : nowNs - sinceNs);
         }
     }
 }

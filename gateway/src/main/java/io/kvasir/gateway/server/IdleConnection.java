@@ -1,8 +1,8 @@
 package io.kvasir.gateway.server;
 
 /**
- * A connection of a client that is closed where others need its room and nothing is under way.
- * Called by any thread.
+ * A connection of a client that is closed where others need its room and nothing is under way, or
+ * no more than the head of a request that does not end. Called by any thread.
  */
 interface IdleConnection {
     /** Since when nothing is under way, as {@link #nowNs} says it; 0 where something is. */
@@ -18,6 +18,17 @@ interface IdleConnection {
     default long silentSinceNs() {
         return idleSinceNs();
     }
+
+    /**
+     * Since when the head of a request has been arriving, as {@link #nowNs} says it; 0 where none
+     * is.
+     */
+    default long headSinceNs() {
+        return 0;
+    }
+
+    /** Refuses a request whose head is still arriving, as one that is late. */
+    default void endHead() {}
 
     /**
      * Refuses a request whose head is still arriving, because the gateway ends. By one thread.

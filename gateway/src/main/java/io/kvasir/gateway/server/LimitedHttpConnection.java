@@ -102,6 +102,18 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
     }
 
     @Override
+    public long headSinceNs() {
+        return awaitsHead ? headBeganNs : 0;
+    }
+
+    @Override
+    public void endHead() {
+        if (awaitsHead) {
+            var _ = end(EndedHead.late(headBeganNs)); // false: the rest of it has come
+        }
+    }
+
+    @Override
     public boolean cutHead() {
         if (awaitsHead && !cut) {
             cut = end(EndedHead.cut(headBeganNs));
@@ -155,7 +167,7 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
         if (leftNs > 0) {
             schedule(leftNs);
         } else {
-            var _ = end(EndedHead.late(headBeganNs));
+            endHead();
         }
     }
 

@@ -57,6 +57,7 @@ class ConnectionCapTest {
                                 .set(GatewaySettings.MAX_CONNECTIONS, most)
                                 .set(GatewaySettings.MAX_CONNECTIONS_PER_CLIENT, perClient)
                                 .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, Duration.ofHours(1))
+                                .set(GatewaySettings.HEAD_TIMEOUT, Duration.ofHours(1))
                                 .build());
     }
 
@@ -104,6 +105,29 @@ class ConnectionCapTest {
         }
         for (RawClient client : waiting) {
             client.readUntil("\"object\":\"list\"");
+        }
+    }
+
+    @Test
+    void unfinishedHeadsLeaveTheAdminPortRoomToAnswer() throws Exception {
+        start(8, 0);
+        for (int i = 0; i < 64; i++) {
+            clients.add(new RawClient(gateway.adminPort()).send("GET /health HTTP/1.1\r\n"));
+        }
+        assertEquals(200, Gateways.admin(gateway, "/live").statusCode());
+    }
+
+    @Test
+    void anUnfinishedHeadMakesRoomWhereRequestsUnderWayDoNot() throws Exception {
+        start(4, 0);
+        final List<RawClient> busy = busy(3);
+        final RawClient half = client().send("GET /v1/models HTTP/1.1\r\n");
+        client().send(GET).readUntil("\"object\":\"list\"");
+        final String answer = half.readAll();
+        assertTrue(answer.startsWith("HTTP/1.1 408 "), answer);
+        goOn.countDown();
+        for (RawClient client : busy) {
+            client.readUntil(ANSWER);
         }
     }
 
