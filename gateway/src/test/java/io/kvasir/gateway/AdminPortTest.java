@@ -99,6 +99,17 @@ class AdminPortTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"400, down", "404, up", "401, up"})
+    void aPortThatCannotReadItsProbeIsNoWorker(int status, String health) throws Exception {
+        engine.health = call -> call.json(status, "Client sent an HTTP request to an HTTPS server");
+        start(Gateways.config(engine.worker("w1")));
+        Gateways.awaitContact(gateway);
+        final String page = Gateways.admin(gateway, "/health").body();
+        assertTrue(page.contains("\"health\":\"" + health + "\""), page);
+        assertEquals(status == 400, page.contains("answered 400; the port may want https"), page);
+    }
+
     @Test
     void headIsGetWithoutABody() throws Exception {
         start(Gateways.config(engine.worker("w1")));

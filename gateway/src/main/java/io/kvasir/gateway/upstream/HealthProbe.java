@@ -17,6 +17,7 @@ import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Request;
 import org.eclipse.jetty.client.StringRequestContent;
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpStatus;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -108,6 +109,13 @@ public final class HealthProbe {
     private void probe(Upstream upstream, AdapterProbe adapters) throws InterruptedException {
         try {
             final int status = get(upstream, "/health").getStatus();
+            if (status == HttpStatus.BAD_REQUEST_400) { // engines without /health answer 404
+                upstream.probeFailed(
+                        UpstreamFault.STATUS,
+                        false,
+                        "GET /health answered 400; the port may want https");
+                return;
+            }
             if (status >= 500) {
                 upstream.probeFailed(UpstreamFault.STATUS, false, "GET /health answered " + status);
                 return;
