@@ -68,6 +68,9 @@ public final class RegisterCommand implements Callable<Integer> {
 
     private static final int FIRST_FAULT = 500;
 
+    /** What a port of TLS answers to plain HTTP; an engine without the path says 404. */
+    private static final int WRONG_REQUEST = 400;
+
     @Mixin private CommonOptions common;
     @Mixin private NatsOptions natsAccess;
 
@@ -326,13 +329,10 @@ public final class RegisterCommand implements Callable<Integer> {
 
     private synchronized void begin(Registration described, BoundedClient engine) {
         registrar = new Registrar(store());
+        final Reports reports = new Reports(described.url());
         watched =
                 new WatchedRegistration(
-                        registrar,
-                        described,
-                        () -> answers(engine),
-                        PERIOD,
-                        new Reports(described.url()));
+                        registrar, described, () -> answers(engine, reports), PERIOD, reports);
     }
 
     private LeasedStore store() {
@@ -359,10 +359,20 @@ public final class RegisterCommand implements Callable<Integer> {
         return pod == null || uid == null ? null : new OwnerPod(pod, uid);
     }
 
-    private static boolean answers(BoundedClient engine) {
+    private static boolean answers(BoundedClient engine, Reports reports) {
         try {
-            return engine.get("/health").statusCode() < FIRST_FAULT;
+            final int status = engine.get("/health").statusCode();
+            if (status < FIRST_FAULT && status != WRONG_REQUEST) {
+                return true;
+            }
+            reports.unanswered(
+                    reports.engine
+                            + "/health answered "
+                            + status
+                            + (status == WRONG_REQUEST ? "; the port may want https" : ""));
+            return false;
         } catch (IOException e) {
+            reports.unanswered(e.getMessage());
             return false;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
@@ -373,28 +383,45 @@ public final class RegisterCommand implements Callable<Integer> {
     /** Says what happens, a line each. */
     private final class Reports implements WatchedRegistration.Listener {
         private final URI engine;
+        private String reason = ""; // of the last question without an answer
         private String refusal = "";
+        private boolean isRegistered;
 
         private Reports(URI engine) {
             this.engine = engine;
         }
 
+        /** A question had no answer, or one that is a fault. */
+        void unanswered(String why) {
+            reason = why;
+            if (!isRegistered) {
+                refuse(why);
+            }
+        }
+
         @Override
         public void registered(Registration described) {
             refusal = "";
+            isRegistered = true;
             say("registered " + described.id() + " generation " + described.generation());
         }
 
         @Override
         public void lost() {
-            say("taken back: " + engine + "/health does not answer");
+            isRegistered = false;
+            refusal = reason; // it is said here
+            say("taken back: " + reason);
         }
 
         @Override
         public void refused(RegistryException cause) {
-            if (!refusal.equals(cause.getMessage())) { // not every second
-                refusal = cause.getMessage();
-                say("not registered yet: " + refusal);
+            refuse(cause.getMessage());
+        }
+
+        private void refuse(String why) {
+            if (!refusal.equals(why)) { // not every second
+                refusal = why;
+                say("not registered yet: " + why);
             }
         }
     }

@@ -115,6 +115,29 @@ class RegisterCommandTest {
         }
     }
 
+    @Test
+    @Tag("integration") // starts a process
+    void anEngineThatDoesNotAnswerYetIsSaidWithTheReasonOfTheLastTry() throws Exception {
+        try (StubServer etcd = etcd();
+                StubServer engine = new StubServer().page("/health", 503, "");
+                KvasirProcess register = register(engine.url(), etcd)) {
+            final String waits = "not registered yet: " + engine.url() + "/health ";
+            register.await(l -> l.equals(waits + "answered 503"));
+            engine.page("/health", 400, "");
+            register.await(l -> l.equals(waits + "answered 400; the port may want https"));
+            engine.page("/health", 200, "");
+            register.await(l -> l.startsWith("registered "));
+            engine.page("/health", 500, "");
+            register.await(l -> l.equals("taken back: " + engine.url() + "/health answered 500"));
+            assertEquals(143, register.terminate());
+        }
+        try (StubServer etcd = etcd();
+                KvasirProcess register = register("http://127.0.0.1:1", etcd)) {
+            register.await(l -> l.startsWith("not registered yet: http://127.0.0.1:1/health: "));
+            assertEquals(143, register.terminate());
+        }
+    }
+
     private static KvasirProcess register(String url, StubServer etcd) throws IOException {
         return new KvasirProcess(
                 "register",
