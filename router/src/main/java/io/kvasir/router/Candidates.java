@@ -93,22 +93,37 @@ final class Candidates {
         return workers.slots(group) & loads.openSlots(group) & ~barred[group];
     }
 
-    /** Leaves those with the request's adapter, where it prefers them and there are such. */
-    void preferAdapter() {
-        if (!suitability.prefersAdapter()) {
+    /**
+     * Leaves those with the request's adapter, where it prefers them and one of them has room.
+     *
+     * @param room without limits where a request does not wait for it
+     */
+    void preferAdapter(RoomLimits room) {
+        if (!suitability.prefersAdapter() || !isRoom(room, true)) {
             return;
         }
-        long some = 0;
         for (int group = 0; group < workers.groups(); group++) {
-            some |= slots[group] & suitability.serving(group);
-        }
-        for (int group = 0; some != 0 && group < workers.groups(); group++) {
             for (long rest = slots[group] & ~suitability.serving(group);
                     rest != 0;
                     rest &= rest - 1) {
                 takeOut(group * Long.SIZE + Long.numberOfTrailingZeros(rest), passedOver);
             }
         }
+    }
+
+    /** Whether a candidate has room, of all or of those with the request's adapter. */
+    private boolean isRoom(RoomLimits room, boolean withAdapter) {
+        for (int group = 0; group < workers.groups(); group++) {
+            for (long rest = slots[group] & (withAdapter ? suitability.serving(group) : -1);
+                    rest != 0;
+                    rest &= rest - 1) {
+                final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
+                if (room.hasRoom(workers.at(slot), loads)) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     private void takeOutBusy() {
@@ -145,13 +160,8 @@ final class Candidates {
      * @throws RouteException that no worker has room
      */
     void checkRoom(RoomLimits room) throws RouteException {
-        for (int group = 0; group < workers.groups(); group++) {
-            for (long rest = slots[group]; rest != 0; rest &= rest - 1) {
-                final int slot = group * Long.SIZE + Long.numberOfTrailingZeros(rest);
-                if (room.hasRoom(workers.at(slot), loads)) {
-                    return;
-                }
-            }
+        if (isRoom(room, false)) {
+            return;
         }
         throw refused(
                 new RouteException(

@@ -12,6 +12,8 @@ import io.kvasir.router.settings.Settings;
  * @param prefillTokens the same in tokens; negative = any
  */
 record RoomLimits(double prefillShare, long prefillTokens) {
+    static final RoomLimits NONE = new RoomLimits(-1, -1);
+
     static RoomLimits of(Settings settings) {
         return new RoomLimits(
                 settings.get(RouterSettings.QUEUE_THRESHOLD),

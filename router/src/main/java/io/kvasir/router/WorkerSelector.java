@@ -94,7 +94,9 @@ final class WorkerSelector {
         }
         final boolean timed = rules.busyTtftNs() > 0 && selection.takeOutSlow(rules.busyTtftNs());
         selection.addCosts();
-        selection.candidates().preferAdapter();
+        selection
+                .candidates()
+                .preferAdapter(selection.isOnlyWithRoom() ? rules.room() : RoomLimits.NONE);
         return timed;
     }
 

@@ -10,7 +10,7 @@ import io.kvasir.router.settings.Settings;
  * What of a queue is set, and what of it orders requests.
  *
  * @param limited whether requests wait while no worker has room
- * @param adapters whether requests may go to other workers by their adapters
+ * @param adapters whether requests find room at other workers by their adapters
  * @param flights what is set of prompts that others follow
  * @param startNs time from which arrivals are counted, so that they are small numbers
  */
@@ -29,7 +29,7 @@ record QueueRules(
     static QueueRules of(Settings settings, long startNs) {
         return new QueueRules(
                 isLimited(settings),
-                settings.get(RouterSettings.LORA_MODE) != LoraMode.OFF,
+                settings.get(RouterSettings.LORA_MODE) == LoraMode.REQUIRED,
                 settings.get(RouterSettings.QUEUE_POLICY),
                 settings.get(RouterSettings.QUEUE_MAX_REQUESTS),
                 settings.get(RouterSettings.QUEUE_MAX_TOKENS),

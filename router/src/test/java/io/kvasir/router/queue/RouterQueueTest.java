@@ -608,6 +608,29 @@ class RouterQueueTest {
         world.ended(first);
     }
 
+    @Test
+    void whereOnlyAWorkerWithoutThePreferredAdapterHasRoomItIsTaken() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.LORA_MODE, LoraMode.PREFERRED)));
+        final Worker with = world.worker(1);
+        with.adapters(Set.of("x"));
+        final Worker without = world.worker(2);
+        final Consumer<RouteRequest> adapted = request -> request.lora("x");
+        final Waiter first = world.admit(10, adapted);
+        assertSame(with, first.worker);
+        assertSame(without, world.admit(10, adapted).worker);
+        final Waiter plain = world.admit(10);
+        final Waiter waiting = world.admit(10, adapted);
+        assertTrue(plain.isWaiting() && waiting.isWaiting(), "none has room");
+        world.computed(first);
+        assertSame(with, plain.worker, "adapters let none pass");
+        world.computed(plain);
+        assertSame(with, waiting.worker);
+    }
+
     /** With one worker, of which a thousandth of a second a token is known. */
     private void startTimed() {
         world(
