@@ -110,6 +110,27 @@ class RoutingOverridesTest {
         assertEquals(value, decision().path(of).asText());
     }
 
+    @ParameterizedTest
+    @CsvSource({"kv", "direct", "round-robin"})
+    void aNameAloneMeansAnyOfItsRanks(String mode) throws Exception {
+        start(true);
+        two.script = call -> call.awaitClientGone(60);
+        final String[] headers = {"x-kvasir-worker", "two", "x-kvasir-mode", mode};
+        final var first =
+                Gateways.postAsync(gateway, "/v1/completions", "{\"prompt\":[1]}", headers);
+        final var second =
+                Gateways.postAsync(gateway, "/v1/completions", "{\"prompt\":[2]}", headers);
+        final List<Worker> workers = gateway.router().workers();
+        Eventually.holds(
+                "each rank has one",
+                () ->
+                        workers.stream()
+                                .filter(worker -> worker.name().equals("two"))
+                                .allMatch(worker -> worker.activeRequests() == 1));
+        first.cancel(true);
+        second.cancel(true);
+    }
+
     @Test
     void headersWinOverTheBody() throws Exception {
         start(true);

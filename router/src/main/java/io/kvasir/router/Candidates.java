@@ -23,6 +23,7 @@ final class Candidates {
     private LoadSnapshot loads = new LoadSnapshot(1);
     private double degradedCredit;
     private Worker pinned; // null for any
+    private boolean anyRank; // of the pinned worker's server
     private long excludedTaints;
     private int failed; // excluded by name
     private final SlotMarks unreached = new SlotMarks(); // out of reach for the request
@@ -224,6 +225,7 @@ final class Candidates {
 
     private void bar(RouteRequest request) {
         pinned = request.pinned();
+        anyRank = request.isAnyRank();
         if (barred.length < workers.groups()) {
             barred = new long[workers.groups()];
             slots = new long[workers.groups()];
@@ -231,8 +233,12 @@ final class Candidates {
         Arrays.fill(barred, pinned == null ? 0 : -1);
         excludedTaints = request.excludedTaints();
         failed = 0;
-        if (pinned != null && workers.at(pinned.slot()) == pinned) {
-            barred[pinned.slot() / Long.SIZE] = ~(1L << pinned.slot());
+        if (anyRank) {
+            for (int i = 0; i < workers.size(); i++) {
+                allow(workers.worker(i));
+            }
+        } else if (pinned != null && workers.at(pinned.slot()) == pinned) {
+            allow(pinned);
         }
         for (int i = 0; i < request.excludedCount(); i++) {
             final Worker worker = request.excluded(i);
@@ -243,6 +249,12 @@ final class Candidates {
         }
         for (int group = 0; excludedTaints != 0 && group < workers.groups(); group++) {
             barred[group] |= workers.tainted(excludedTaints, group);
+        }
+    }
+
+    private void allow(Worker worker) {
+        if (!isPinnedElsewhere(worker)) {
+            barred[worker.slot() / Long.SIZE] &= ~(1L << worker.slot());
         }
     }
 
@@ -308,7 +320,9 @@ final class Candidates {
 
     /** Whether the request is pinned to another worker. */
     boolean isPinnedElsewhere(Worker worker) {
-        return pinned != null && pinned != worker;
+        return pinned != null
+                && pinned != worker
+                && !(anyRank && worker.name().equals(pinned.name()));
     }
 
     /** Whether a worker has a taint that the request excludes. */
@@ -376,7 +390,10 @@ final class Candidates {
         if (pinned != null) {
             return new RouteException(
                     RouteException.Kind.PINNED_UNAVAILABLE,
-                    "the pinned worker " + pinned + " " + whyPinned(policy));
+                    "the pinned worker "
+                            + (anyRank ? pinned.name() : pinned)
+                            + " "
+                            + whyPinned(policy));
         }
         final Suitability.Losses losses = losses();
         if (failed == 0 && losses.isByAdapter()) {

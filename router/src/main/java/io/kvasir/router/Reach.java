@@ -8,6 +8,7 @@ import java.util.Set;
  * RouteException#isOwn is their own}.
  *
  * @param pinnedOrNull the only one; null for any
+ * @param anyRank whether others of its name are allowed too
  * @param excludedTaints taints of those that are left out
  * @param excluded those that are left out by name
  * @param required labels that a worker has to have
@@ -16,6 +17,7 @@ import java.util.Set;
  */
 public record Reach(
         Worker pinnedOrNull,
+        boolean anyRank,
         long excludedTaints,
         Set<Worker> excluded,
         Set<String> required,
@@ -29,6 +31,7 @@ public record Reach(
     public Reach withoutAdapter() {
         return adapterOrNull == null
                 ? this
-                : new Reach(pinnedOrNull, excludedTaints, excluded, required, tolerated, null);
+                : new Reach(
+                        pinnedOrNull, anyRank, excludedTaints, excluded, required, tolerated, null);
     }
 }

@@ -60,6 +60,7 @@ public final class RouteRequest {
     private double sharedMultiplier = Double.NaN;
     private double temperature = Double.NaN;
     private Worker pinned;
+    private boolean anyRank; // of its server
     private long session = NO_SESSION;
     private long excludedTaints;
     private Switch prefillTracking = Switch.NONE;
@@ -146,6 +147,7 @@ public final class RouteRequest {
         sharedMultiplier = Double.NaN;
         temperature = Double.NaN;
         pinned = null;
+        anyRank = false;
         session = NO_SESSION;
         excluded.clear();
         excludedTaints = 0;
@@ -347,6 +349,21 @@ public final class RouteRequest {
      */
     public RouteRequest pin(Worker worker) {
         pinned = worker;
+        anyRank = false;
+        return this;
+    }
+
+    /**
+     * Allows the data-parallel ranks of one server only, those that have its name; which of them is
+     * decided as among all workers, in mode {@link RoutingMode#DIRECT} as in {@link
+     * RoutingMode#KV}.
+     *
+     * @param rank any of them
+     * @return this
+     */
+    public RouteRequest pinAnyRank(Worker rank) {
+        pinned = Objects.requireNonNull(rank, "rank");
+        anyRank = true;
         return this;
     }
 
@@ -645,6 +662,7 @@ public final class RouteRequest {
     public Reach reach() {
         return new Reach(
                 pinned,
+                anyRank,
                 excludedTaints,
                 excluded.isEmpty() ? Set.of() : Set.copyOf(excluded),
                 constraints.requiredSet(),
@@ -720,6 +738,11 @@ public final class RouteRequest {
 
     Worker pinned() {
         return pinned;
+    }
+
+    /** Whether the other ranks of the pinned worker's server will do as well. */
+    boolean isAnyRank() {
+        return anyRank;
     }
 
     /** Whether the request belongs to a session. */

@@ -85,7 +85,7 @@ final class Selection {
         prefillTokens = request.prefills() ? requestTokens : 0;
         reusableBlocks = reusableBlocks(prefillTokens, size);
         countedBlocks = countsBlocks ? requestBlocks : 0;
-        mode = request.mode() == null ? rules.mode() : request.mode();
+        mode = mode(request);
         overlapWeight =
                 request.tracksPrefill()
                         ? Math.min(MAX_WEIGHT, request.overlapWeightOr(rules.overlapWeight()))
@@ -104,6 +104,11 @@ final class Selection {
         computing = request.computingOrNull();
         computingBlocks = request.assumedBlocks();
         drawnSlot = -1;
+    }
+
+    private RoutingMode mode(RouteRequest request) {
+        final RoutingMode wanted = request.mode() == null ? rules.mode() : request.mode();
+        return wanted == RoutingMode.DIRECT && request.isAnyRank() ? RoutingMode.KV : wanted;
     }
 
     /** Whether it is refused while no candidate has room. */

@@ -121,7 +121,8 @@ class AssumedPrefixTest {
     void theReachIsWhatARequestAsksOfItsWorker() {
         assertEquals(request(1).reach(), request(640).reach());
         final Reach all =
-                new Reach(one, 3, Set.of(two), Set.of("a=1", "b=2"), Set.of("t", "c=3"), "x");
+                new Reach(
+                        one, false, 3, Set.of(two), Set.of("a=1", "b=2"), Set.of("t", "c=3"), "x");
         assertEquals(
                 all,
                 request(1)

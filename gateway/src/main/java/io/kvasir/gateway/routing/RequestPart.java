@@ -95,8 +95,8 @@ public final class RequestPart {
         switch (leg) {
             case null -> request.excludeTainted(WorkerTaints.NEEDS_PREFILL | taints);
             case PREFILL -> {
-                request.pin(overrides.prefillPin())
-                        .excludeTainted(registry.prefillsWithoutDecode());
+                pinPrefill(request, overrides.prefillPin());
+                request.excludeTainted(registry.prefillsWithoutDecode());
                 if (overrides.mode() == RoutingMode.DIRECT) {
                     request.mode(null); // names the worker that answers
                 }
@@ -106,6 +106,14 @@ public final class RequestPart {
                             .trackPrefillTokens(false)
                             .excludeTainted(
                                     WorkerTaints.DOES_BOTH | WorkerTaints.ofOthersThan(protocol));
+        }
+    }
+
+    /** In place of the worker that answers. */
+    private static void pinPrefill(RouteRequest request, PinnedWorker workerOrNull) {
+        request.pin(null);
+        if (workerOrNull != null) {
+            workerOrNull.fill(request);
         }
     }
 }

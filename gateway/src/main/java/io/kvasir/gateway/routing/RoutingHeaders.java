@@ -9,14 +9,11 @@ import io.kvasir.gateway.routing.OverrideTexts.Text;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.router.RouteRequest;
-import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 
 import org.eclipse.jetty.http.HttpFields;
-
-import java.util.List;
 
 /**
  * Routing overrides of one request, from its headers ({@code x-kvasir-…}) and from members of its
@@ -44,8 +41,8 @@ public record RoutingHeaders(
         Boolean assumeReuse,
         Boolean trackPrefill,
         Boolean trackOutput,
-        Worker pin,
-        Worker prefillPin,
+        PinnedWorker pin,
+        PinnedWorker prefillPin,
         String session,
         RoutingConstraints constraints) {
     /** Every header of the gateway's own starts so; none of a client's is passed on. */
@@ -90,12 +87,12 @@ public record RoutingHeaders(
                 bool(texts.of(Kind.ASSUME_KV_REUSE)),
                 bool(texts.of(Kind.TRACK_PREFILL_TOKENS)),
                 bool(texts.of(Kind.TRACK_OUTPUT_BLOCKS)),
-                worker(
+                PinnedWorker.of(
                         texts.of(Kind.WORKER),
                         texts.of(Kind.DP_RANK),
                         registry.workers(WorkerPool.MAIN),
                         ""),
-                worker(
+                PinnedWorker.of(
                         texts.of(Kind.PREFILL_WORKER),
                         texts.of(Kind.PREFILL_DP_RANK),
                         registry.workers(WorkerPool.PREFILL),
@@ -141,7 +138,10 @@ public record RoutingHeaders(
 
     /** Has a request be routed so, by the worker that answers. */
     void fill(RouteRequest request) {
-        request.mode(mode).pin(pin).session(session);
+        request.mode(mode).session(session);
+        if (pin != null) {
+            pin.fill(request);
+        }
         if (!Double.isNaN(overlapWeight)) {
             request.overlapWeight(overlapWeight);
         }
@@ -214,40 +214,5 @@ public record RoutingHeaders(
             case "false" -> false;
             default -> throw text.refused("'" + text.value() + "' must be true or false");
         };
-    }
-
-    private static Worker worker(Text text, Text rank, List<Worker> workers, String kind)
-            throws ApiException {
-        if (text == null) {
-            if (rank != null) {
-                throw rank.refused("a rank needs the " + kind + "worker whose it is");
-            }
-            return null;
-        }
-        final int wanted = rank == null ? -1 : rank(rank);
-        boolean known = false;
-        for (Worker worker : workers) {
-            if (worker.name().equals(text.value()) || worker.toString().equals(text.value())) {
-                known = true;
-                if (wanted < 0 || worker.dpRank() == wanted) {
-                    return worker;
-                }
-            }
-        }
-        throw known
-                ? rank.refused(kind + "worker '" + text.value() + "' has no rank " + rank.value())
-                : text.refused("no " + kind + "worker is named '" + text.value() + "'");
-    }
-
-    private static int rank(Text text) throws ApiException {
-        try {
-            final int rank = Integer.parseInt(text.value());
-            if (rank >= 0) {
-                return rank;
-            }
-        } catch (NumberFormatException e) {
-            throw text.refused("'" + text.value() + "' is no rank");
-        }
-        throw text.refused("'" + text.value() + "' is no rank");
     }
 }

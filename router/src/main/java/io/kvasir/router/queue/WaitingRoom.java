@@ -236,7 +236,9 @@ final class WaitingRoom {
     }
 
     private static int slot(Reach reach) {
-        return reach.pinnedOrNull() == null ? ANY_SLOT : reach.pinnedOrNull().slot();
+        return reach.pinnedOrNull() == null || reach.anyRank()
+                ? ANY_SLOT
+                : reach.pinnedOrNull().slot();
     }
 
     private void unline(Entry entry) {
