@@ -27,6 +27,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 
 /**
@@ -48,11 +49,14 @@ public final class GatewayMetrics {
         0.25
     };
 
+    private static final int FEW_SERVERS = 64;
+
     private final MetricRegistry page = new MetricRegistry();
     private final TextFormats formats = new TextFormats();
     private final List<Runnable> updates = new ArrayList<>(); // before each page, in this order
     private final Map<InferenceRequest.Route, Map<Upstream, WorkerSeries>> series =
             new EnumMap<>(InferenceRequest.Route.class);
+    private final AtomicInteger left = new AtomicInteger(); // servers, whose series are kept
     private final Counter requests;
     private final Counter attempts;
     private final Counter disconnects;
@@ -245,7 +249,7 @@ public final class GatewayMetrics {
                     fleet.update();
                     forgetAllBut(servers.upstreams());
                 });
-        servers.onRemoval(() -> forgetAllBut(servers.upstreams()));
+        servers.onRemoval(() -> left(servers.upstreams()));
         byModel.watch(servers);
         page.gauge(
                 "dynamo_kv_hit_rate",
@@ -331,11 +335,23 @@ public final class GatewayMetrics {
                 "event");
     }
 
+    /**
+     * A server has left. Where no page is asked for, the series of those that have are forgotten
+     * when they are as many as the others: all are looked through for it.
+     */
+    private void left(List<Upstream> others) {
+        if (left.incrementAndGet() > Math.max(FEW_SERVERS, others.size())) {
+            forgetAllBut(others);
+        }
+    }
+
     /** A request that outlives its worker makes a series anew, until the next page. */
     private void forgetAllBut(List<Upstream> servers) {
+        left.set(0);
+        final Set<Upstream> there = new HashSet<>(servers);
         final Set<String> names = new HashSet<>();
         servers.forEach(server -> names.add(server.name()));
-        series.values().forEach(each -> each.keySet().retainAll(servers));
+        series.values().forEach(each -> each.keySet().retainAll(there));
         byModel.forgetAllBut(servers);
         page.forgetAllBut(names);
     }
