@@ -52,6 +52,8 @@ class SessionHeaderTest {
             assertEquals(20, ofOne + ofSession(two));
             assertTrue(ofOne == 0 || ofOne == 20, "to both: " + ofOne);
             assertEquals(1, gateway.router().sessions());
+            final String newest = Gateways.admin(gateway, "/debug/decisions?limit=1").body();
+            assertTrue(newest.contains("\"by_session\":true"), newest);
         }
     }
 

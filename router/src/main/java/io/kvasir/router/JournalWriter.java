@@ -45,6 +45,9 @@ final class JournalWriter {
     long chosen(RouteRequest request, Decision decision) {
         final Selection selection = decision.selection();
         final JournalRecord record = begin(request, decision);
+        if (selection.isBySession()) {
+            record.bySession();
+        }
         final RunnersUp others = selection.runnersUp(journal.candidates());
         others.find(selection);
         add(record, selection, selection.chosen());

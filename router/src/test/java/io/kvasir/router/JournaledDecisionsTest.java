@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -60,6 +61,18 @@ class JournaledDecisionsTest {
                 router.reserve(router.newRequest().tokens(prompt, prompt.length).id(id), decision);
         leases.add(lease);
         return lease;
+    }
+
+    @Test
+    void whatASessionHasDecidedIsSaid() throws RouteException {
+        start(3, KvRouter.builder().set(RouterSettings.SESSION_TTL, Duration.ofMinutes(1)));
+        for (int i = 0; i < 2; i++) {
+            final RouteRequest request = router.newRequest().tokens(prompt, prompt.length);
+            leases.add(router.reserve(request.session("s"), decision));
+            assertTrue(router.journal().read(i, record));
+            assertEquals(i == 1, record.isBySession());
+            assertEquals(decision.bySession(), record.isBySession());
+        }
     }
 
     @Test

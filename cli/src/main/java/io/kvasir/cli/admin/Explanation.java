@@ -93,6 +93,11 @@ public final class Explanation {
         return other == null ? Double.NaN : number(other, term) - number(chosenOrNull, term);
     }
 
+    /** Whether it was chosen because it had the last request of the session. */
+    boolean isBySession() {
+        return decision.path("by_session").asBoolean();
+    }
+
     /** Whether costs decide in this mode. */
     boolean isByCost() {
         return decision.path("mode").asText().equals("kv");

@@ -107,6 +107,8 @@ public final class ExplanationPrinter {
                         + figure(Explanation.number(chosen, "cost"));
         if (others == 0) {
             text += "; it was the only candidate";
+        } else if (explained.isBySession()) {
+            text += "; it had the last request of the session, which stays there";
         } else if (!explained.isByCost()) {
             text += "; costs do not decide in this mode";
         } else if (explained.lostByBlocks() > 0) {

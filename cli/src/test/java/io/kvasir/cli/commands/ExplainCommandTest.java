@@ -229,6 +229,23 @@ class ExplainCommandTest {
     }
 
     @Test
+    void aSessionThatStaysIsSaid() throws Exception {
+        try (StubServer stub = new StubServer()) {
+            stub.page(
+                    "/debug/decisions",
+                    200,
+                    decision(
+                            "\"by_session\":true,",
+                            candidate("a", 9, null),
+                            candidate("b", 7, null)));
+            final String out = explain(stub, "r").out();
+            assertTrue(out.contains("costs 9; it had the last request of the session"), out);
+            assertFalse(out.contains("temperature draws"), out);
+            assertTrue(out.contains("cheapest other b/0 would have cost less by 2 blocks"), out);
+        }
+    }
+
+    @Test
     void tenThousandCandidatesAreCutAndCounted() throws Exception {
         try (StubServer stub = new StubServer()) {
             final String[] many = new String[10_001];

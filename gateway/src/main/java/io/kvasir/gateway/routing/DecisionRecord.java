@@ -79,6 +79,7 @@ public final class DecisionRecord {
     private final Leg leg; // null for a whole request
     private final String model;
     private final RoutingMode mode;
+    private final boolean bySession;
     private final double overlapWeight;
     private final double overlapCredit;
     private final double sharedMultiplier;
@@ -132,6 +133,7 @@ public final class DecisionRecord {
         this.leg = leg;
         this.model = model;
         this.mode = decision.mode();
+        this.bySession = decision.bySession();
         this.overlapWeight = decision.overlapWeight();
         this.overlapCredit = decision.overlapCredit();
         this.sharedMultiplier = decision.sharedCacheMultiplier();
@@ -376,6 +378,7 @@ public final class DecisionRecord {
         json.put("attempt", attempt);
         json.put("leg", leg == null ? null : leg.spelling());
         json.put("mode", mode.spelling());
+        json.put("by_session", bySession);
         json.put("overlap_weight", overlapWeight);
         json.put("overlap_credit", overlapCredit);
         json.put("shared_cache_multiplier", sharedMultiplier);

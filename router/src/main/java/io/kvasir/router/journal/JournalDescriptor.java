@@ -59,6 +59,7 @@ final class JournalDescriptor {
     static final int MODE = 26;
     static final int REFUSAL = 29;
     static final int SHORT_WORDS = 3;
+    static final int BY_SESSION = 32;
 
     static final int NAME = 0;
     static final int NAME_WORDS = 6;

@@ -110,6 +110,11 @@ public final class JournalRecord {
         words[JournalDescriptor.LEAST_COST] = Double.doubleToRawLongBits(leastCost);
     }
 
+    /** The worker was chosen because it had the last request of the session. */
+    public void bySession() {
+        words[JournalDescriptor.BY_SESSION] = 1;
+    }
+
     /**
      * No worker was chosen.
      *
@@ -251,6 +256,11 @@ public final class JournalRecord {
     /** How the worker was chosen: a mode as settings write it. */
     public String mode() {
         return text(JournalDescriptor.MODE, JournalDescriptor.SHORT_WORDS, Integer.MAX_VALUE);
+    }
+
+    /** Whether the worker was chosen because it had the last request of the session. */
+    public boolean isBySession() {
+        return words[JournalDescriptor.BY_SESSION] != 0;
     }
 
     /** What a block to prefill counted. */

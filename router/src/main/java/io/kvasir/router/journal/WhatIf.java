@@ -7,7 +7,8 @@ import java.util.Map;
  * What another policy would have chosen, and what would have come of it, by the decisions of a
  * journal. Each decision is judged by itself, among the candidates that are listed of it, with the
  * loads and caches that the recorded decisions have led to; so it says in which direction a change
- * goes and how often it matters, not what a fleet under the other policy would hold.
+ * goes and how often it matters, not what a fleet under the other policy would hold. What a session
+ * has decided stays with its worker.
  *
  * <p>The time to the first token of another choice is estimated by a straight line through the
  * recorded ones: so much in any case, and so much for each block that the worker had to prefill
@@ -27,7 +28,7 @@ public final class WhatIf {
     }
 
     private final Policy policy;
-    private final Map<String, Integer> requests = new HashMap<>(); // by worker
+    private final Map<String, Integer> requests = new HashMap<>(); // by worker that was listed
     private long decisions;
     private long changed;
     private long incomplete;
@@ -100,11 +101,13 @@ public final class WhatIf {
         if (record.listed() == 0) {
             return;
         }
-        final int choice = policy.choose(record);
+        final int choice = record.isBySession() ? 0 : policy.choose(record);
         decisions++;
         changed += choice == 0 ? 0 : 1;
         incomplete += record.listed() < record.candidates() ? 1 : 0;
-        requests.merge(record.worker(choice), 1, Integer::sum);
+        for (int i = 0; i < record.listed(); i++) {
+            requests.merge(record.worker(i), i == choice ? 1 : 0, Integer::sum);
+        }
         if (record.prefills()) {
             final int reusable = record.tokens() == 0 ? 0 : (record.tokens() - 1) / blockSize;
             promptTokens += record.tokens();
@@ -173,7 +176,7 @@ public final class WhatIf {
         return decodeBlocks / decisions;
     }
 
-    /** Requests of the worker that got most / their mean over the workers that got any. */
+    /** Requests of the worker that got most / their mean over the workers that were listed. */
     public double spread() {
         final int most = requests.values().stream().mapToInt(Integer::intValue).max().orElse(0);
         return (double) most * requests.size() / decisions;

@@ -79,7 +79,7 @@ class WhatIfTest {
             assertEquals(48 / 96.0, judged.hitRate());
             assertEquals(1.5, judged.meanPrefillBlocks());
             assertEquals(10.5, judged.meanDecodeBlocks());
-            assertEquals(1, judged.spread());
+            assertEquals(3, judged.spread(), "one of three got all");
             assertEquals(2, judged.meanFirstTokenSeconds());
         }
     }
@@ -95,6 +95,20 @@ class WhatIfTest {
             assertEquals(10, judged.meanDecodeBlocks());
             // a second for one block, three for two: each block takes two
             assertEquals((1 + 3 * 2 + 3) / 2.0, judged.meanFirstTokenSeconds());
+        }
+    }
+
+    @Test
+    void aSessionStaysWithItsWorkerWhateverThePolicy() {
+        final JournalRecord bound = record(16, 7, new double[] {9, 9, 0, 9}, new double[4]);
+        bound.bySession();
+        for (WhatIf.Policy policy : List.of(WhatIf.linear(1), WhatIf.leastConnections())) {
+            final WhatIf judged = new WhatIf(policy, BLOCK_SIZE);
+            judged.add(record(16, 7, new double[] {9, 9, 0, 9}, new double[4]));
+            judged.add(bound);
+            assertEquals(2, judged.decisions());
+            assertEquals(1, judged.changed());
+            assertEquals(1, judged.spread(), "each has one");
         }
     }
 
