@@ -216,7 +216,7 @@ final class StreamStatus implements IndexView {
     }
 
     private IndexState currentState() {
-        return streamCause().state();
+        return !closed && freshness.isMute() ? IndexState.STALE : streamCause().state();
     }
 
     /** The cause by what the stream knows, which is not all that the index does. */
@@ -231,7 +231,7 @@ final class StreamStatus implements IndexView {
             return IndexCause.SILENT;
         }
         if (freshness.isMute()) {
-            return IndexCause.NO_STORES;
+            return muteCause();
         }
         if (freshness.isDoubted() && parts.replay.isIdle()) {
             return IndexCause.UNPROVEN_ENGINE;
@@ -252,6 +252,15 @@ final class StreamStatus implements IndexView {
             return lossCause;
         }
         return isOfOtherSize() ? IndexCause.BLOCK_SIZE : IndexCause.NONE;
+    }
+
+    /** Why messages store nothing, where that is known. */
+    private IndexCause muteCause() {
+        if (parts.rank.isForeign()) {
+            return IndexCause.FOREIGN_RANK;
+        }
+        final boolean otherSize = loss != null && lossCause == IndexCause.BLOCK_SIZE;
+        return otherSize || isOfOtherSize() ? IndexCause.BLOCK_SIZE : IndexCause.NO_STORES;
     }
 
     /** Why the state is what it is. */
@@ -392,22 +401,12 @@ final class StreamStatus implements IndexView {
 
     private String currentProblem() {
         final String stale = freshness.why();
+        final String missing = whyMissing();
         if (stale != null) {
-            return stale;
+            return missing != null && freshness.isMute() ? stale + "; " + missing : stale;
         }
-        if (parts.rank.isForeign()) {
-            return parts.rank.problem();
-        }
-        if (loss != null) {
-            return loss;
-        }
-        if (isOfOtherSize()) {
-            return "the engine states blocks of "
-                    + statedBlockSize
-                    + " tokens, configured are "
-                    + config.blockSize()
-                    + ": its events cannot match; set block-size="
-                    + statedBlockSize;
+        if (missing != null) {
+            return missing;
         }
         final String impairment = counters.impairment();
         if (!impairment.isEmpty()) {
@@ -423,5 +422,21 @@ final class StreamStatus implements IndexView {
         }
         final String wrong = forecasts.why();
         return wrong == null ? problem : wrong;
+    }
+
+    /** Why events are known to be missing; null where they are not. */
+    private String whyMissing() {
+        if (parts.rank.isForeign()) {
+            return parts.rank.problem();
+        }
+        if (loss != null || !isOfOtherSize()) {
+            return loss;
+        }
+        return "the engine states blocks of "
+                + statedBlockSize
+                + " tokens, configured are "
+                + config.blockSize()
+                + ": its events cannot match; set block-size="
+                + statedBlockSize;
     }
 }

@@ -283,6 +283,28 @@ class IndexTruthTest {
     }
 
     @Test
+    void anEngineThatStoresNothingAsItsBlocksAreOfAnotherSizeIsSaidToBeThat() {
+        stream = open(c -> c);
+        stream.onMessage(0, batch(cleared()));
+        final int prompts = 8 * FreshnessLimits.DEFAULT.servedPrompts();
+        for (int i = 1; i <= prompts; i++) {
+            stream.onMessage(i, batch(stored(List.of(i), null, range(1, 2 * BLOCK), 2 * BLOCK)));
+            if (i == prompts) {
+                assertEquals(IndexState.DEGRADED, stream.state());
+                nowNs += FreshnessLimits.DEFAULT.silentAfterNs();
+            }
+            stream.reportServed(stream.heardMark());
+        }
+        assertEquals(IndexState.STALE, stream.state());
+        pass(3_600);
+        assertEquals(0, stream.credit(HALF), "nothing can match");
+        assertEquals(IndexCause.BLOCK_SIZE, stream.status().cause());
+        final String problem = stream.status().problem();
+        assertTrue(problem.startsWith("no event stored a block since"), problem);
+        assertTrue(problem.contains("set block-size=8"), problem);
+    }
+
+    @Test
     void theEnginesOwnBlockSizeCountsUntilAnEventNamesOne() {
         stream = open(c -> c);
         stream.reportBlockSize(2 * BLOCK);
