@@ -99,7 +99,8 @@ class ConstraintsHttpTest {
                 "x-kvasir-require | spot | s",
                 "x-kvasir-prefer | zone=x | x",
                 "x-kvasir-prefer | zone=y;w=0.5, zone=x;w=3 | x",
-                "x-kvasir-prefer | zone=x;w=-1 | y"
+                "x-kvasir-prefer | zone=x;w=-1 | y",
+                "x-kvasir-prefer | zone=y ; w=0.5 ,, zone=x; w=3 | x"
             })
     void aHeaderSaysWhichWorkerServes(String header, String value, String worker) throws Exception {
         start();
@@ -217,7 +218,14 @@ class ConstraintsHttpTest {
                 "x-kvasir-prefer | zone=x;w=",
                 "x-kvasir-prefer | zone=x;w=NaN",
                 "x-kvasir-prefer | zone=x;w=Infinity",
-                "x-kvasir-prefer | zone=x;q=1"
+                "x-kvasir-prefer | zone=x;q=1",
+                "x-kvasir-prefer | zone =x",
+                "x-kvasir-prefer | ;w=2",
+                "x-kvasir-require | zone =x",
+                "x-kvasir-require | =x, zone=y",
+                "x-kvasir-require | ;",
+                "x-kvasir-tolerate | =",
+                "x-kvasir-tolerate | zone =x"
             })
     void aHeaderThatCannotBeReadIsRefusedByName(String header, String value) throws Exception {
         start();

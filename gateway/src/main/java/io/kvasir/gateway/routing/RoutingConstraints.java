@@ -36,7 +36,8 @@ record RoutingConstraints(
     /** How labels of topology are written elsewhere. */
     private static final String TOPOLOGY = "dynamo.topology/";
 
-    private static final String WEIGHT = ";w=";
+    private static final Pattern COMMA = Pattern.compile(",");
+    private static final String WEIGHT = "w=";
     private static final int MOST = 64;
     private static final Pattern LABEL =
             Pattern.compile("[A-Za-z0-9._/-]{1,63}(=[A-Za-z0-9._/-]{1,63})?");
@@ -59,17 +60,34 @@ record RoutingConstraints(
             return NONE;
         }
         final Map<String, Double> preferred = new LinkedHashMap<>();
-        for (String text : headers.getCSV(PREFER, false)) {
-            final int weight = text.indexOf(WEIGHT);
+        for (String text : elements(headers, PREFER)) {
+            final int end = text.indexOf(';');
             preferred.put(
-                    label(PREFER, weight < 0 ? text : text.substring(0, weight)),
-                    weight < 0 ? 1 : weight(PREFER, text.substring(weight + WEIGHT.length())));
+                    label(PREFER, end < 0 ? text : text.substring(0, end).strip()),
+                    end < 0 ? 1 : weightOf(text.substring(end + 1).strip()));
         }
         return checked(
                 HEADERS,
-                labels(REQUIRE, headers.getCSV(REQUIRE, false)),
+                labels(REQUIRE, elements(headers, REQUIRE)),
                 preferred,
-                labels(TOLERATE, headers.getCSV(TOLERATE, false)));
+                labels(TOLERATE, elements(headers, TOLERATE)));
+    }
+
+    /** What stands between the commas of a header's values; empty ones say nothing. */
+    private static List<String> elements(HttpFields headers, String name) {
+        return headers.getValuesList(name).stream()
+                .flatMap(COMMA::splitAsStream)
+                .map(String::strip)
+                .filter(element -> !element.isEmpty())
+                .toList();
+    }
+
+    private static double weightOf(String parameter) throws ApiException {
+        if (!parameter.startsWith(WEIGHT)) {
+            throw ApiException.invalid(
+                    PREFER, PREFER + ": '" + parameter + "' behind a label must be w=WEIGHT");
+        }
+        return weight(PREFER, parameter.substring(WEIGHT.length()));
     }
 
     /**
@@ -112,9 +130,9 @@ record RoutingConstraints(
         }
         final List<String> texts = new ArrayList<>();
         for (JsonNode each : list) {
-            texts.add(each.isTextual() ? each.textValue() : "");
+            texts.add(each.textValue());
         }
-        if (!list.isArray()) {
+        if (!list.isArray() || texts.contains(null)) {
             throw ApiException.invalid(name, "'" + name + "' must be a list of strings");
         }
         return labels(name, texts);

@@ -20,6 +20,7 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.InflaterInputStream;
 import java.util.zip.ZipException;
@@ -67,6 +68,7 @@ public final class BodyReader {
     private static final long DRAINED_BYTES = 64L << 20;
 
     private static final int FIRST_BYTES = 16 << 10;
+    private static final Pattern COMMA = Pattern.compile(",");
     private static final String CODINGS = "gzip, deflate";
 
     private final GatewayConfig config;
@@ -172,8 +174,9 @@ public final class BodyReader {
     private static InputStream plain(HttpFields headers, BodyStream arriving)
             throws IOException, ApiException {
         final List<String> codings =
-                headers.getCSV(HttpHeader.CONTENT_ENCODING, false).stream()
-                        .map(coding -> coding.toLowerCase(Locale.ROOT))
+                headers.getValuesList(HttpHeader.CONTENT_ENCODING).stream()
+                        .flatMap(COMMA::splitAsStream)
+                        .map(coding -> coding.strip().toLowerCase(Locale.ROOT))
                         .filter(coding -> !coding.isEmpty() && !coding.equals("identity"))
                         .toList();
         return switch (String.join(", ", codings)) {

@@ -3,6 +3,7 @@ package io.kvasir.gateway.server;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 
+import org.eclipse.jetty.http.HttpException;
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
@@ -80,13 +81,21 @@ public final class ResponseCoding {
         return new Gzip();
     }
 
-    /** Whether a client takes gzip: by name, or by a star where the name is not refused. */
+    /**
+     * Whether a client takes gzip: by name, or by a star where the name is not refused. A list that
+     * cannot be read asks for nothing.
+     */
     static boolean accepts(HttpFields headers) {
         final String given = headers.get(HttpHeader.ACCEPT_ENCODING);
         if (given == null) {
             return false;
         }
-        final List<String> codings = headers.getQualityCSV(HttpHeader.ACCEPT_ENCODING);
+        final List<String> codings;
+        try {
+            codings = headers.getQualityCSV(HttpHeader.ACCEPT_ENCODING);
+        } catch (HttpException.RuntimeException e) {
+            return false;
+        }
         return codings.stream().anyMatch(coding -> coding.toLowerCase(Locale.ROOT).endsWith(GZIP))
                 || (codings.contains("*") && !given.toLowerCase(Locale.ROOT).contains(GZIP));
     }

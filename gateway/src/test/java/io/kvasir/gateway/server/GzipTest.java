@@ -114,7 +114,17 @@ class GzipTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"br", "zstd", "gzip, gzip", "compress", "nonsense"})
+    @ValueSource(
+            strings = {
+                "br",
+                "zstd",
+                "gzip, gzip",
+                "compress",
+                "nonsense",
+                "gzip =x",
+                "x;q =1",
+                "=gzip"
+            })
     void anotherCodingIsRefusedAndTheKnownOnesAreNamed(String coding) throws Exception {
         start(1 << 20, false);
         final HttpResponse<byte[]> answer = send(bytes(BODY), coding);
@@ -187,6 +197,20 @@ class GzipTest {
         }
         engine.script = call -> call.json(200, SHORT);
         assertEquals("none", coding(ask("gzip")));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"gzip;q =1", "gzip =x", "br;q =0.5, gzip", "gzip;q=x", ";", "\"gzip"})
+    void aListThatCannotBeReadLeavesTheAnswerAsItIs(String accepted) throws Exception {
+        start(1 << 20, true);
+        engine.script = call -> call.json(200, LONG);
+        final HttpResponse<byte[]> answer = ask(accepted);
+        assertEquals(200, answer.statusCode());
+        if (!coding(answer).equals("gzip")) { // which is named
+            assertArrayEquals(bytes(LONG), answer.body());
+        }
+        final String page = Gateways.admin(gateway, "/metrics").body();
+        assertFalse(page.contains("status=\"499\""), page);
     }
 
     @Test
