@@ -31,7 +31,6 @@ import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.server.ServerAnswers;
 import io.kvasir.gateway.trace.Tracing;
-import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.tokenizer.PromptException;
 import io.kvasir.router.queue.QueueRank;
 
@@ -222,9 +221,7 @@ final class GatewayHandler extends Handler.Abstract {
                         .ofSession(
                                 request.getHeaders()
                                         .get(model.config().get(GatewaySettings.SESSION_HEADER)));
-        if (inference.namesBlocks != null
-                && !trusted
-                && model.registry().routerOrNull(WorkerPool.PREFILL) != null) {
+        if (inference.namesBlocks != null && !trusted && model.registry().handsBlocksOver()) {
             throw ApiException.invalid(
                     null, "members that hand KV blocks over are set by the gateway alone");
         }

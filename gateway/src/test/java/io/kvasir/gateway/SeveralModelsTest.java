@@ -352,15 +352,13 @@ class SeveralModelsTest {
         final String named = "{\"model\":\"%s\",\"prompt\":[1],\"kv_transfer_params\":{}}";
         try (GatewayServer strict =
                 Gateways.started(
-                        config(
-                                        worker(first, "p", ",role=prefill"),
-                                        worker(second, "d", ",role=decode,model=n"))
+                        config(worker(first, "p", ",role=prefill"), worker(second, "b", ",model=n"))
                                 .set(GatewaySettings.TRUSTED_NETWORKS, List.of()))) {
             assertEquals(
                     200,
                     Gateways.post(strict, "/v1/completions", String.format(named, "n"))
                             .statusCode(),
-                    "this model has no prefill workers");
+                    "this model has neither prefill nor decode workers");
             assertEquals(
                     400,
                     Gateways.post(strict, "/v1/completions", String.format(named, "m"))

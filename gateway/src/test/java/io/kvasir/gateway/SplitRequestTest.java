@@ -710,6 +710,16 @@ class SplitRequestTest {
     }
 
     @Test
+    void norWhereNoPrefillWorkerHasComeYet() throws Exception {
+        start(
+                config().set(GatewaySettings.TRUSTED_NETWORKS, List.of("10.0.0.0/8")),
+                worker(decode, "d", "decode"));
+        final String named = bodyWith(ASK, "\"kv_transfer_params\":" + PARAMS);
+        assertEquals(400, ask(named).statusCode());
+        assertEquals(0, decode.calls.size());
+    }
+
+    @Test
     void aTrustedCallerMayHaveSplitARequestItself() throws Exception {
         start();
         final String own = bodyWith(ASK, "\"kv_transfer_params\":" + PARAMS);

@@ -7,6 +7,7 @@ import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.source.SourceConfig;
@@ -295,6 +296,13 @@ public final class UpstreamRegistry {
             }
         }
         return false;
+    }
+
+    /** Whether a server of the model is, or was, there to compute prompts or to take them over. */
+    public boolean handsBlocksOver() {
+        return routerOrNull(WorkerPool.PREFILL) != null
+                || upstreams(WorkerPool.MAIN).stream()
+                        .anyMatch(upstream -> upstream.role() == WorkerRole.DECODE);
     }
 
     /** Whether the gateway can turn texts of the model into token ids. */
