@@ -45,7 +45,7 @@ final class HugePages {
             return Optional.empty();
         }
         final Calls calls = CALLS.get();
-        final boolean large = LARGE && length >= PAGE;
+        final boolean large = isLarge(length);
         final long mapped = large ? length + PAGE : length; // so that a page boundary is inside
         try {
             final MemorySegment base =
@@ -65,7 +65,7 @@ final class HugePages {
             }
             final long start = base.address();
             final long aligned = (start + PAGE - 1) & -PAGE;
-            final long end = (aligned + length + LARGEST_SMALL_PAGE - 1) & -LARGEST_SMALL_PAGE;
+            final long end = aligned + kept(length);
             unmap(start, aligned - start);
             unmap(end, start + mapped - end);
             // a kernel without large pages refuses the advice; the memory is good all the same
@@ -80,9 +80,18 @@ final class HugePages {
         }
     }
 
+    private static boolean isLarge(long length) {
+        return LARGE && length >= PAGE;
+    }
+
+    /** Bytes that are mapped for a length: whole small pages, however large they are here. */
+    private static long kept(long length) {
+        return isLarge(length) ? (length + LARGEST_SMALL_PAGE - 1) & -LARGEST_SMALL_PAGE : length;
+    }
+
     /** Gives memory of {@link #map} back. */
     static void unmap(MemorySegment memory) {
-        unmap(memory.address(), memory.byteSize());
+        unmap(memory.address(), kept(memory.byteSize()));
     }
 
     private static void unmap(long start, long length) {

@@ -2,8 +2,19 @@ package io.kvasir.core.memory;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
+
+import io.kvasir.testsupport.ChildJvm;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 class OffHeapTest {
     @Test
@@ -35,6 +46,16 @@ class OffHeapTest {
             assertThrows(IndexOutOfBoundsException.class, () -> memory.putInt(16, 1));
         }
         assertThrows(IllegalArgumentException.class, () -> OffHeap.allocate(0));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"true", "false"})
+    void closedMemoryLeavesNoMapping(String largePages) throws Exception {
+        assumeTrue(Files.exists(Path.of("/proc/self/maps")), "skipped: no list of mappings here");
+        final List<String> flags = new ArrayList<>(ChildJvm.unchecked());
+        flags.add("-Dkvasir.memory.large-pages=" + largePages);
+        final int left = Integer.parseInt(ChildJvm.run(flags, MappingsCounter.class).strip());
+        assertTrue(left < 100, left + " mappings of 6,000 memories are left"); // some of the JVM's
     }
 
     @Test
