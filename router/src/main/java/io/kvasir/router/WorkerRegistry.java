@@ -314,7 +314,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
 
     private synchronized Worker register(WorkerSpec spec, int slot, StreamStart startOrNull) {
         checkNew(spec); // again: the wait was without the lock
-        parts.board.reset(slot);
+        parts.board.clearReport(slot); // loads under way take themselves back
         if (spec.events() != null) {
             kept.tenant(slot, KeptTenant.of(NamedRank.of(spec)));
         }

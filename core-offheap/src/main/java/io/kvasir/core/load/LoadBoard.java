@@ -289,21 +289,6 @@ public final class LoadBoard implements AutoCloseable {
         }
     }
 
-    /**
-     * Sets a slot's values to zero, for a new tenant. The caller sees to it that no thread adds to
-     * the slot meanwhile, and that nothing booked on it is freed later.
-     */
-    public void reset(int slot) {
-        clearReport(slot);
-        final long group = group(slot);
-        final long value = group + LoadBoardDescriptor.valueOffset(slot);
-        memory.putLongRelease(value + LoadBoardDescriptor.PREFILL_TOKENS_OFFSET, 0);
-        memory.putLongRelease(value + LoadBoardDescriptor.ACTIVE_BLOCKS_OFFSET, 0);
-        memory.putLongRelease(value + LoadBoardDescriptor.ACTIVE_REQUESTS_OFFSET, 0);
-        changed(group);
-        roomMayBe(slot);
-    }
-
     /** Number of slots. */
     public int slots() {
         return slots;

@@ -70,10 +70,10 @@ class LoadLedgerTest {
     }
 
     @Test
-    void aResetUnderRunningRequestsIsCorrected() {
+    void aLoadThatIsTakenOffTwiceIsCorrected() {
         board.addProvisional(0, 48, 3);
         book(1);
-        board.reset(0);
+        board.add(0, -48, -3, -1);
         table.free(1);
         assertLoad(-48, -3, -1);
         table.reconcile(0, SLOTS);

@@ -41,7 +41,7 @@ class LoadSnapshotTest {
         final int slot = random.nextInt(board.slots());
         switch (random.nextInt(6)) {
             case 0 -> board.open(slot, random.nextInt(4) > 0);
-            case 1 -> board.reset(slot);
+            case 1 -> board.add(slot, -board.prefillTokens(slot), -board.activeBlocks(slot), -1);
             case 2 -> board.addPrefillTokens(slot, random.nextInt(64));
             case 3 -> board.addActiveBlocks(slot, random.nextInt(4) - 1);
             case 4 -> board.add(slot, 0, 0, 1);
@@ -197,19 +197,6 @@ class LoadSnapshotTest {
 
             assertEquals(7, mirror.weighted(66));
             assertFalse(mirror.isReported(66));
-        }
-    }
-
-    @Test
-    void theNextTenantOfASlotHasNoReport() {
-        final LoadSnapshot mirror = new LoadSnapshot(1);
-        try (LoadBoard board = new LoadBoard(1)) {
-            board.open(0, true);
-            board.report(0, EngineLoad.SILENT, new OthersLoad(0, 8, 0));
-            board.reset(0);
-            mirror.refresh(board, 1);
-            assertEquals(0, mirror.weighted(0));
-            assertFalse(mirror.isReported(0));
         }
     }
 }
