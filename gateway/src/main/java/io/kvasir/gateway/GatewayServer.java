@@ -127,6 +127,7 @@ public final class GatewayServer implements AutoCloseable {
     private final BearerTokens adminTokens;
     private final TrustedCallers trusted;
     private final WorkerKey workerKey;
+    private final TrustStore trustStore;
     private final AccessLogs accessLogs;
     private final LiveSettings settings;
     private final Tracing tracing;
@@ -145,6 +146,7 @@ public final class GatewayServer implements AutoCloseable {
         // what may be wrong in files comes first: nothing has to be given back then
         trusted = new TrustedCallers(config);
         workerKey = new WorkerKey(config);
+        trustStore = new TrustStore(config);
         adminTokens =
                 BearerTokens.of(
                         config.get(GatewaySettings.ADMIN_TOKEN),
@@ -317,7 +319,7 @@ public final class GatewayServer implements AutoCloseable {
     private HttpClient newClient(QueuedThreadPool threads) {
         connections.setSelectors(1);
         connections.setExecutor(threads);
-        connections.setSslContextFactory(TrustStore.client(config));
+        connections.setSslContextFactory(trustStore.client());
         final HttpClient http =
                 new HttpClient(
                         UpstreamTransport.of(
@@ -561,12 +563,16 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * Reads again what may have changed: the file of workers, files of tokens; opens the access log
-     * anew. What cannot be read stays as it is, and the log says so.
+     * Reads again what may have changed: the file of workers, files of tokens, the workers' trust
+     * store; opens the access log anew. What cannot be read stays as it is, and the log says so.
      */
     public void reload() {
         for (Runnable secrets :
-                List.<Runnable>of(adminTokens::reload, trusted::reload, workerKey::reload)) {
+                List.<Runnable>of(
+                        adminTokens::reload,
+                        trusted::reload,
+                        workerKey::reload,
+                        trustStore::reload)) {
             try {
                 secrets.run();
             } catch (GatewayException e) {

@@ -18,6 +18,7 @@ import io.kvasir.gateway.testing.Gateways;
 import org.eclipse.jetty.alpn.server.ALPNServerConnectionFactory;
 import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.http2.server.HTTP2ServerConnectionFactory;
+import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
@@ -40,6 +41,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -56,6 +58,21 @@ class HttpsWorkerTest {
                     "-J-Dkeystore.pkcs12.macIterationCount=1",
                     "-J-Dkeystore.pkcs12.keyPbeIterationCount=1",
                     "-J-Dkeystore.pkcs12.certPbeIterationCount=1");
+
+    /** Has signed no worker's certificate; made by OpenSSL, as {@code CN=caec}. */
+    private static final String OTHER_AUTHORITY =
+            """
+            -----BEGIN CERTIFICATE-----
+            MIIBczCCARmgAwIBAgIUJnn5c33Rdp7Q0KvEGKH3rsTbaNMwCgYIKoZIzj0EAwIw
+            DzENMAsGA1UEAwwEY2FlYzAeFw0yNjExMjkwNTIzMjJaFw0zNjExMjYwNTIzMjJa
+            MA8xDTALBgNVBAMMBGNhZWMwWTATBgcqhkjOPQIBBggqhkjOPQMBBwNCAAQg2Gcd
+            u7dAy1MpIN1UvTjKWCoXmq5LhXeoOTrW37mIrod0RR8J3HxJHQVog+iB2A4GexU/
+            RCTWMrjwDgR1MuMJo1MwUTAdBgNVHQ4EFgQUe2+lEal4fCvH82I3S8Rd5xbzR1Aw
+            HwYDVR0jBBgwFoAUe2+lEal4fCvH82I3S8Rd5xbzR1AwDwYDVR0TAQH/BAUwAwEB
+            /zAKBggqhkjOPQQDAgNIADBFAiEAg4yJc9wbqO8zjawi0OKxglYIXT80pO6729Tk
+            5xMPGuUCIApBoh+iSlKwYGY5ODYU9SXXUNTBQekY5L9K3jXXeJjj
+            -----END CERTIFICATE-----
+            """;
 
     /** Keys and certificates are made once: each takes a process. */
     @TempDir private static Path dir;
@@ -209,6 +226,40 @@ class HttpsWorkerTest {
                                         new Secret(PASSWORD))
                                 .build());
         assertEquals(200, complete().statusCode());
+    }
+
+    @Test
+    void isReachedWhenItsAuthorityIsReadAgainAndStaysSoWithAFileThatIsNone() throws Exception {
+        final Path live = Files.writeString(dir.resolve("live.pem"), OTHER_AUTHORITY);
+        gateway =
+                GatewayServer.start(
+                        of("localhost").set(GatewaySettings.WORKER_TRUST_STORE, live).build());
+        assertTrue(complete().statusCode() >= 500);
+        Files.copy(pem, live, StandardCopyOption.REPLACE_EXISTING);
+        gateway.reload();
+        Eventually.holds("its authority is known", () -> health().contains("\"available\":true"));
+        assertEquals(200, complete().statusCode());
+        Files.writeString(live, "x");
+        gateway.reload();
+        endConnections();
+        Eventually.holds("the former authority stays", this::answers);
+        Files.writeString(live, OTHER_AUTHORITY);
+        gateway.reload();
+        endConnections();
+        Eventually.holds("it is unknown", () -> health().contains("\"available\":false"));
+    }
+
+    /** The next request or probe opens one, and sees the certificate. */
+    private void endConnections() {
+        connector.getConnectedEndPoints().forEach(EndPoint::close);
+    }
+
+    private boolean answers() {
+        try {
+            return complete().statusCode() == 200;
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
     }
 
     /** A store with the certificate and without its key. */

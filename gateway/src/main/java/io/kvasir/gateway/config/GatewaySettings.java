@@ -776,7 +776,8 @@ public final class GatewaySettings {
                             Path::of,
                             null,
                             "PEM or PKCS12 file of the authorities that sign certificates of"
-                                    + " https:// workers. Not set, those of the JVM."));
+                                + " https:// workers; read at start and on SIGHUP. Not set, those"
+                                + " of the JVM."));
 
     /** Password of a PKCS12 trust store. */
     public static final Setting<Secret> WORKER_TRUST_STORE_PASSWORD =

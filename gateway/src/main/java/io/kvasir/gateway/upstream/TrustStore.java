@@ -16,35 +16,69 @@ import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 
-/** What the certificates of {@code https://} workers are checked against. */
+/**
+ * What the certificates of {@code https://} workers are checked against, which can be read again.
+ * Thread-safe.
+ */
 public final class TrustStore {
     private static final String PEM = "-----BEGIN CERTIFICATE-----";
 
-    private TrustStore() {}
+    private final Path fileOrNull;
+    private final Secret passwordOrNull;
+    private final SslContextFactory.Client tls = new SslContextFactory.Client();
 
     /**
-     * TLS towards workers: names are checked too.
+     * Reads the file.
      *
-     * @throws GatewayException if the store cannot be read
+     * @throws GatewayException if it cannot be used
      */
-    public static SslContextFactory.Client client(GatewayConfig config) {
-        final SslContextFactory.Client tls = new SslContextFactory.Client();
-        final Path file = config.get(GatewaySettings.WORKER_TRUST_STORE);
-        if (file != null) {
-            try {
-                tls.setTrustStore(
-                        load(file, config.get(GatewaySettings.WORKER_TRUST_STORE_PASSWORD)));
-            } catch (IOException | GeneralSecurityException e) {
-                throw new GatewayException(
-                        "cannot read worker-trust-store "
-                                + file
-                                + ": "
-                                + e.getMessage()
-                                + "; it must be PEM, or PKCS12 with worker-trust-store-password",
-                        e);
-            }
+    public TrustStore(GatewayConfig config) {
+        fileOrNull = config.get(GatewaySettings.WORKER_TRUST_STORE);
+        passwordOrNull = config.get(GatewaySettings.WORKER_TRUST_STORE_PASSWORD);
+        if (fileOrNull != null) {
+            tls.setTrustStore(read());
         }
+    }
+
+    /** TLS towards workers: names are checked too. */
+    public SslContextFactory.Client client() {
         return tls;
+    }
+
+    /**
+     * Reads the file again, for connections that are opened from now on; if that fails, what it had
+     * before stays.
+     *
+     * @throws GatewayException if it cannot be used
+     */
+    public void reload() {
+        if (fileOrNull == null) {
+            return;
+        }
+        final KeyStore now = read();
+        try {
+            tls.reload(it -> it.setTrustStore(now));
+        } catch (Exception e) {
+            throw unusable(e);
+        }
+    }
+
+    private KeyStore read() {
+        try {
+            return load(fileOrNull, passwordOrNull);
+        } catch (IOException | GeneralSecurityException e) {
+            throw unusable(e);
+        }
+    }
+
+    private GatewayException unusable(Exception e) {
+        return new GatewayException(
+                "cannot read worker-trust-store "
+                        + fileOrNull
+                        + ": "
+                        + e.getMessage()
+                        + "; it must be PEM, or PKCS12 with worker-trust-store-password",
+                e);
     }
 
     private static KeyStore load(Path file, Secret passwordOrNull)
