@@ -329,15 +329,30 @@ class HttpsWorkerTest {
 
     @Test
     void aStoreThatIsNoneIsRefusedAtTheStart() throws Exception {
-        final Path none = Files.writeString(dir.resolve("none"), "x");
+        assertRefused(Files.writeString(dir.resolve("none"), "x"), "no certificate");
+        assertRefused(Files.writeString(dir.resolve("none"), ""), "it is empty");
+        assertRefused(dir.resolve("missing"), "there is no such file");
+        final String cut = Files.readString(pem) + Files.readString(pem).substring(0, 300);
+        assertRefused(Files.writeString(dir.resolve("cut"), cut), "certificate 2 has no end");
+        assertRefused(trusted, "give worker-trust-store-password");
+        assertRefused(store(), "give worker-trust-store-password");
+    }
+
+    private void assertRefused(Path file, String why) {
         final GatewayException refused =
                 assertThrows(
                         GatewayException.class,
                         () ->
-                                GatewayServer.start(
-                                        of("localhost")
-                                                .set(GatewaySettings.WORKER_TRUST_STORE, none)
-                                                .build()));
-        assertTrue(refused.getMessage().contains("worker-trust-store"), refused.getMessage());
+                                gateway =
+                                        GatewayServer.start(
+                                                of("localhost")
+                                                        .set(
+                                                                GatewaySettings.WORKER_TRUST_STORE,
+                                                                file)
+                                                        .build()));
+        assertTrue(
+                refused.getMessage().startsWith("worker-trust-store " + file + ": "),
+                refused.getMessage());
+        assertTrue(refused.getMessage().contains(why), refused.getMessage());
     }
 }

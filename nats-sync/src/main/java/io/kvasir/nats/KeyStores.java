@@ -1,16 +1,25 @@
 package io.kvasir.nats;
 
+import io.kvasir.registry.StoreFile;
+
 import java.io.IOException;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.security.UnrecoverableKeyException;
+import java.util.Collections;
 
+import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 
 /** TLS by Java key stores. */
 public final class KeyStores {
+    /** What gives the password, in messages; the variable that commands read it from. */
+    public static final String PASSWORD = "KVASIR_NATS_STORE_PASSWORD";
+
     private KeyStores() {}
 
     /**
@@ -21,41 +30,74 @@ public final class KeyStores {
      * @param own with the own certificate and key; null for none
      * @param password of both stores and of the key, empty for none
      * @return null where both are null
-     * @throws IllegalArgumentException naming the file that cannot be used
+     * @throws IllegalArgumentException with {@code trust-store} or {@code key-store}, the file and
+     *     what is wrong, where it cannot be used
      */
     public static SSLContext tlsOrNull(Path trusted, Path own, String password) {
         if (trusted == null && own == null) {
             return null;
         }
-        final char[] secret = password.toCharArray();
         try {
-            final KeyManagerFactory keys =
-                    KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-            keys.init(loaded(own, secret), secret);
-            final TrustManagerFactory trust =
-                    TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-            trust.init(trusted == null ? null : loaded(trusted, secret));
             final SSLContext tls = SSLContext.getInstance("TLS");
-            tls.init(keys.getKeyManagers(), trust.getTrustManagers(), null);
+            tls.init(
+                    own == null ? null : keys(own, password),
+                    trusted == null ? null : authorities(trusted, password),
+                    null);
             return tls;
         } catch (GeneralSecurityException e) {
-            throw new IllegalArgumentException(
-                    "cannot use the key stores " + trusted + ", " + own + ": " + e.getMessage(), e);
+            throw new IllegalStateException("this JVM has no TLS", e);
         }
     }
 
-    /** The store of a file; an empty one for null. */
-    private static KeyStore loaded(Path file, char[] password) throws GeneralSecurityException {
+    private static TrustManager[] authorities(Path file, String password) {
         try {
-            if (file != null) {
-                return KeyStore.getInstance(file.toFile(), password);
-            }
-            final KeyStore none = KeyStore.getInstance(KeyStore.getDefaultType());
-            none.load(null, null);
-            return none;
-        } catch (IOException | IllegalArgumentException e) { // illegal: no such file
-            throw new IllegalArgumentException(
-                    "cannot read the key store " + file + ": " + e.getMessage(), e);
+            final KeyStore store = StoreFile.trustedOrNull(file, password, PASSWORD);
+            final TrustManagerFactory trust =
+                    TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+            trust.init(checked(store));
+            return trust.getTrustManagers();
+        } catch (IOException | GeneralSecurityException e) {
+            throw unusable("trust-store", file, e.getMessage(), e);
         }
+    }
+
+    private static KeyManager[] keys(Path file, String password) {
+        try {
+            final KeyStore store = checked(StoreFile.loadedOrNull(file, password, PASSWORD));
+            if (!hasKey(store)) {
+                throw new IOException("it has no key");
+            }
+            final KeyManagerFactory keys =
+                    KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+            keys.init(store, password.toCharArray());
+            return keys.getKeyManagers();
+        } catch (UnrecoverableKeyException e) {
+            throw unusable(
+                    "key-store", file, PASSWORD + " is not the password of the key in it", e);
+        } catch (IOException | GeneralSecurityException e) {
+            throw unusable("key-store", file, e.getMessage(), e);
+        }
+    }
+
+    private static KeyStore checked(KeyStore storeOrNull) throws IOException {
+        if (storeOrNull == null) {
+            throw new IOException(
+                    "it is no Java key store; `keytool -importcert` makes one of PEM");
+        }
+        return storeOrNull;
+    }
+
+    private static boolean hasKey(KeyStore store) throws GeneralSecurityException {
+        for (String alias : Collections.list(store.aliases())) {
+            if (store.isKeyEntry(alias)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static IllegalArgumentException unusable(
+            String option, Path file, String what, Exception cause) {
+        return new IllegalArgumentException(option + " " + file + ": " + what, cause);
     }
 }

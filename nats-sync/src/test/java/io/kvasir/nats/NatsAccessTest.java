@@ -2,6 +2,7 @@ package io.kvasir.nats;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -80,9 +81,31 @@ class NatsAccessTest {
         final Path garbage = Files.writeString(folder.resolve("garbage.p12"), "no key store");
         assertNull(KeyStores.tlsOrNull(null, null, ""));
         for (Path file : List.of(missing, garbage)) {
-            final String name = file.toString();
-            assertTrue(refusal(() -> KeyStores.tlsOrNull(file, null, "")).contains(name));
-            assertTrue(refusal(() -> KeyStores.tlsOrNull(null, file, "")).contains(name));
+            assertTrue(
+                    refusal(() -> KeyStores.tlsOrNull(file, null, ""))
+                            .startsWith("trust-store " + file + ": "));
+            assertTrue(
+                    refusal(() -> KeyStores.tlsOrNull(null, file, ""))
+                            .startsWith("key-store " + file + ": "));
         }
+    }
+
+    @Test
+    void aKeyStoreThatNeedsAPasswordIsNotTakenForAnEmptyOne() throws Exception {
+        final TestKeys keys = TestKeys.make(folder, "one");
+        final Path trust = keys.trustStore();
+        final Path own = keys.keyStore();
+        assertNotNull(KeyStores.tlsOrNull(trust, own, TestKeys.PASSWORD));
+        for (String wrong : List.of("", "wrong")) {
+            for (String refusal :
+                    List.of(
+                            refusal(() -> KeyStores.tlsOrNull(trust, null, wrong)),
+                            refusal(() -> KeyStores.tlsOrNull(null, own, wrong)))) {
+                assertTrue(refusal.contains("KVASIR_NATS_STORE_PASSWORD"), refusal);
+                assertFalse(refusal.contains("Exception"), refusal);
+            }
+        }
+        final String none = refusal(() -> KeyStores.tlsOrNull(null, trust, TestKeys.PASSWORD));
+        assertTrue(none.contains("it has no key"), none);
     }
 }

@@ -1,13 +1,15 @@
 package io.kvasir.registry;
 
+import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.security.cert.Certificate;
+import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
+import java.util.Collection;
 
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -19,48 +21,66 @@ public final class Authorities {
     /**
      * Reads their certificates.
      *
-     * @param pem null for the JVM's own authorities
+     * @param option what names the file, for messages
+     * @param fileOrNull PEM or DER; null for the JVM's own authorities
      * @return null for those
-     * @throws IllegalArgumentException naming the file that cannot be read
+     * @throws IllegalArgumentException with option, file and what is wrong, where the file cannot
+     *     be used
      */
-    public static SSLContext tlsOrNull(Path pem) {
-        if (pem == null) {
+    public static SSLContext tlsOrNull(String option, Path fileOrNull) {
+        if (fileOrNull == null) {
             return null;
         }
         try {
-            return tls(pem);
+            return tls(certificates(fileOrNull));
         } catch (IOException | GeneralSecurityException e) {
             throw new IllegalArgumentException(
-                    "cannot read the authorities of " + pem + ": " + e.getMessage(), e);
+                    option
+                            + " "
+                            + fileOrNull
+                            + ": "
+                            + e.getMessage()
+                            + "; it must have certificates of authorities as PEM",
+                    e);
         }
     }
 
-    private static SSLContext tls(Path pem) throws IOException, GeneralSecurityException {
+    private static SSLContext tls(KeyStore trusted) throws GeneralSecurityException {
         final TrustManagerFactory trust =
                 TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-        trust.init(certificates(pem));
+        trust.init(trusted);
         final SSLContext tls = SSLContext.getInstance("TLS");
         tls.init(null, trust.getTrustManagers(), null);
         return tls;
     }
 
     /**
-     * The certificates of a PEM file, each to be trusted.
+     * The certificates of a file of PEM, or the one of a file of DER, each to be trusted.
      *
-     * @throws IOException if it cannot be read or has none
+     * @throws IOException if it cannot be used; its message says why in words, to be put after the
+     *     option and the file
      */
-    public static KeyStore certificates(Path pem) throws IOException, GeneralSecurityException {
+    public static KeyStore certificates(Path file) throws IOException, GeneralSecurityException {
+        final byte[] bytes = ConfiguredFile.read(file);
+        PemBlocks.check(new String(bytes, StandardCharsets.ISO_8859_1));
         final KeyStore store = KeyStore.getInstance("PKCS12");
         store.load(null, null);
-        try (InputStream in = Files.newInputStream(pem)) {
-            for (Certificate each :
-                    CertificateFactory.getInstance("X.509").generateCertificates(in)) {
-                store.setCertificateEntry("ca-" + store.size(), each);
-            }
+        for (Certificate each : parsed(bytes)) {
+            store.setCertificateEntry("ca-" + store.size(), each);
         }
         if (store.size() == 0) {
             throw new IOException("it has no certificate");
         }
         return store;
+    }
+
+    private static Collection<? extends Certificate> parsed(byte[] bytes)
+            throws IOException, GeneralSecurityException {
+        final CertificateFactory factory = CertificateFactory.getInstance("X.509");
+        try {
+            return factory.generateCertificates(new ByteArrayInputStream(bytes));
+        } catch (CertificateException e) {
+            throw new IOException("it has no certificate, or one that is damaged", e);
+        }
     }
 }

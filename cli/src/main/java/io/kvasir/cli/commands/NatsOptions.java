@@ -10,9 +10,6 @@ import java.nio.file.Path;
 
 /** How a command authenticates itself to NATS, and NATS to the command. */
 final class NatsOptions {
-    /** Environment variable with the password of the key stores. */
-    static final String STORE_PASSWORD = "KVASIR_NATS_STORE_PASSWORD";
-
     @Option(
             names = "--credentials",
             paramLabel = "FILE",
@@ -40,7 +37,7 @@ final class NatsOptions {
      * @throws IOException if a file cannot be read; the message names it
      */
     NatsAccess access(String urls) throws IOException {
-        final String password = System.getenv(STORE_PASSWORD);
+        final String password = System.getenv(KeyStores.PASSWORD);
         return NatsAccess.of(urls)
                 .withCredentials(credentials)
                 .withTls(

@@ -41,6 +41,7 @@ public final class EtcdStores {
                                 : new EtcdOptions.Login(
                                         user, BearerTokens.lines(password).getFirst()),
                         Authorities.tlsOrNull(
+                                GatewaySettings.DISCOVERY_ETCD_TRUST_STORE.name(),
                                 config.get(GatewaySettings.DISCOVERY_ETCD_TRUST_STORE))),
                 prefix);
     }

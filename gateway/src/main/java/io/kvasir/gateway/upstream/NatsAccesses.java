@@ -30,7 +30,9 @@ public final class NatsAccesses {
         return new NatsAccess(
                 config.get(GatewaySettings.NATS_URL),
                 config.get(GatewaySettings.NATS_CREDENTIALS),
-                Authorities.tlsOrNull(config.get(GatewaySettings.NATS_TRUST_STORE)),
+                Authorities.tlsOrNull(
+                        GatewaySettings.NATS_TRUST_STORE.name(),
+                        config.get(GatewaySettings.NATS_TRUST_STORE)),
                 TIMEOUT);
     }
 }

@@ -5,13 +5,11 @@ import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.registry.Authorities;
+import io.kvasir.registry.StoreFile;
 
 import org.eclipse.jetty.util.ssl.SslContextFactory;
 
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
@@ -21,8 +19,6 @@ import java.security.KeyStore;
  * Thread-safe.
  */
 public final class TrustStore {
-    private static final String PEM = "-----BEGIN CERTIFICATE-----";
-
     private final Path fileOrNull;
     private final Secret passwordOrNull;
     private final SslContextFactory.Client tls = new SslContextFactory.Client();
@@ -65,7 +61,12 @@ public final class TrustStore {
 
     private KeyStore read() {
         try {
-            return load(fileOrNull, passwordOrNull);
+            final KeyStore store =
+                    StoreFile.trustedOrNull(
+                            fileOrNull,
+                            passwordOrNull == null ? "" : passwordOrNull.value(),
+                            GatewaySettings.WORKER_TRUST_STORE_PASSWORD.name());
+            return store == null ? Authorities.certificates(fileOrNull) : store;
         } catch (IOException | GeneralSecurityException e) {
             throw unusable(e);
         }
@@ -73,30 +74,13 @@ public final class TrustStore {
 
     private GatewayException unusable(Exception e) {
         return new GatewayException(
-                "cannot read worker-trust-store "
+                GatewaySettings.WORKER_TRUST_STORE.name()
+                        + " "
                         + fileOrNull
                         + ": "
                         + e.getMessage()
-                        + "; it must be PEM, or PKCS12 with worker-trust-store-password",
+                        + "; it must have certificates of authorities, as PEM, or PKCS12 with "
+                        + GatewaySettings.WORKER_TRUST_STORE_PASSWORD.name(),
                 e);
-    }
-
-    private static KeyStore load(Path file, Secret passwordOrNull)
-            throws IOException, GeneralSecurityException {
-        if (isPem(file)) {
-            return Authorities.certificates(file);
-        }
-        final KeyStore store = KeyStore.getInstance("PKCS12");
-        try (InputStream in = Files.newInputStream(file)) {
-            store.load(in, passwordOrNull == null ? null : passwordOrNull.value().toCharArray());
-        }
-        if (store.size() == 0) {
-            throw new IOException("it has no certificate");
-        }
-        return store;
-    }
-
-    private static boolean isPem(Path file) throws IOException {
-        return new String(Files.readAllBytes(file), StandardCharsets.ISO_8859_1).contains(PEM);
     }
 }

@@ -379,7 +379,7 @@ public final class KubernetesClient implements AutoCloseable {
                             .version(HttpClient.Version.HTTP_1_1)
                             .connectTimeout(timeout);
             if (now.length > 0) {
-                builder.sslContext(Authorities.tlsOrNull(ca));
+                builder.sslContext(Authorities.tlsOrNull("service account", ca));
             }
             closeClient();
             client = builder.build();
