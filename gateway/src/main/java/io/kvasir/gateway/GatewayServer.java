@@ -147,10 +147,7 @@ public final class GatewayServer implements AutoCloseable {
         trusted = new TrustedCallers(config);
         workerKey = new WorkerKey(config);
         trustStore = new TrustStore(config);
-        adminTokens =
-                BearerTokens.of(
-                        config.get(GatewaySettings.ADMIN_TOKEN),
-                        config.get(GatewaySettings.ADMIN_TOKEN_FILE));
+        adminTokens = StartFiles.adminTokens(config);
         accessLogs = new AccessLogs(config);
         tracing = new Tracing(config);
         final List<Discovery> outside = Discoveries.of(config);

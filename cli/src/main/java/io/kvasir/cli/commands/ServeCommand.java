@@ -10,6 +10,7 @@ import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.gateway.GatewayServer;
+import io.kvasir.gateway.StartFiles;
 import io.kvasir.gateway.config.ConfigDump;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
@@ -86,8 +87,8 @@ public final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--check-config",
             description =
-                    "Check flags, variables and files, say all of what is wrong, warn of what has"
-                            + " no effect, and end.")
+                    "Check flags, variables and files, also those of tokens, keys and authorities,"
+                            + " say all of what is wrong, warn of what has no effect, and end.")
     private boolean checkConfig;
 
     @Option(
@@ -106,6 +107,10 @@ public final class ServeCommand implements Callable<Integer> {
             if (!dumpConfig) {
                 UnknownVariables.warnings(System.getenv()).forEach(this::warn);
                 effective.warnings().forEach(this::warn);
+            }
+            final List<String> problems = dumpConfig ? List.of() : StartFiles.problems(effective);
+            if (!problems.isEmpty()) {
+                throw new CommandFailure(String.join("\n", problems));
             }
             common.out().print(dumpConfig ? ConfigDump.yaml(effective) : "ok\n");
             common.out().flush();

@@ -80,6 +80,54 @@ class ServeCommandTest {
         assertTrue(wrong.err().contains("retries=-1 is out of range"), wrong.err());
     }
 
+    @Test
+    void theCheckFindsAllFilesThatAStartWouldRefuse() throws IOException {
+        final Path empty = Files.writeString(dir.resolve("empty"), "");
+        final Path good = Files.writeString(dir.resolve("good"), "abc\n");
+        final String[] settings = {
+            "serve",
+            "--model=m",
+            "--worker=http://h:1",
+            "--discovery-nats-bucket=b",
+            "--discovery-etcd-endpoints=http://h:1",
+            "--discovery-etcd-user=u",
+            "--admin-token-file=" + good,
+            "--trusted-token-file=" + good,
+            "--worker-key-file=" + good,
+            "--discovery-etcd-password-file=" + good
+        };
+        final CommandRun right = CommandRun.of(with(settings, "--check-config"));
+        assertEquals(0, right.exitCode(), right.err());
+        final String[] files = {
+            "--admin-token-file",
+            "--trusted-token-file",
+            "--worker-key-file",
+            "--worker-trust-store",
+            "--nats-trust-store",
+            "--discovery-etcd-trust-store",
+            "--discovery-etcd-password-file"
+        };
+        for (String file : files) {
+            final String[] wrong =
+                    Stream.of(with(settings, "--check-config"))
+                            .filter(arg -> !arg.startsWith(file + "="))
+                            .toArray(String[]::new);
+            final CommandRun run = CommandRun.of(with(wrong, file + "=" + empty));
+            assertEquals(3, run.exitCode(), file + ": " + run.out());
+            assertTrue(run.err().contains(empty.toString()), run.err());
+        }
+        final CommandRun two =
+                CommandRun.of(
+                        with(
+                                settings,
+                                "--check-config",
+                                "--worker-trust-store=" + empty,
+                                "--nats-trust-store=" + dir.resolve("missing")));
+        assertEquals(3, two.exitCode(), two.out());
+        assertTrue(two.err().contains("worker-trust-store " + empty), two.err());
+        assertTrue(two.err().contains("nats-trust-store " + dir.resolve("missing")), two.err());
+    }
+
     private static String[] with(String[] args, String... more) {
         return Stream.concat(Arrays.stream(args), Arrays.stream(more)).toArray(String[]::new);
     }

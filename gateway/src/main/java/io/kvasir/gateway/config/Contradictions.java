@@ -121,7 +121,7 @@ final class Contradictions {
                             GatewaySettings.EVENT_RECOVERY),
                     Need.of(
                             "NATS: event-plane, replica-sync or discovery-nats-bucket",
-                            Contradictions::usesNats,
+                            GatewayConfig::usesNats,
                             GatewaySettings.NATS_URL,
                             GatewaySettings.NATS_CREDENTIALS,
                             GatewaySettings.NATS_TRUST_STORE,
@@ -231,12 +231,6 @@ final class Contradictions {
 
     private static boolean isIndexed(GatewayConfig config) {
         return RouterConfig.keepsIndex(config.settings());
-    }
-
-    private static boolean usesNats(GatewayConfig config) {
-        return config.get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.OFF
-                || config.get(GatewaySettings.REPLICA_SYNC)
-                || config.get(GatewaySettings.DISCOVERY_NATS_BUCKET) != null;
     }
 
     private static boolean maySplit(GatewayConfig config) {

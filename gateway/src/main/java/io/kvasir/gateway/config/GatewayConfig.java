@@ -389,6 +389,13 @@ public final class GatewayConfig {
                 || get(GatewaySettings.DISCOVERY_KUBERNETES_RESOURCES);
     }
 
+    /** Whether a gateway connects to NATS. */
+    public boolean usesNats() {
+        return get(GatewaySettings.EVENT_PLANE) != EventPlaneKind.OFF
+                || get(GatewaySettings.REPLICA_SYNC)
+                || get(GatewaySettings.DISCOVERY_NATS_BUCKET) != null;
+    }
+
     /** All values with their sources. */
     public Settings settings() {
         return settings;

@@ -25,24 +25,36 @@ public final class EtcdStores {
      * @throws IllegalArgumentException if a file cannot be read or a value cannot be
      */
     public static LeasedStore open(GatewayConfig config, Duration ttl, String prefix) {
+        return new EtcdStore(options(config, ttl), prefix);
+    }
+
+    /**
+     * Reads the files of {@link #open}, where members of etcd are named.
+     *
+     * @throws IllegalArgumentException if one cannot be read or a value cannot be
+     */
+    public static void check(GatewayConfig config) {
+        if (!config.get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS).isEmpty()) {
+            options(config, config.get(GatewaySettings.DISCOVERY_TTL));
+        }
+    }
+
+    private static EtcdOptions options(GatewayConfig config, Duration ttl) {
         final String user = config.get(GatewaySettings.DISCOVERY_ETCD_USER);
         final Path password = config.get(GatewaySettings.DISCOVERY_ETCD_PASSWORD_FILE);
         if ((user == null) != (password == null)) {
             throw new IllegalArgumentException(
                     "discovery-etcd-user and discovery-etcd-password-file go together");
         }
-        return new EtcdStore(
-                new EtcdOptions(
-                        config.get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS),
-                        ttl,
-                        TIMEOUT,
-                        user == null
-                                ? null
-                                : new EtcdOptions.Login(
-                                        user, BearerTokens.lines(password).getFirst()),
-                        Authorities.tlsOrNull(
-                                GatewaySettings.DISCOVERY_ETCD_TRUST_STORE.name(),
-                                config.get(GatewaySettings.DISCOVERY_ETCD_TRUST_STORE))),
-                prefix);
+        return new EtcdOptions(
+                config.get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS),
+                ttl,
+                TIMEOUT,
+                user == null
+                        ? null
+                        : new EtcdOptions.Login(user, BearerTokens.lines(password).getFirst()),
+                Authorities.tlsOrNull(
+                        GatewaySettings.DISCOVERY_ETCD_TRUST_STORE.name(),
+                        config.get(GatewaySettings.DISCOVERY_ETCD_TRUST_STORE)));
     }
 }

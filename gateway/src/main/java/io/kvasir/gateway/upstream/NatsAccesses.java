@@ -22,6 +22,17 @@ public final class NatsAccesses {
     }
 
     /**
+     * Reads the files of {@link #of}, where NATS is used.
+     *
+     * @throws IllegalArgumentException naming the file that cannot be read
+     */
+    public static void check(GatewayConfig config) {
+        if (config.usesNats()) {
+            of(config);
+        }
+    }
+
+    /**
      * By the settings that begin with {@code nats-}; connects to nothing.
      *
      * @throws IllegalArgumentException naming the file that cannot be read

@@ -1,0 +1,53 @@
+package io.kvasir.gateway;
+
+import io.kvasir.gateway.config.BearerTokens;
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.server.TrustedCallers;
+import io.kvasir.gateway.upstream.EtcdStores;
+import io.kvasir.gateway.upstream.NatsAccesses;
+import io.kvasir.gateway.upstream.TrustStore;
+import io.kvasir.gateway.upstream.WorkerKey;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** The files of tokens, keys and authorities that a gateway needs to start. Stateless. */
+public final class StartFiles {
+    private static final List<Consumer<GatewayConfig>> READERS =
+            List.of(
+                    StartFiles::adminTokens,
+                    TrustedCallers::new,
+                    WorkerKey::new,
+                    TrustStore::new,
+                    NatsAccesses::check,
+                    EtcdStores::check);
+
+    private StartFiles() {}
+
+    /**
+     * Reads those that a configuration uses, and connects to nothing.
+     *
+     * @return what {@link GatewayServer#start} would refuse, of all files; empty for nothing
+     */
+    public static List<String> problems(GatewayConfig config) {
+        final List<String> problems = new ArrayList<>();
+        for (Consumer<GatewayConfig> reader : READERS) {
+            try {
+                reader.accept(config);
+            } catch (GatewayException | IllegalArgumentException e) {
+                problems.add(e.getMessage());
+            }
+        }
+        return problems;
+    }
+
+    /** The tokens of the admin port. */
+    static BearerTokens adminTokens(GatewayConfig config) {
+        return BearerTokens.of(
+                config.get(GatewaySettings.ADMIN_TOKEN),
+                config.get(GatewaySettings.ADMIN_TOKEN_FILE));
+    }
+}
