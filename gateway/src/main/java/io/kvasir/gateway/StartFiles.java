@@ -48,6 +48,7 @@ public final class StartFiles {
     static BearerTokens adminTokens(GatewayConfig config) {
         return BearerTokens.of(
                 config.get(GatewaySettings.ADMIN_TOKEN),
+                GatewaySettings.ADMIN_TOKEN_FILE.name(),
                 config.get(GatewaySettings.ADMIN_TOKEN_FILE));
     }
 }

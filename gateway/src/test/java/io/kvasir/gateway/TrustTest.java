@@ -153,6 +153,22 @@ class TrustTest {
         assertTrue(saysOfRouting(complete("Authorization", "Bearer newer")));
     }
 
+    @Test
+    void aMarkOfTheByteOrderAndCommentsAreNoPartOfTokens(@TempDir Path dir) throws Exception {
+        final Path file =
+                Files.writeString(dir.resolve("t"), "\ufefffirst\n# of a team\n#\n\n second \r\n");
+        final Path key = Files.writeString(dir.resolve("k"), "\ufeff# the engines'\r\nkey\r\n");
+        start(
+                untrusting()
+                        .set(GatewaySettings.TRUSTED_TOKEN_FILE, file)
+                        .set(GatewaySettings.WORKER_KEY_FILE, key));
+        assertTrue(saysOfRouting(complete("Authorization", "Bearer first")));
+        assertTrue(saysOfRouting(complete("Authorization", "Bearer second")));
+        assertFalse(saysOfRouting(complete("Authorization", "Bearer # of a team")));
+        assertFalse(saysOfRouting(complete("Authorization", "Bearer #")));
+        assertEquals("Bearer key", engine.calls.getLast().headers.get("authorization"));
+    }
+
     private String answerTo(int port, String path, String... authorizations) throws IOException {
         final StringBuilder head = new StringBuilder(path + " HTTP/1.1\r\nHost: localhost\r\n");
         for (String authorization : authorizations) {

@@ -1,7 +1,7 @@
 package io.kvasir.cli.commands;
 
 import io.kvasir.cli.admin.AdminPort;
-import io.kvasir.gateway.config.BearerTokens;
+import io.kvasir.gateway.config.SecretFile;
 
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Option;
@@ -56,7 +56,7 @@ final class AdminOptions {
             }
             return givenOrNull.text != null
                     ? givenOrNull.text
-                    : BearerTokens.lines(givenOrNull.file).getFirst();
+                    : SecretFile.token("--token-file", givenOrNull.file).secret().value();
         }
     }
 

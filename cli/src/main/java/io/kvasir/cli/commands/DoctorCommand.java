@@ -17,10 +17,10 @@ import io.kvasir.cli.doctor.GatewayChecks;
 import io.kvasir.cli.doctor.StoreChecks;
 import io.kvasir.cli.doctor.TestedEngine;
 import io.kvasir.gateway.WorkerStores;
-import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.SecretFile;
 import io.kvasir.gateway.config.UnknownVariables;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.prompt.chat.ChatModel;
@@ -200,7 +200,10 @@ public final class DoctorCommand implements Callable<Integer> {
                                 encoderOrNull(tokenizer),
                                 keyFile == null
                                         ? null
-                                        : bearer(BearerTokens.lines(keyFile).getFirst()))),
+                                        : bearer(
+                                                SecretFile.token("--key-file", keyFile)
+                                                        .secret()
+                                                        .value()))),
                 outcome);
         return outcome.end();
     }
@@ -260,7 +263,10 @@ public final class DoctorCommand implements Callable<Integer> {
     private static String keyOrNull(GatewayConfig config) {
         final Path file = config.get(GatewaySettings.WORKER_KEY_FILE);
         if (file != null) {
-            return bearer(BearerTokens.lines(file).getFirst());
+            return bearer(
+                    SecretFile.token(GatewaySettings.WORKER_KEY_FILE.name(), file)
+                            .secret()
+                            .value());
         }
         final Secret key = config.get(GatewaySettings.WORKER_KEY);
         return key == null ? null : bearer(key.value());

@@ -1,8 +1,6 @@
 package io.kvasir.gateway.config;
 
-import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -18,24 +16,28 @@ public final class BearerTokens {
     private static final String SCHEME = "bearer ";
 
     private final List<Secret> given;
+    private final String option;
     private final Path fileOrNull;
     private volatile byte[][] digests;
 
     /**
      * Reads the file.
      *
-     * @param fileOrNull one token a line; blank lines do not count
+     * @param option what names the file, for messages
+     * @param fileOrNull see {@link SecretFile#tokens}
      * @throws GatewayException if it cannot be read, or names none
      */
-    public BearerTokens(List<Secret> given, Path fileOrNull) {
+    public BearerTokens(List<Secret> given, String option, Path fileOrNull) {
         this.given = List.copyOf(given);
+        this.option = option;
         this.fileOrNull = fileOrNull;
         reload();
     }
 
     /** The same with one token or none. */
-    public static BearerTokens of(Secret tokenOrNull, Path fileOrNull) {
-        return new BearerTokens(tokenOrNull == null ? List.of() : List.of(tokenOrNull), fileOrNull);
+    public static BearerTokens of(Secret tokenOrNull, String option, Path fileOrNull) {
+        return new BearerTokens(
+                tokenOrNull == null ? List.of() : List.of(tokenOrNull), option, fileOrNull);
     }
 
     /**
@@ -47,32 +49,10 @@ public final class BearerTokens {
         final List<byte[]> all = new ArrayList<>();
         given.forEach(token -> all.add(digest(token.value())));
         if (fileOrNull != null) {
-            lines(fileOrNull).forEach(line -> all.add(digest(line)));
+            SecretFile.tokens(option, fileOrNull)
+                    .forEach(line -> all.add(digest(line.secret().value())));
         }
         digests = all.toArray(byte[][]::new);
-    }
-
-    /**
-     * The lines of a file of secrets.
-     *
-     * @return at least one, none of them blank
-     * @throws GatewayException if it cannot be read, or has none
-     */
-    public static List<String> lines(Path file) {
-        final List<String> lines;
-        try {
-            lines =
-                    Files.readAllLines(file).stream()
-                            .map(String::strip)
-                            .filter(line -> !line.isEmpty())
-                            .toList();
-        } catch (IOException e) {
-            throw new GatewayException("cannot read " + file + ": " + e, e);
-        }
-        if (lines.isEmpty()) {
-            throw new GatewayException(file + " has no token; write one a line", null);
-        }
-        return lines;
     }
 
     /** Whether there are none: then nothing {@link #accept}s. */

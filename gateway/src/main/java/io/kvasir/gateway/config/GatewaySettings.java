@@ -700,8 +700,8 @@ public final class GatewaySettings {
                             "FILE",
                             Path::of,
                             null,
-                            "File with bearer tokens of the admin port, one a line; read at start"
-                                    + " and on SIGHUP."));
+                            "File with bearer tokens of the admin port, one a line; lines that"
+                                    + " begin with # do not count. Read at start and on SIGHUP."));
 
     /** Tokens of callers that may steer routing and see decisions. */
     public static final Setting<List<Secret>> TRUSTED_TOKENS =
@@ -723,7 +723,8 @@ public final class GatewaySettings {
                             "FILE",
                             Path::of,
                             null,
-                            "File with such tokens, one a line; read at start and on SIGHUP."));
+                            "File with such tokens, one a line; lines that begin with # do not"
+                                    + " count. Read at start and on SIGHUP."));
 
     /** Addresses of such callers. */
     public static final Setting<List<String>> TRUSTED_NETWORKS =
@@ -765,7 +766,8 @@ public final class GatewaySettings {
                             "FILE",
                             Path::of,
                             null,
-                            "File whose first line is that key; read at start and on SIGHUP."));
+                            "File whose first line is that key; lines that begin with # do not"
+                                    + " count. Read at start and on SIGHUP."));
 
     /** Certificates that https:// workers are checked against. */
     public static final Setting<Path> WORKER_TRUST_STORE =

@@ -29,6 +29,7 @@ public final class TrustedCallers {
         tokens =
                 new BearerTokens(
                         config.get(GatewaySettings.TRUSTED_TOKENS),
+                        GatewaySettings.TRUSTED_TOKEN_FILE.name(),
                         config.get(GatewaySettings.TRUSTED_TOKEN_FILE));
         config.get(GatewaySettings.TRUSTED_NETWORKS)
                 .forEach(range -> networks.add(AddressRange.plain(range)));

@@ -1,8 +1,8 @@
 package io.kvasir.gateway.upstream;
 
-import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.SecretFile;
 import io.kvasir.registry.Authorities;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.etcd.EtcdOptions;
@@ -52,7 +52,12 @@ public final class EtcdStores {
                 TIMEOUT,
                 user == null
                         ? null
-                        : new EtcdOptions.Login(user, BearerTokens.lines(password).getFirst()),
+                        : new EtcdOptions.Login(
+                                user,
+                                SecretFile.password(
+                                                GatewaySettings.DISCOVERY_ETCD_PASSWORD_FILE.name(),
+                                                password)
+                                        .value()),
                 Authorities.tlsOrNull(
                         GatewaySettings.DISCOVERY_ETCD_TRUST_STORE.name(),
                         config.get(GatewaySettings.DISCOVERY_ETCD_TRUST_STORE)));

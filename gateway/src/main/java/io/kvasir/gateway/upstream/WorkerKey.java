@@ -1,10 +1,10 @@
 package io.kvasir.gateway.upstream;
 
-import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
+import io.kvasir.gateway.config.SecretFile;
 
 import java.nio.file.Path;
 
@@ -15,7 +15,7 @@ public final class WorkerKey {
     private volatile String header;
 
     /**
-     * Reads the file, whose first line counts.
+     * Reads the file, whose first token counts.
      *
      * @throws GatewayException if it cannot be read, has none, or one that no header can carry
      */
@@ -32,10 +32,9 @@ public final class WorkerKey {
      */
     public void reload() {
         if (fileOrNull != null) {
-            header =
-                    bearer(
-                            BearerTokens.lines(fileOrNull).getFirst(),
-                            GatewaySettings.WORKER_KEY_FILE.name() + " " + fileOrNull);
+            final SecretFile.Line key =
+                    SecretFile.token(GatewaySettings.WORKER_KEY_FILE.name(), fileOrNull);
+            header = bearer(key.secret().value(), key.from());
         } else if (givenOrNull != null) {
             header = bearer(givenOrNull.value(), GatewaySettings.WORKER_KEY.name());
         }
