@@ -3,6 +3,7 @@ package io.kvasir.cli.commands;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.cli.http.BoundedClient;
+import io.kvasir.gateway.openai.HealthAnswer;
 import io.kvasir.nats.NatsStore;
 import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.InstanceRole;
@@ -65,11 +66,6 @@ public final class RegisterCommand implements Callable<Integer> {
 
     /** Of an answer about health, whose text is not used. */
     private static final long MOST_BYTES = 1L << 20;
-
-    private static final int FIRST_FAULT = 500;
-
-    /** What a port of TLS answers to plain HTTP; an engine without the path says 404. */
-    private static final int WRONG_REQUEST = 400;
 
     @Mixin private CommonOptions common;
     @Mixin private NatsOptions natsAccess;
@@ -361,16 +357,11 @@ public final class RegisterCommand implements Callable<Integer> {
 
     private static boolean answers(BoundedClient engine, Reports reports) {
         try {
-            final int status = engine.get("/health").statusCode();
-            if (status < FIRST_FAULT && status != WRONG_REQUEST) {
-                return true;
+            final String fault = HealthAnswer.faultOrNull(engine.get("/health").statusCode());
+            if (fault != null) {
+                reports.unanswered(reports.engine + "/health " + fault);
             }
-            reports.unanswered(
-                    reports.engine
-                            + "/health answered "
-                            + status
-                            + (status == WRONG_REQUEST ? "; the port may want https" : ""));
-            return false;
+            return fault == null;
         } catch (IOException e) {
             reports.unanswered(e.getMessage());
             return false;

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.cli.admin.MetricsPage;
 import io.kvasir.cli.console.Json;
+import io.kvasir.gateway.openai.HealthAnswer;
 import io.kvasir.prompt.chat.ChatModel;
 
 import java.io.IOException;
@@ -28,7 +29,6 @@ final class ServerChecks {
     private static final String TOKENS = "token ids";
     private static final String TEMPLATE = "chat template";
     private static final Duration MOST_SKEW = Duration.ofSeconds(5);
-    private static final int FIRST_FAULT = 500;
     private static final int MOST_MODELS = 8;
     private static final int MOST_SHOWN = 24;
     private static final String SAMPLE =
@@ -68,15 +68,16 @@ final class ServerChecks {
             checks.add(unreachable(String.valueOf(e.getMessage())));
             return false;
         }
-        if (health.statusCode() >= FIRST_FAULT) {
-            checks.add(unreachable("GET /health answered " + health.statusCode()));
+        final String fault = HealthAnswer.faultOrNull(health.statusCode());
+        if (fault != null) {
+            checks.add(unreachable("GET /health " + fault));
             return false;
         }
         checks.add(
                 Check.pass(
                         REACHABLE,
                         "GET /health answered " + health.statusCode(),
-                        "below " + FIRST_FAULT));
+                        HealthAnswer.GOOD));
         checks.add(clock(health, asked));
         checks.add(model());
         tokens();
@@ -87,7 +88,7 @@ final class ServerChecks {
         return Check.fail(
                 REACHABLE,
                 seen,
-                "GET /health below " + FIRST_FAULT,
+                "GET /health " + HealthAnswer.GOOD,
                 "start the engine; the URL is its base, without /v1");
     }
 

@@ -417,6 +417,22 @@ class DoctorCommandTest {
     }
 
     @Test
+    void anEngineIsReachableWhereTheProbeOfAGatewayWouldTakeIt() throws Exception {
+        for (int status : new int[] {200, 401, 404}) {
+            try (StubServer stub = new StubServer().page("/health", status, "")) {
+                assertResult("PASS", "reachable", checks(doctor(stub.url(), "--json", SHORT)));
+            }
+        }
+        for (int status : new int[] {400, 500, 503}) {
+            try (StubServer stub = new StubServer().page("/health", status, "")) {
+                final CommandRun run = doctor(stub.url(), "--json", SHORT);
+                assertFailed("reachable", "answered " + status, "without /v1", checks(run));
+                assertEquals(status == 400, run.out().contains("https"), run.out());
+            }
+        }
+    }
+
+    @Test
     void aFileOfWorkersIsReadAndWhatItListsIsTested(@TempDir Path folder) throws Exception {
         final String config = "model: kvasir-sim\nblock-size: 16\nworkers-file: more.yaml\n";
         final Path more = folder.resolve("more.yaml");

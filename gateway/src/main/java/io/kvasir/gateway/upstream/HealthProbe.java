@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.openai.HealthAnswer;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.prompt.chat.ChatModel;
@@ -17,7 +18,6 @@ import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.client.Request;
 import org.eclipse.jetty.client.StringRequestContent;
 import org.eclipse.jetty.http.HttpHeader;
-import org.eclipse.jetty.http.HttpStatus;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -108,16 +108,9 @@ public final class HealthProbe {
 
     private void probe(Upstream upstream, AdapterProbe adapters) throws InterruptedException {
         try {
-            final int status = get(upstream, "/health").getStatus();
-            if (status == HttpStatus.BAD_REQUEST_400) { // engines without /health answer 404
-                upstream.probeFailed(
-                        UpstreamFault.STATUS,
-                        false,
-                        "GET /health answered 400; the port may want https");
-                return;
-            }
-            if (status >= 500) {
-                upstream.probeFailed(UpstreamFault.STATUS, false, "GET /health answered " + status);
+            final String fault = HealthAnswer.faultOrNull(get(upstream, "/health").getStatus());
+            if (fault != null) {
+                upstream.probeFailed(UpstreamFault.STATUS, false, "GET /health " + fault);
                 return;
             }
         } catch (ProbeException e) {
