@@ -47,8 +47,8 @@ public final class StartFiles {
     /** The tokens of the admin port. */
     static BearerTokens adminTokens(GatewayConfig config) {
         return BearerTokens.of(
+                GatewaySettings.ADMIN_TOKEN.name(),
                 config.get(GatewaySettings.ADMIN_TOKEN),
-                GatewaySettings.ADMIN_TOKEN_FILE.name(),
                 config.get(GatewaySettings.ADMIN_TOKEN_FILE));
     }
 }

@@ -220,6 +220,64 @@ class TrustTest {
         assertTrue(answer.startsWith("HTTP/1.1 401 "), answer);
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Bearer mine Bearer given",
+                "Bearer given bearer mine",
+                "Bearer mine\tgiven",
+                "Bearer given mine",
+                "Basic bWluZQ== BEARER  given",
+                "Bearer x,Bearer mine Bearer given",
+                "Bearer Bearer given"
+            })
+    void credentialsWithoutACommaBetweenThemAreRefused(String several) throws Exception {
+        start(
+                untrusting()
+                        .set(GatewaySettings.TRUSTED_TOKENS, List.of(new Secret("given")))
+                        .set(GatewaySettings.ADMIN_TOKEN, new Secret("given")));
+        for (String answer :
+                List.of(
+                        answerTo(gateway.port(), "POST /v1/completions", several),
+                        answerTo(gateway.adminPort(), "GET /metrics", several))) {
+            assertTrue(answer.startsWith("HTTP/1.1 400 "), answer);
+            assertTrue(answer.contains("more than one credential"), answer);
+            assertFalse(answer.contains("mine"), answer);
+        }
+        assertEquals(List.of(), engine.calls);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Bearer   mine  ",
+                "Basic bWluZTptaW5l",
+                "Digest username=\"a b\", realm=\"the bearer\", uri=\"/\"",
+                "bearer",
+                "Bearers a b"
+            })
+    void oneCredentialIsPassedOn(String one) throws Exception {
+        start(untrusting().set(GatewaySettings.TRUSTED_TOKENS, List.of(new Secret("given"))));
+        final String answer = answerTo(gateway.port(), "POST /v1/completions", one);
+        assertTrue(answer.startsWith("HTTP/1.1 200 "), answer);
+        assertEquals(one.strip(), engine.calls.getLast().headers.get("authorization"));
+    }
+
+    @Test
+    void aTokenWithABlankIsRefusedAtTheStartAndNotSaid(@TempDir Path dir) throws Exception {
+        final Path file = Files.writeString(dir.resolve("t"), "good\nsec ret\n");
+        for (GatewayConfig.Builder config :
+                List.of(
+                        untrusting().set(GatewaySettings.TRUSTED_TOKEN_FILE, file),
+                        untrusting().set(GatewaySettings.ADMIN_TOKEN_FILE, file),
+                        untrusting().set(GatewaySettings.ADMIN_TOKEN, new Secret("sec\tret")))) {
+            final String refusal =
+                    assertThrows(GatewayException.class, () -> start(config)).getMessage();
+            assertTrue(refusal.contains("a blank in it"), refusal);
+            assertFalse(refusal.contains("ret"), refusal);
+        }
+    }
+
     @Test
     void aKeyOfTheGatewaysOwnReplacesTheClients(@TempDir Path dir) throws Exception {
         final Path file = Files.writeString(dir.resolve("k"), "first\n");

@@ -17,17 +17,18 @@ public final class BearerTokens {
 
     private final List<Secret> given;
     private final String option;
-    private final Path fileOrNull;
+    private final Path fileOrNull; // of the option with -file behind
     private volatile byte[][] digests;
 
     /**
      * Reads the file.
      *
-     * @param option what names the file, for messages
+     * @param option what gives single tokens, for messages; with {@code -file} behind, what names
+     *     the file
      * @param fileOrNull see {@link SecretFile#tokens}
-     * @throws GatewayException if it cannot be read, or names none
+     * @throws GatewayException if it cannot be read, or names none, or a token has blanks
      */
-    public BearerTokens(List<Secret> given, String option, Path fileOrNull) {
+    public BearerTokens(String option, List<Secret> given, Path fileOrNull) {
         this.given = List.copyOf(given);
         this.option = option;
         this.fileOrNull = fileOrNull;
@@ -35,9 +36,9 @@ public final class BearerTokens {
     }
 
     /** The same with one token or none. */
-    public static BearerTokens of(Secret tokenOrNull, String option, Path fileOrNull) {
+    public static BearerTokens of(String option, Secret tokenOrNull, Path fileOrNull) {
         return new BearerTokens(
-                tokenOrNull == null ? List.of() : List.of(tokenOrNull), option, fileOrNull);
+                option, tokenOrNull == null ? List.of() : List.of(tokenOrNull), fileOrNull);
     }
 
     /**
@@ -47,12 +48,21 @@ public final class BearerTokens {
      */
     public void reload() {
         final List<byte[]> all = new ArrayList<>();
-        given.forEach(token -> all.add(digest(token.value())));
+        given.forEach(token -> all.add(presentable(token, option)));
         if (fileOrNull != null) {
-            SecretFile.tokens(option, fileOrNull)
-                    .forEach(line -> all.add(digest(line.secret().value())));
+            SecretFile.tokens(option + "-file", fileOrNull)
+                    .forEach(line -> all.add(presentable(line.secret(), line.from())));
         }
         digests = all.toArray(byte[][]::new);
+    }
+
+    /** What is behind a blank is refused as a second credential, so that no caller could use it. */
+    private static byte[] presentable(Secret token, String from) {
+        if (token.value().chars().anyMatch(c -> c == ' ' || c == '\t')) {
+            throw new GatewayException(
+                    from + ": the token has a blank in it; no caller could present it", null);
+        }
+        return digest(token.value());
     }
 
     /** Whether there are none: then nothing {@link #accept}s. */

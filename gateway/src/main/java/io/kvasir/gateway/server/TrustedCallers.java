@@ -28,8 +28,8 @@ public final class TrustedCallers {
     public TrustedCallers(GatewayConfig config) {
         tokens =
                 new BearerTokens(
+                        GatewaySettings.TRUSTED_TOKENS.name(),
                         config.get(GatewaySettings.TRUSTED_TOKENS),
-                        GatewaySettings.TRUSTED_TOKEN_FILE.name(),
                         config.get(GatewaySettings.TRUSTED_TOKEN_FILE));
         config.get(GatewaySettings.TRUSTED_NETWORKS)
                 .forEach(range -> networks.add(AddressRange.plain(range)));
