@@ -25,22 +25,27 @@ public final class AdminPort implements AutoCloseable {
     private static final int UNAUTHORIZED = 401;
     private static final int FORBIDDEN = 403;
 
+    /** How a gateway begins that refuses a caller for another reason than its token. */
+    private static final String TOKENLESS = "without an admin token";
+
     private final URI url;
+    private final AdminToken tokenOrNull;
     private final BoundedClient client;
 
     /**
      * One to be asked.
      *
      * @param url its base
-     * @param tokenOrNull the admin token
+     * @param tokenOrNull null for none
      * @param limit longest time of one exchange
      */
-    public AdminPort(URI url, String tokenOrNull, Duration limit) {
+    public AdminPort(URI url, AdminToken tokenOrNull, Duration limit) {
         this.url = BoundedClient.withoutSlash(url);
+        this.tokenOrNull = tokenOrNull;
         client =
                 new BoundedClient(
                         this.url,
-                        tokenOrNull == null ? null : "Bearer " + tokenOrNull,
+                        tokenOrNull == null ? null : "Bearer " + tokenOrNull.secret().value(),
                         limit,
                         MOST_BYTES);
     }
@@ -90,16 +95,25 @@ public final class AdminPort implements AutoCloseable {
         if (status == OK || Set.of(others).contains(status)) {
             return answer;
         }
+        final String words = words(answer);
         throw new CommandFailure(
-                url + path + " answered " + status + ": " + words(answer) + remedy(status));
+                url + path + " answered " + status + ": " + words + remedy(status, words));
     }
 
-    private static String remedy(int status) {
+    private String remedy(int status, String words) {
         return switch (status) {
-            case UNAUTHORIZED -> "; give it by --token-file or --token";
-            case FORBIDDEN -> "";
+            case UNAUTHORIZED -> tokenRemedy();
+            case FORBIDDEN -> words.startsWith(TOKENLESS) ? "" : tokenRemedy();
             default -> "; is --url the admin port of a gateway?";
         };
+    }
+
+    private String tokenRemedy() {
+        return (tokenOrNull == null
+                        ? "; "
+                        : "; the token of " + tokenOrNull.from() + " was refused: ")
+                + "give the gateway's admin token by --token-file, --token or the variable "
+                + AdminToken.VARIABLE;
     }
 
     /** What an error says. */

@@ -1,6 +1,8 @@
 package io.kvasir.cli.commands;
 
 import io.kvasir.cli.admin.AdminPort;
+import io.kvasir.cli.admin.AdminToken;
+import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.SecretFile;
 
 import picocli.CommandLine.ArgGroup;
@@ -12,7 +14,6 @@ import java.time.Duration;
 
 /** Which gateway a command asks, and how. */
 final class AdminOptions {
-    private static final String VARIABLE = "KVASIR_ADMIN_TOKEN";
     private static final int MOST_SECONDS = 3_600;
 
     @Option(
@@ -39,7 +40,7 @@ final class AdminOptions {
                 description =
                         "The gateway's admin token. Other users of the machine may see it: prefer"
                                 + " the file, or the variable "
-                                + VARIABLE
+                                + AdminToken.VARIABLE
                                 + ".")
         private String text;
 
@@ -50,13 +51,16 @@ final class AdminOptions {
         private Path file;
 
         /** What is given, or what the variable has; null where neither is. */
-        static String textOrNull(Token givenOrNull) {
+        static AdminToken orNull(Token givenOrNull) {
             if (givenOrNull == null) {
-                return System.getenv(VARIABLE);
+                final String text = System.getenv(AdminToken.VARIABLE);
+                return text == null ? null : new AdminToken(new Secret(text), AdminToken.VARIABLE);
             }
-            return givenOrNull.text != null
-                    ? givenOrNull.text
-                    : SecretFile.token("--token-file", givenOrNull.file).secret().value();
+            if (givenOrNull.text != null) {
+                return new AdminToken(new Secret(givenOrNull.text), "--token");
+            }
+            final SecretFile.Line line = SecretFile.token("--token-file", givenOrNull.file);
+            return new AdminToken(line.secret(), line.from());
         }
     }
 
@@ -69,6 +73,6 @@ final class AdminOptions {
         if (seconds < 1 || seconds > MOST_SECONDS) {
             throw common.wrong("--timeout-s " + seconds + " is not within 1.." + MOST_SECONDS);
         }
-        return new AdminPort(url, Token.textOrNull(token), Duration.ofSeconds(seconds));
+        return new AdminPort(url, Token.orNull(token), Duration.ofSeconds(seconds));
     }
 }

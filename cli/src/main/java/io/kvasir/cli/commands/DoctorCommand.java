@@ -179,7 +179,7 @@ public final class DoctorCommand implements Callable<Integer> {
     }
 
     private int gateway(URI url) throws InterruptedException {
-        try (AdminPort port = new AdminPort(url, AdminOptions.Token.textOrNull(token), limit())) {
+        try (AdminPort port = new AdminPort(url, AdminOptions.Token.orNull(token), limit())) {
             final GatewayView view = GatewayView.of(port);
             final Findings findings =
                     new Findings("kvasir " + view.version(), view.url(), GatewayChecks.of(view));

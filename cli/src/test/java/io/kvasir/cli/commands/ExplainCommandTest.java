@@ -267,7 +267,27 @@ class ExplainCommandTest {
         try (StubServer stub = new StubServer()) {
             assertFails(explain(stub), "answered 404: no such page; is --url the admin port");
             stub.page("/debug/decisions", 401, "{\"error\":{\"message\":\"who?\\u001b\"}}");
-            assertFails(explain(stub), "answered 401: who??; give it by --token-file or --token");
+            assertFails(
+                    explain(stub),
+                    "answered 401: who??; give the gateway's admin token by --token-file");
+            assertFails(
+                    explain(stub, "--token=s3cret"),
+                    "answered 401: who??; the token of --token was refused: give the gateway's"
+                            + " admin token");
+            assertFails(
+                    explain(stub, "--token-file=" + token),
+                    "; the token of --token-file " + token + ", line 2 was refused");
+            stub.page("/debug/decisions", 403, "no");
+            assertFails(explain(stub, "--token=s3cret"), "; the token of --token was refused");
+            assertFails(explain(stub), "answered 403: no; give");
+            stub.page(
+                    "/debug/decisions",
+                    403,
+                    "{\"error\":{\"message\":\"without an admin token, no\"}}");
+            for (CommandRun run : List.of(explain(stub, "--token=s3cret"), explain(stub))) {
+                assertFails(run, "answered 403: without an admin token, no");
+                assertFalse(run.err().contains("was refused"), run.err());
+            }
             for (String hostile :
                     List.of("", "[]", "7", "{", "\"x\"", "<html>", "[".repeat(5_000))) {
                 stub.page("/debug/decisions", 200, hostile);

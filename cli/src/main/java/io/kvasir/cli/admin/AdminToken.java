@@ -1,0 +1,14 @@
+package io.kvasir.cli.admin;
+
+import io.kvasir.gateway.config.Secret;
+
+/**
+ * What a caller of an admin port presents.
+ *
+ * @param secret the token
+ * @param from option, file or variable that has it, for messages
+ */
+public record AdminToken(Secret secret, String from) {
+    /** Environment variable that has one, where no option does. */
+    public static final String VARIABLE = "KVASIR_ADMIN_TOKEN";
+}
