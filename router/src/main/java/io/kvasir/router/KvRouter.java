@@ -19,6 +19,7 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.load.BusyMarks;
+import io.kvasir.router.load.BusyProbe;
 import io.kvasir.router.load.LoadCounts;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.replica.ReplicaSync;
@@ -597,11 +598,8 @@ public final class KvRouter implements AutoCloseable {
                             + "; close it before it takes another booking");
         }
         bookings.checkRoom();
-        final long mark = choose(request, out);
-        bookings.book(request, out, lease);
-        if (mark != BusyMarks.NONE) {
-            lease.probes(parts.marks, mark);
-        }
+        final BusyProbe probe = choose(request, out);
+        book(request, out, lease, probe);
         if (out.selection().hasSession()) {
             out.selection()
                     .rules()
@@ -621,18 +619,39 @@ public final class KvRouter implements AutoCloseable {
      * Chooses a worker for a booking: of several callers at once one has a full worker that is to
      * be tried again, and the others choose anew without it.
      *
-     * @return the mark of a worker that is tried; none of others
+     * @return null where the worker is not full
      */
-    private long choose(RouteRequest request, Decision out) throws RouteException {
+    private BusyProbe choose(RouteRequest request, Decision out) throws RouteException {
         while (true) {
             select(request, out, journalOrNull);
             if (!parts.marks.any()) {
-                return BusyMarks.NONE;
+                return null;
             }
-            final long mark = parts.marks.claim(out.selection().chosen(), bookings.nowNs());
+            final int slot = out.selection().chosen();
+            final long nowNs = bookings.nowNs();
+            final long mark = parts.marks.claim(slot, nowNs);
+            if (mark == BusyMarks.NONE) {
+                return null;
+            }
             if (mark != BusyMarks.LOST) {
-                return mark;
+                return new BusyProbe(parts.marks, slot, mark, nowNs);
             }
+        }
+    }
+
+    private void book(RouteRequest request, Decision out, Lease lease, BusyProbe probeOrNull)
+            throws RouteException {
+        boolean booked = false;
+        try {
+            bookings.book(request, out, lease);
+            booked = true;
+        } finally {
+            if (probeOrNull != null && !booked) {
+                probeOrNull.giveBack();
+            }
+        }
+        if (probeOrNull != null) {
+            lease.probes(probeOrNull);
         }
     }
 

@@ -2,7 +2,8 @@ package io.kvasir.router;
 
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.journal.DecisionJournal;
-import io.kvasir.router.load.BusyMarks;
+import io.kvasir.router.load.BusyProbe;
+import io.kvasir.router.settings.RouterSettings;
 
 import java.lang.ref.Reference;
 
@@ -37,8 +38,7 @@ public final class Lease implements AutoCloseable {
     private int believedTokens; // cached in any tier
     private int inUseTokens; // of running requests
     private boolean wasIdle;
-    private BusyMarks marks; // null where the request is no probe
-    private long probedMark;
+    private BusyProbe probe; // null where the request is none, or none any more
 
     /** A lease without a booking: closed. */
     public Lease() {}
@@ -77,7 +77,7 @@ public final class Lease implements AutoCloseable {
             watched = prompt;
             reported = false;
             journal = null;
-            marks = null;
+            probe = null;
         } finally {
             Reference.reachabilityFence(this); // not forgotten before all of it is written
         }
@@ -94,9 +94,8 @@ public final class Lease implements AutoCloseable {
     }
 
     /** The request shows whether its worker, which was full, gets requests again. */
-    void probes(BusyMarks of, long mark) {
-        marks = of;
-        probedMark = mark;
+    void probes(BusyProbe full) {
+        probe = full;
     }
 
     /** The decision is kept, and what comes of it. */
@@ -179,8 +178,9 @@ public final class Lease implements AutoCloseable {
             return;
         }
         reported = true;
-        if (marks != null) {
-            marks.answered(worker.slot(), probedMark);
+        final BusyProbe tried = probe;
+        if (tried != null) {
+            tried.answered();
         }
         final boolean first = bookings.prefillCompleted(held.number);
         final boolean found = watched != null && watched.end() != PromptEnd.NOT_YET;
@@ -250,12 +250,22 @@ public final class Lease implements AutoCloseable {
         }
     }
 
+    /**
+     * The worker has failed the request. Where the request was the one that a full worker was tried
+     * with ({@link RouterSettings#BUSY_LEASE}), the worker is left out for a further lease, rather
+     * than be tried with the next one at once, as after a {@link #close} without an answer.
+     */
+    public void workerFailed() {
+        probe = null;
+    }
+
     /** Releases the booking; implies {@link #prefillComplete}. */
     @Override
     public void close() {
         try {
             if (held.bookings != null) {
                 held.bookings.release(held.number);
+                giveProbeBack();
                 if (isEndUnseen()) {
                     held.bookings.givenUp(worker, bookedNs);
                 }
@@ -263,6 +273,14 @@ public final class Lease implements AutoCloseable {
             }
         } finally {
             Reference.reachabilityFence(this); // not forgotten while this call releases it
+        }
+    }
+
+    private void giveProbeBack() {
+        final BusyProbe untried = probe;
+        if (untried != null) {
+            probe = null;
+            untried.giveBack(); // does nothing where it was answered
         }
     }
 }

@@ -95,14 +95,53 @@ class FullWorkersTest {
     }
 
     @Test
-    void aProbeThatEndsWithoutAnAnswerIsFollowedByAnother() throws RouteException {
+    void aProbeThatTheWorkerFailsIsFollowedByAnotherAfterItsLease() throws RouteException {
         first.full("status 503");
         nowNs.addAndGet(LEASE_NS);
-        reserve(request().pin(first)).close();
+        final Lease failed = reserve(request().pin(first));
+        failed.workerFailed();
+        failed.close();
         assertEquals(BusyState.FULL, first.busyState());
         nowNs.addAndGet(LEASE_NS);
         reserve(request().pin(first)).prefillComplete();
         assertEquals(BusyState.OPEN, first.busyState());
+    }
+
+    @Test
+    void aProbeThatIsWithdrawnLetsTheNextRequestInAtOnce() throws RouteException {
+        first.full("status 503");
+        nowNs.addAndGet(LEASE_NS);
+        final Lease withdrawn = reserve(request().pin(first));
+        assertEquals(BusyState.FULL, first.busyState());
+        withdrawn.close();
+        assertEquals(BusyState.HALF_OPEN, first.busyState());
+        final Lease next = reserve(request().pin(first));
+        withdrawn.close();
+        assertEquals(BusyState.FULL, first.busyState(), "it has the probe no more");
+        next.prefillComplete();
+        next.close();
+        assertEquals(BusyState.OPEN, first.busyState());
+    }
+
+    @Test
+    void aProbeThatIsWithdrawnAfterAnotherMarkEndsNothing() throws RouteException {
+        first.full("status 503");
+        nowNs.addAndGet(LEASE_NS);
+        final Lease withdrawn = reserve(request().pin(first));
+        first.full("status 429");
+        withdrawn.close();
+        assertEquals(BusyState.FULL, first.busyState());
+    }
+
+    @Test
+    void aProbeThatIsWithdrawnAfterItsLeaseLeavesTheNextOneAlone() throws RouteException {
+        first.full("status 503");
+        nowNs.addAndGet(LEASE_NS);
+        final Lease withdrawn = reserve(request().pin(first));
+        nowNs.addAndGet(LEASE_NS);
+        reserve(request().pin(first));
+        withdrawn.close();
+        assertEquals(BusyState.FULL, first.busyState(), "another probe is under way");
     }
 
     @Test

@@ -218,6 +218,7 @@ final class PrefillLeg {
     }
 
     private void failed(UpstreamFault fault, String cause, boolean sent) {
+        booking.lease().workerFailed();
         if (end(fault.spelling(), 0)) {
             faults.failed(booking.upstream(), fault, cause, sent, attempt.lostConnection());
             if (fault == UpstreamFault.BUSY) {

@@ -784,6 +784,7 @@ public final class ProxyExchange {
 
         /** Frees the lease of an attempt that failed. */
         private void abandoned(UpstreamFault fault, String cause) {
+            lease.workerFailed();
             abandon(fault.spelling(), 0, null);
             lastFailure = describe(fault, cause);
             log(Level.DEBUG).log("{}: {}", proxied.requestId(), lastFailure);

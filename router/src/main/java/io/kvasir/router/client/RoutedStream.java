@@ -81,6 +81,7 @@ final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
 
     @Override
     public void onError(Throwable why) {
+        lease.workerFailed();
         if (end()) {
             answer.onError(why);
         }

@@ -9,12 +9,14 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 /**
  * Which workers are left out for a while because they are full: their engine has refused a request,
  * or says so. A mark is a lease of time. When it is over, one request is let in as a probe, which
- * renews the lease for itself; the mark ends when that request is answered. A probe that comes to
- * nothing ends nothing: when its lease is over the next request is one.
+ * renews the lease for itself; the mark ends when that request is answered. A probe that the worker
+ * fails ends nothing: when its lease is over the next request is one. A probe that is withdrawn is
+ * given back: the next request is one at once.
  *
  * <pre>
  *   OPEN --{@link #mark}--> FULL --time--> HALF_OPEN --{@link #claim}: one caller--> FULL --{@link #answered}--> OPEN
- *                           ^                                                     |
+ *                           ^                      ^                              |
+ *                           |                      +---------- {@link #giveBack} -------------+
  *                           +---------- {@link #mark} again, or time and another probe +
  * </pre>
  *
@@ -127,7 +129,7 @@ public final class BusyMarks {
      * marked worker, and the others do not.
      *
      * @return {@link #NONE} where the worker has no mark; {@link #LOST} where it is left out; else
-     *     the mark, for {@link #answered}: the request is the probe
+     *     the mark, for {@link #answered} and {@link #giveBack}: the request is the probe
      */
     public long claim(int slot, long nowNs) {
         final long mark = numbers.get(slot); // before the end, which a later mark changes first
@@ -144,6 +146,21 @@ public final class BusyMarks {
     public void answered(int slot, long mark) {
         if (numbers.compareAndSet(slot, mark, NONE)) {
             marked.decrementAndGet();
+        }
+    }
+
+    /**
+     * A probe was withdrawn: its lease ends, unless another one has been let in or the worker was
+     * marked again meanwhile. A mark that is being made in this moment, and ends no later than the
+     * probe's lease, may be cut short: its thread has read the clock before the claim. That costs
+     * one probe.
+     *
+     * @param claimedNs when the probe was let in, as it was said to {@link #claim}
+     */
+    public void giveBack(int slot, long mark, long claimedNs) {
+        if (numbers.get(slot) == mark) {
+            final long endNs = claimedNs + leaseNs; // of this probe alone: of no later one
+            untilNs.compareAndSet(slot, endNs, claimedNs);
         }
     }
 

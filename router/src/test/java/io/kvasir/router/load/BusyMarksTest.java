@@ -68,6 +68,25 @@ class BusyMarksTest {
     }
 
     @Test
+    void aProbeThatIsGivenBackIsTheNextCallersUnlessThereIsALaterOneOrAMark() {
+        marks.mark(0, 0, "429");
+        final BusyProbe first = new BusyProbe(marks, 0, marks.claim(0, 2_000), 2_000);
+        assertEquals(BusyMarks.LOST, marks.claim(0, 2_000));
+        first.giveBack();
+        final long mark = marks.claim(0, 2_100);
+        assertTrue(mark != BusyMarks.LOST);
+        first.giveBack();
+        assertEquals(BusyMarks.LOST, marks.claim(0, 2_200), "that one is another's");
+        marks.mark(0, 2_300, "429");
+        new BusyProbe(marks, 0, mark, 2_100).giveBack();
+        assertEquals(BusyMarks.LOST, marks.claim(0, 3_200), "marked meanwhile");
+        final BusyProbe last = new BusyProbe(marks, 0, marks.claim(0, 3_300), 3_300);
+        last.answered();
+        last.giveBack();
+        assertEquals(BusyMarks.NONE, marks.claim(0, 3_300));
+    }
+
+    @Test
     void withoutALeaseNothingIsMarked() {
         final BusyMarks off = new BusyMarks(4, 0);
         off.mark(0, 0, "429");
