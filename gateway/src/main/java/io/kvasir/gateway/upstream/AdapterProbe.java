@@ -49,8 +49,8 @@ final class AdapterProbe {
      */
     boolean isDue(boolean anew) {
         if (config.get(RouterSettings.LORA_MODE) == LoraMode.OFF) {
-            if (asked) { // a list that is not renewed would be served for ever
-                upstream.forgetAdapters();
+            if (asked || upstream.listsAdapters()) { // under a former description
+                upstream.forgetAdapters(); // a list that is not renewed would be served for ever
                 asked = false;
             }
             return false;

@@ -47,6 +47,9 @@ public final class Fleet {
             Upstream upstream,
             Runnable endWatch) {}
 
+    /** A server under its former description. */
+    private record SameEngine(Upstream upstream, boolean wasInUse) {}
+
     /** The pool of a model. */
     private record ModelPool(UpstreamRegistry registry, WorkerPool pool) {
         List<Upstream> upstreams() {
@@ -238,7 +241,9 @@ public final class Fleet {
                     described,
                     registry,
                     router,
-                    wasInUse && isSameEngine(former, described) ? former.upstream : null);
+                    isSameEngine(former, described)
+                            ? new SameEngine(former.upstream, wasInUse)
+                            : null);
         } catch (Throwable t) {
             registerAgain(former, wasInUse);
             throw t;
@@ -259,7 +264,7 @@ public final class Fleet {
                     former.described,
                     former.registry,
                     former.registry.readyRouter(before.pool()),
-                    wasInUse ? before : null);
+                    new SameEngine(before, wasInUse));
             if (before.draining()) {
                 drain(before.name(), true);
             }
@@ -271,17 +276,21 @@ public final class Fleet {
     }
 
     /**
-     * @param sameOrNull a server in use that was the same engine
+     * @param sameOrNull what it was before
      */
     private void register(
             String source,
             DiscoveredWorker described,
             UpstreamRegistry registry,
             KvRouter router,
-            Upstream sameOrNull) {
-        final boolean admitted = watcher == null || sameOrNull != null;
-        final Upstream upstream = registry.register(described, source, lastId++, router, admitted);
-        if (sameOrNull != null && sameOrNull.health().state() != UpstreamHealth.State.UNKNOWN) {
+            SameEngine sameOrNull) {
+        final boolean wasInUse = sameOrNull != null && sameOrNull.wasInUse;
+        final Upstream upstream =
+                registry.register(described, source, lastId++, router, watcher == null || wasInUse);
+        if (sameOrNull != null) {
+            upstream.takeAdapters(sameOrNull.upstream);
+        }
+        if (wasInUse && sameOrNull.upstream.health().state() != UpstreamHealth.State.UNKNOWN) {
             upstream.health().knownToAnswer();
         }
         final Runnable endWatch = watcher == null ? () -> {} : watcher.apply(upstream);

@@ -156,6 +156,38 @@ public final class Upstream {
     }
 
     /**
+     * Takes what is known of the adapters of the same engine under its former description: what it
+     * has listed, and the numbers that an operator has said. Where the router has no room for them
+     * it stays with what is configured until the server lists them.
+     */
+    void takeAdapters(Upstream former) {
+        final Set<String> names;
+        final Map<Long, String> numbers;
+        final Map<Long, String> said;
+        final boolean lists;
+        synchronized (former) {
+            names = former.listed;
+            numbers = former.listedNumbers;
+            said = former.saidNumbers;
+            lists = former.listedAdapters;
+        }
+        synchronized (this) {
+            listed = names;
+            listedNumbers = numbers;
+            saidNumbers = said;
+            listedAdapters = lists;
+            try {
+                sayAdapters();
+            } catch (IllegalArgumentException e) {
+                listed = Set.of();
+                listedAdapters = false;
+                sayAdapters();
+                LOG.warn("worker {}: {}", name(), LogText.of(e.getMessage()));
+            }
+        }
+    }
+
+    /**
      * Forgets the adapters that the server has listed; those that are configured stay, and so do
      * the numbers of its events, which are right while its engine runs.
      */

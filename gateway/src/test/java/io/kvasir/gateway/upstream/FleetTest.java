@@ -521,6 +521,32 @@ class FleetTest {
         assertConsistent();
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"", "out of use"})
+    void aWorkerThatIsDescribedAnewKeepsItsAdapters(String state) {
+        start();
+        fleet.watch(upstream -> () -> {});
+        source.view(List.of(worker("m", "a", ",lora=configured")));
+        named("a").probed();
+        named("a").adapters(Set.of("listed"), Map.of(7L, "listed"));
+        named("a").loraNumbers(Map.of(8L, "said"));
+        if (!state.isEmpty()) {
+            named("a").refused(state);
+        }
+        source.view(List.of(worker("m", "a", ",lora=other", ",labels=zone:z1")));
+        assertTrue(named("a").listsAdapters());
+        assertEquals(Set.of("listed", "other"), named("a").ranks().getFirst().adapters());
+        assertEquals(Map.of(7L, "listed", 8L, "said"), named("a").loraNumbers());
+        assertFalse(new AdapterProbe(named("a"), Gateways.config().build()).isDue(false));
+        assertFalse(named("a").listsAdapters(), "lora-mode is off");
+        assertEquals(Set.of("other"), named("a").ranks().getFirst().adapters());
+        named("a").adapters(Set.of("listed"), Map.of(7L, "listed"));
+        source.view(List.of(described("m", "http://h:2,name=a", 0)));
+        assertFalse(named("a").listsAdapters(), "another engine");
+        assertEquals(Set.of(), named("a").ranks().getFirst().adapters());
+        assertEquals(Map.of(), named("a").loraNumbers());
+    }
+
     @Test
     void aWorkerThatIsAnotherEngineIsUsedOnceItAnswers() {
         start();
