@@ -31,8 +31,7 @@ import java.util.concurrent.Callable;
             "  kvasir indexer --block-size 16 --model-name m --workers 1=tcp://10.0.0.7:5557",
             "  kvasir indexer --peers http://indexer-0:8090,http://indexer-1:8090",
             "",
-            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
-                    + " value out of range."
+            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use."
         })
 public final class IndexerCommand implements Callable<Integer> {
     private static final int USUAL_PORT = 8090;
@@ -89,13 +88,16 @@ public final class IndexerCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        final IndexerConfig config =
-                IndexerConfig.of(listen.host(), listen.port())
-                        .withWorkers(initialWorkers())
-                        .withPeers(peers.stream().map(this::peer).toList())
-                        .withSizes(maxWorkers, indexes.maxModels(), indexes.indexBytes());
-        final IndexerService service = new IndexerService(config);
+        common.port(listen.port());
+        final IndexerService service = common.made(() -> new IndexerService(config()));
         return listen.run(common, "indexer", service::start, service::close, service::port);
+    }
+
+    private IndexerConfig config() {
+        return IndexerConfig.of(listen.host(), listen.port())
+                .withWorkers(initialWorkers())
+                .withPeers(peers.stream().map(this::peer).toList())
+                .withSizes(maxWorkers, indexes.maxModels(), indexes.indexBytes());
     }
 
     private List<InitialWorker> initialWorkers() {

@@ -28,8 +28,7 @@ import java.util.concurrent.Callable;
             "Examples:",
             "  kvasir select --port 8092",
             "",
-            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
-                    + " value out of range."
+            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use."
         })
 public final class SelectCommand implements Callable<Integer> {
     private static final int USUAL_PORT = 8092;
@@ -81,14 +80,16 @@ public final class SelectCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        final SelectService service =
-                new SelectService(
-                        SelectConfig.of(listen.host(), listen.port())
-                                .withSlots(tracker.config(listen))
-                                .withIndexes(indexes.maxModels(), indexes.indexBytes())
-                                .withSelections(
-                                        Duration.ofSeconds(selectionTtlSeconds), maxSelections)
-                                .withSessions(Duration.ofSeconds(sessionTtlSeconds), sessionMode));
+        common.port(listen.port());
+        final SelectService service = common.made(() -> new SelectService(config()));
         return listen.run(common, "select", service::start, service::close, service::port);
+    }
+
+    private SelectConfig config() {
+        return SelectConfig.of(listen.host(), listen.port())
+                .withSlots(tracker.config(listen))
+                .withIndexes(indexes.maxModels(), indexes.indexBytes())
+                .withSelections(Duration.ofSeconds(selectionTtlSeconds), maxSelections)
+                .withSessions(Duration.ofSeconds(sessionTtlSeconds), sessionMode);
     }
 }

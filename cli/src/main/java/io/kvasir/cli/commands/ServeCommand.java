@@ -202,6 +202,10 @@ public final class ServeCommand implements Callable<Integer> {
         if (isWrongCommand) {
             throw common.wrong(String.join("\n", problems));
         }
+        if (problems.isEmpty() && builder.lacks(GatewaySettings.MODEL)) {
+            throw common.wrong(
+                    "no model; give --model NAME, or model in a file, as the workers call it");
+        }
         GatewayConfig effective = null;
         if (problems.isEmpty()) { // else what follows from wrong values would be said, too
             try {

@@ -38,8 +38,7 @@ import java.util.concurrent.Callable;
             "  kvasir sim --count 4 --port 9000 --events-port 5600 --blocks 4096",
             "  kvasir sim --role prefill --port 9100",
             "",
-            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
-                    + " value out of range."
+            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use."
         })
 public final class SimCommand implements Callable<Integer> {
     @Mixin private CommonOptions common;
@@ -286,7 +285,8 @@ public final class SimCommand implements Callable<Integer> {
         final List<SimEngine> engines = new ArrayList<>();
         final Shutdown shutdown = Shutdown.of(() -> engines.forEach(SimEngine::close));
         for (int i = 0; i < count; i++) {
-            engines.add(start(config(i)));
+            final int number = i;
+            engines.add(start(common.made(() -> config(number))));
         }
         print(engines);
         return shutdown.await();
@@ -311,7 +311,7 @@ public final class SimCommand implements Callable<Integer> {
         final SimConfig.Builder builder =
                 SimConfig.builder()
                         .host(host)
-                        .port(port == 0 ? 0 : port + i)
+                        .port(port == 0 ? 0 : common.port(port + i))
                         .model(model)
                         .loraAdapters(adapters)
                         .blockSize(blockSize)

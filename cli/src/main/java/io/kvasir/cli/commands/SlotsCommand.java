@@ -31,8 +31,7 @@ import java.util.concurrent.Callable;
             "  kvasir slots --port 8091",
             "  kvasir slots --replica-sync --nats nats://nats:4222",
             "",
-            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use or a"
-                    + " value out of range."
+            "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use."
         })
 public final class SlotsCommand implements Callable<Integer> {
     private static final int USUAL_PORT = 8091;
@@ -113,8 +112,10 @@ public final class SlotsCommand implements Callable<Integer> {
         if (natsUrls != null && !replicaSync) {
             throw common.wrong("--nats is for --replica-sync, which is not given");
         }
+        common.port(listen.port());
+        final SlotsReplication replication = replicaSync ? replication() : null;
         final SlotsService service =
-                new SlotsService(tracker.config(listen), replicaSync ? replication() : null);
+                common.made(() -> new SlotsService(tracker.config(listen), replication));
         return listen.run(common, "slots", service::start, service::close, service::port);
     }
 

@@ -128,6 +128,14 @@ class ServeCommandTest {
         assertTrue(two.err().contains("nats-trust-store " + dir.resolve("missing")), two.err());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"--check-config", "--dump-config", "--port=0"})
+    void aCommandLineWithoutAModelIsWrong(String option) {
+        final CommandRun run = CommandRun.of("serve", "--worker=http://h:1", option);
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains("--model"), run.err());
+    }
+
     private static String[] with(String[] args, String... more) {
         return Stream.concat(Arrays.stream(args), Arrays.stream(more)).toArray(String[]::new);
     }

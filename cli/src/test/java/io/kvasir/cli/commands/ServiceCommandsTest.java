@@ -68,6 +68,26 @@ class ServiceCommandsTest {
         assertTrue(run.err().contains(word), run.err());
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "select --port=99999, --port 99999 is not within 0..65535",
+        "slots --port=-1, --port -1 is not within 0..65535",
+        "indexer --port=65536, --port 65536 is not within 0..65535",
+        "sim --port=65536, --port 65536 is not within 0..65535",
+        "sim --count=2 --port=65535, --port 65536 is not within 0..65535",
+        "sim --port=0 --model=, model=",
+        "select --port=0 --selection-cache-ttl-secs=0, selectionTtl",
+        "select --port=0 --max-models=0, maxModels",
+        "slots --port=0 --max-requests=0, maxRequests",
+        "slots --port=0 --request-timeout-secs=-1, requestTimeout",
+        "indexer --port=0 --max-workers=0, max-workers=0"
+    })
+    void aValueOutOfRangeIsAWrongCommandLine(String line, String word) {
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(ExitCode.USAGE, run.exitCode(), run.err());
+        assertTrue(run.err().contains(word), run.err());
+    }
+
     @Test
     void anEngineThatCannotBeRegisteredEndsTheStart() {
         final CommandRun run =

@@ -518,6 +518,11 @@ public final class GatewayConfig {
             return this;
         }
 
+        /** Whether a setting has no value so far, and no default. */
+        public boolean lacks(Setting<?> setting) {
+            return settings.build().get(setting) == null;
+        }
+
         /**
          * Makes the configuration.
          *
