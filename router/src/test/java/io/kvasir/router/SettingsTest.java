@@ -16,6 +16,7 @@ import io.kvasir.router.settings.Settings.Source;
 import io.kvasir.router.settings.WrongSettingsException;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -86,6 +87,29 @@ class SettingsTest {
                 () ->
                         RouterSettings.TABLE.with(
                                 List.of(Setting.bool("other", true, "").alias("block-size"))));
+    }
+
+    @Test
+    void eachWrongElementOfAListIsALineOfItsOwn() {
+        final Setting<List<Integer>> list = Setting.list("sizes", "N", Integer::parseInt, "");
+        assertEquals(
+                List.of(
+                        "sizes=a is not a number; range: a list",
+                        "sizes=b is not a number; range: a list"),
+                linesOf(() -> list.parse("1 a 2 b")));
+        assertEquals(
+                List.of(
+                        "KVASIR_SIZES: sizes=a is not a number; range: a list",
+                        "KVASIR_SIZES: sizes=b is not a number; range: a list"),
+                linesOf(
+                        () ->
+                                Settings.builder(RouterSettings.TABLE.with(List.of(list)))
+                                        .environment(Map.of("KVASIR_SIZES", "a b"))));
+        assertEquals(List.of(1, 2), list.parse("1 2"));
+    }
+
+    private static List<String> linesOf(Executable wrong) {
+        return assertThrows(WrongSettingsException.class, wrong).getMessage().lines().toList();
     }
 
     @Test

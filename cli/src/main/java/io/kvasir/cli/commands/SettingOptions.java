@@ -11,6 +11,7 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParseResult;
 
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 
 /** Options of a command made of {@link GatewaySettings}; former names are hidden in its help. */
@@ -51,7 +52,7 @@ final class SettingOptions implements IModelTransformer {
     /** Sets what the command line says. */
     static void apply(ParseResult parsed, GatewayConfig.Builder config) {
         final List<String> problems = new ArrayList<>();
-        for (OptionSpec option : parsed.matchedOptions()) {
+        for (OptionSpec option : new LinkedHashSet<>(parsed.matchedOptions())) { // of lists again
             final String name = option.longestName().substring("--".length());
             if (GatewaySettings.TABLE.has(name)) {
                 try {

@@ -24,6 +24,7 @@ import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.stream.Stream;
 
 /** The gateway in a process of its own before a simulated engine. */
@@ -134,6 +135,29 @@ class ServeCommandTest {
         final CommandRun run = CommandRun.of("serve", "--worker=http://h:1", option);
         assertEquals(2, run.exitCode(), run.err());
         assertTrue(run.err().contains("--model"), run.err());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--cors-origin=http://one:1", "--cors-origin=b"})
+    void eachWrongElementOfAListIsSaidOnce(String second) {
+        final CommandRun run =
+                CommandRun.of(
+                        "serve",
+                        "--model=m",
+                        "--worker=http://h:1",
+                        "--cors-origin=a",
+                        second,
+                        "--retries=-1",
+                        "--check-config");
+        assertEquals(2, run.exitCode(), run.err());
+        final List<String> said =
+                run.err().lines().filter(line -> line.contains("cors-origin=")).toList();
+        final String a = "cors-origin=a is no origin, as https://chat.example:8443 is";
+        assertTrue(said.getFirst().endsWith(a), run.err());
+        assertEquals(
+                second.endsWith("b") ? List.of(a.replace("=a", "=b")) : List.of(),
+                said.subList(1, said.size()));
+        assertTrue(run.err().contains("retries=-1 is out of range"), run.err());
     }
 
     private static String[] with(String[] args, String... more) {

@@ -112,7 +112,7 @@ public final class SettingLayers {
                     try {
                         put(layer, live(model, name), texts);
                     } catch (IllegalArgumentException e) {
-                        problems.add(e.getMessage());
+                        problems.addAll(e.getMessage().lines().toList());
                     }
                 });
         if (!problems.isEmpty()) {

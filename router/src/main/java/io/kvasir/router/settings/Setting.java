@@ -337,9 +337,13 @@ public final class Setting<T> {
      *
      * @param texts its elements, or the only text of what is no list
      * @return a value in range
-     * @throws IllegalArgumentException if it is none; the message has name, text and range
+     * @throws IllegalArgumentException if it is none; the message has name, text and range, and a
+     *     line for each element that is wrong
      */
     public T parse(List<String> texts) {
+        if (format.list && texts.size() > 1) {
+            WrongSettingsException.throwIfAnyFails(texts, this::element);
+        }
         return check(read(texts));
     }
 

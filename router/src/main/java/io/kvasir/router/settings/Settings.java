@@ -261,7 +261,8 @@ public final class Settings {
             try {
                 parse(setting, text.strip(), Source.ENVIRONMENT, variable);
             } catch (IllegalArgumentException e) {
-                throw new IllegalArgumentException(variable + ": " + e.getMessage(), e);
+                WrongSettingsException.throwIfAny(
+                        e.getMessage().lines().map(line -> variable + ": " + line).toList());
             }
         }
 
