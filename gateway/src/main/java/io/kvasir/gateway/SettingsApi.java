@@ -177,11 +177,20 @@ final class SettingsApi {
         return page;
     }
 
-    /** What of a model's values is not the gateway's. */
+    /** What of a model's values is not the gateway's, or is the same and said for the model. */
     private static void own(ArrayNode rows, GatewayConfig model, Settings gateway) {
-        for (Setting<?> row : gateway.differences(model.settings())) {
-            row(rows.addObject(), model.settings(), row);
+        final Settings own = model.settings();
+        final List<Setting<?>> others = gateway.differences(own);
+        for (Setting<?> row : GatewaySettings.TABLE.rows()) {
+            if (others.contains(row) || isSaid(own, gateway, row)) {
+                row(rows.addObject(), own, row);
+            }
         }
+    }
+
+    private static boolean isSaid(Settings own, Settings gateway, Setting<?> row) {
+        return own.source(row) != Settings.Source.DEFAULT
+                && !own.origin(row).equals(gateway.origin(row));
     }
 
     private static void digest(ObjectNode item, String name, KvRouter routerOrNull) {

@@ -25,6 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.http.HttpRequest;
@@ -259,6 +260,34 @@ class SettingsApiTest {
         assertTrue(gateways.body().contains("is the gateway's"), gateways.body());
         gateway.mode(RoutingMode.RANDOM);
         assertEquals(RoutingMode.RANDOM, gateway.router("n").mode());
+    }
+
+    private String ownOrigin(String model, Setting<?> setting) throws Exception {
+        for (JsonNode each : page().path("models")) {
+            if (each.path("model").asText().equals(model)) {
+                final JsonNode row = row(each.path("settings"), setting);
+                return row.path("source").asText() + " " + row.path("origin").asText();
+            }
+        }
+        return "none";
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"4", "2", "0.25"}) // another one, the gateway's, its own of before
+    void whatOperatorsSetForAModelIsFromThem(String value) throws Exception {
+        final Path yaml =
+                Files.writeString(
+                        dir.resolve("models.yaml"),
+                        "temperature: 2\nserve-model:\n- name: n\n  temperature: 0.25\n");
+        start(Gateways.config(engine.worker("one")).file(yaml));
+        final String file = "code " + yaml + ":4";
+        assertEquals(file, ownOrigin("n", RouterSettings.TEMPERATURE));
+        patched("{\"settings\":{\"temperature\":" + value + "},\"model\":\"n\"}");
+        assertEquals("operator PATCH /settings", ownOrigin("n", RouterSettings.TEMPERATURE));
+        gateway.reload(() -> read(yaml));
+        assertEquals("operator PATCH /settings", ownOrigin("n", RouterSettings.TEMPERATURE));
+        patched("{\"settings\":{\"temperature\":null},\"model\":\"n\"}");
+        assertEquals(file, ownOrigin("n", RouterSettings.TEMPERATURE));
     }
 
     @Test
