@@ -33,9 +33,14 @@ class SlowClientTest {
     private GatewayServer gateway;
 
     private void start(Duration head, Duration body, int rate) {
+        start(LONG, head, body, rate);
+    }
+
+    private void start(Duration idle, Duration head, Duration body, int rate) {
         gateway =
                 GatewayServer.start(
                         Gateways.config(engine.worker("w"))
+                                .set(GatewaySettings.CLIENT_IDLE_TIMEOUT, idle)
                                 .set(GatewaySettings.HEAD_TIMEOUT, head)
                                 .set(GatewaySettings.BODY_TIMEOUT, body)
                                 .set(GatewaySettings.BODY_MIN_RATE, rate)
@@ -102,6 +107,16 @@ class SlowClientTest {
         start(SHORT, LONG, 0);
         try (RawClient client = client(admin).send(POST)) {
             assertCut(client, "head");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aHeadThatIsSilentForLongerThanAClientMayBeEndsWithoutAnAnswer(boolean admin)
+            throws Exception {
+        start(Duration.ofSeconds(1), LONG, LONG, 0);
+        try (RawClient client = client(admin).send(POST)) {
+            assertEquals("", client.readAll());
         }
     }
 

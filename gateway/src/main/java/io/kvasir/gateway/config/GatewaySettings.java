@@ -1128,15 +1128,17 @@ public final class GatewaySettings {
                                     + " blocks are freed when the lease ends. Loaded with the first"
                                     + " finished prefill."));
 
-    /** Longest silence of a client while its request is read or its answer is written. */
+    /** Longest silence of a client, whatever its connection waits for. */
     public static final Setting<Duration> CLIENT_IDLE_TIMEOUT =
             row(
                     Setting.duration(
                             "client-idle-timeout-ms",
                             60_000,
                             1,
-                            "Longest silence of a client while its request is read or its answer"
-                                    + " is written."));
+                            "Longest silence of a client: between requests, while one is read,"
+                                    + " while its answer is written; then its connection is"
+                                    + " closed. So is one that is silent within a head, without"
+                                    + " the 408 of head-timeout-ms, where that is longer."));
 
     /** Connections of clients. */
     public static final Setting<Long> MAX_CONNECTIONS =
@@ -1182,7 +1184,8 @@ public final class GatewaySettings {
                             20_000,
                             1,
                             "Longest time from the first byte of a request's head to its last, on"
-                                    + " both ports; beyond it the answer is a 408."));
+                                    + " both ports; beyond it the answer is a 408. A head that is"
+                                    + " silent for client-idle-timeout-ms ends before."));
 
     /** Longest time of a request's body, beside what its bytes prolong it by. */
     public static final Setting<Duration> BODY_TIMEOUT =
