@@ -618,6 +618,29 @@ class GatewayFaultsTest {
     }
 
     @Test
+    void aClientThatLeavesWithinALargeAnswerIsCountedAsLeft() throws Exception {
+        final String filler = "x".repeat(4_000_000); // more than the system takes at once
+        final String large = "{\"x\":\"" + filler + "\"," + ANSWER.substring(1);
+        good.script = call -> call.json(200, large);
+        start(Gateways.config(good.worker("good")));
+        try (RawClient client = RawClient.withLittleRoom(gateway.port())) {
+            client.post("/v1/completions", WHOLE).readUntil("200 OK");
+            client.reset();
+        }
+        Eventually.holds(
+                "it is counted", () -> MetricsPage.of(gateway).sum("kvasir_requests_total") == 1);
+        assertEquals(
+                1,
+                MetricsPage.of(gateway).sum("kvasir_requests_total", "status", "499"),
+                MetricsPage.of(gateway)::toString);
+        final HttpResponse<String> whole = Gateways.post(gateway, "/v1/completions", WHOLE);
+        assertEquals(large.length(), whole.body().length());
+        Eventually.holds(
+                "the other one is counted",
+                () -> MetricsPage.of(gateway).sum("kvasir_requests_total", "status", "200") == 1);
+    }
+
+    @Test
     void aConnectionThatTheWorkerClosesBehindAnAnswerIsNoFault() throws Exception {
         good.script = call -> call.keepAlive(ANSWER); // and closes it, though it did not say so
         start(Gateways.config(good.worker("good")).set(GatewaySettings.RETRIES, 1));

@@ -55,6 +55,8 @@ import java.util.function.Consumer;
 public final class ProxyExchange {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
     private static final String NO_WORKER = "no_worker"; // kind of a leg's failure
+    private static final int AT_ONCE_BYTES =
+            64 << 10; // an end of an answer that is written at once
 
     private final ProxyContext context;
     private final ProxyRequest proxied;
@@ -940,10 +942,11 @@ public final class ProxyExchange {
 
         /**
          * All is known before the last byte is written: its reader finds it in the metrics. Where
-         * it is in doubt that there is one, the status is known after it.
+         * it is in doubt that there is one, or the rest is more than a connection takes at once,
+         * the status is known after it.
          */
         @Override
-        public void complete(int status, UsageReader usage) {
+        public void complete(int status, UsageReader usage, int last) {
             endWatch(); // the next request may arrive once the last byte is written
             if (!over.compareAndSet(false, true)) {
                 return;
@@ -975,8 +978,8 @@ public final class ProxyExchange {
                         describe(fault == null ? UpstreamFault.STATUS : fault, "status " + status);
                 logFailure();
             }
-            if (clientProbe.hasBegun()) {
-                undelivered = status; // if it has left, it does not get this answer
+            if (clientProbe.hasBegun() || last > AT_ONCE_BYTES) {
+                undelivered = status; // if it leaves, or has left, it does not get this answer
             } else {
                 finished(status);
             }

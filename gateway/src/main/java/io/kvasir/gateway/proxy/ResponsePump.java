@@ -66,8 +66,9 @@ final class ResponsePump extends IteratingCallback {
          * All bytes have come; the last of them are about to be written.
          *
          * @param status of the answer, or the one that its error event stands for
+         * @param last how many bytes that are, before they are compressed
          */
-        void complete(int status, UsageReader usage);
+        void complete(int status, UsageReader usage, int last);
 
         /**
          * The stream has an error in place of its first event.
@@ -409,7 +410,7 @@ final class ResponsePump extends IteratingCallback {
         if (!commit(bytes.remaining())) {
             return Action.SUCCEEDED;
         }
-        listener.complete(errorSeen ? events.errorStatus() : status, usage);
+        listener.complete(errorSeen ? events.errorStatus() : status, usage, bytes.remaining());
         return writeLast(bytes);
     }
 
