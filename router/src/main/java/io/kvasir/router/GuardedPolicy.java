@@ -117,7 +117,12 @@ final class GuardedPolicy {
         }
     }
 
-    /** Picks one by finite costs. */
+    /**
+     * Has one picked.
+     *
+     * @param costs finite; not what they were any more where the picker writes into them
+     * @return its number; -1 where the picker failed
+     */
     int pick(CandidateView candidates, double[] costs) {
         Exception cause;
         try {
@@ -134,6 +139,11 @@ final class GuardedPolicy {
             cause = new IllegalStateException(e);
         }
         failed(picking, "picker", cause);
+        return -1;
+    }
+
+    /** Picks the one with the lowest of finite costs, for a picker that failed. */
+    int pickLowest(CandidateView candidates, double[] costs) {
         return Picker.LOWEST.pick(candidates, costs, random);
     }
 

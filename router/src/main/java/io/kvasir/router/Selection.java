@@ -389,7 +389,14 @@ final class Selection {
 
     /** Has a policy pick one of those that are priced; its slot. */
     int pick(GuardedPolicy policy) {
-        return cursor.slot(policy.pick(cursor, pricedCosts));
+        final int picked = policy.pick(cursor, pricedCosts);
+        if (picked >= 0) {
+            return cursor.slot(picked);
+        }
+        for (int n = 0; n < cursor.count(); n++) {
+            pricedCosts[n] = modelCosts[cursor.slot(n)]; // the picker may have written into them
+        }
+        return cursor.slot(policy.pickLowest(cursor, pricedCosts));
     }
 
     /** A number whose distance from any other is one too. */

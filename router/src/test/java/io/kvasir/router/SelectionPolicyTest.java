@@ -28,6 +28,7 @@ import io.kvasir.testsupport.Seeds;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -396,6 +397,50 @@ class SelectionPolicyTest {
         assertEquals(new PolicyFailures(0, 0, 0, 10), router.status().policyFailures());
         choose(request().mode(RoutingMode.RANDOM));
         assertEquals(10, router.status().policyFailures().picker(), "asked in mode kv alone");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"NaN, true", "NaN, false", "-1, true", "-1, false", "Infinity, true"})
+    void aPickerThatFailsAfterItHasChangedTheCostsIsReplacedByTheLowest(
+            double factor, boolean throwing) throws RouteException {
+        start(
+                KvRouter.builder()
+                        .picker(
+                                (view, costs, source) -> {
+                                    for (int n = 0; n < costs.length; n++) {
+                                        costs[n] *= factor;
+                                    }
+                                    if (throwing) {
+                                        throw new IllegalStateException("broken");
+                                    }
+                                    return view.count();
+                                }),
+                3);
+        load(workers.get(0), 0, 5);
+        load(workers.get(2), 0, 9);
+        for (int i = 0; i < 10; i++) {
+            assertSame(workers.get(1), choose(request()));
+            assertEquals(8.375, decision.cost()); // 70 / 16 + 4
+            assertEquals(13.375, decision.cost(0));
+        }
+        assertEquals(new PolicyFailures(0, 0, 0, 10), router.status().policyFailures());
+    }
+
+    @Test
+    void aPickerMayComputeInTheCosts() throws RouteException {
+        start(
+                KvRouter.builder()
+                        .picker(
+                                (view, costs, source) -> {
+                                    for (int n = 0; n < view.count(); n++) {
+                                        costs[n] = -costs[n];
+                                    }
+                                    return Picker.LOWEST.pick(view, costs, source);
+                                }),
+                2);
+        load(workers.get(0), 0, 5);
+        assertSame(workers.get(0), choose(request()));
+        assertEquals(13.375, decision.cost(), "as it was priced");
     }
 
     @Test

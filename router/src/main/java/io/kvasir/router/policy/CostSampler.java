@@ -1,8 +1,8 @@
 package io.kvasir.router.policy;
 
 /**
- * Chooses among costs, one per candidate; NaN stands for one that cannot be chosen. Stateless but
- * for the random source that it is given.
+ * Chooses among costs, one per candidate; NaN stands for one that is not chosen while another can
+ * be. Stateless but for the random source that it is given.
  */
 final class CostSampler {
     private CostSampler() {}
@@ -11,7 +11,8 @@ final class CostSampler {
      * Lowest cost, ties uniformly at random; with a temperature, sampled by softmax over the costs.
      *
      * @param costs [count]; not infinite, and no further apart than the largest number
-     * @return its number; -1 when none can be chosen
+     * @param count 1 or more
+     * @return its number; 0 where all are NaN
      */
     static int cheapest(double[] costs, int count, double temperature, RandomSource random) {
         int best = -1;
@@ -30,10 +31,13 @@ final class CostSampler {
                 best = i; // reservoir of one: each of the tied is as likely
             }
         }
-        if (temperature == 0 || best < 0 || max == costs[best]) {
+        if (best < 0) {
+            return 0;
+        }
+        if (temperature == 0 || max == costs[best]) {
             return best;
         }
-        return sample(costs, count, costs[best], max, temperature, random);
+        return sample(costs, count, best, max, temperature, random);
     }
 
     /**
@@ -43,10 +47,11 @@ final class CostSampler {
     private static int sample(
             double[] costs,
             int count,
-            double min,
+            int best,
             double max,
             double temperature,
             RandomSource random) {
+        final double min = costs[best];
         final double range = max - min;
         double total = 0;
         for (int i = 0; i < count; i++) {
@@ -55,7 +60,7 @@ final class CostSampler {
             }
         }
         double left = random.nextDouble() * total;
-        int last = -1;
+        int last = best; // where the random number is none
         for (int i = 0; i < count && left >= 0; i++) {
             if (!Double.isNaN(costs[i])) {
                 left -= Math.exp((min - costs[i]) / range / temperature);

@@ -66,8 +66,25 @@ class CostSamplerTest {
     }
 
     @Test
-    void nobodyIsChosenWhereNobodyIsEligible() {
-        assertEquals(-1, pick(0, NOT_ELIGIBLE));
-        assertEquals(-1, pick(0));
+    void theFirstIsChosenWhereNoneCanBe() {
+        assertEquals(0, pick(0, NOT_ELIGIBLE));
+        assertEquals(0, pick(1, NOT_ELIGIBLE, NOT_ELIGIBLE));
+    }
+
+    @Test
+    void aRandomNumberThatIsNoneChoosesTheCheapest() {
+        final RandomSource broken =
+                new RandomSource() {
+                    @Override
+                    public long nextLong() {
+                        return 0;
+                    }
+
+                    @Override
+                    public double nextDouble() {
+                        return Double.NaN;
+                    }
+                };
+        assertEquals(1, CostSampler.cheapest(new double[] {2, 1, 3}, 3, 1, broken));
     }
 }
