@@ -6,6 +6,7 @@ import io.kvasir.router.load.BusyProbe;
 import io.kvasir.router.settings.RouterSettings;
 
 import java.lang.ref.Reference;
+import java.util.concurrent.atomic.AtomicIntegerFieldUpdater;
 
 /**
  * A booking: the load of one request on one worker, from {@link KvRouter#reserve} to {@link
@@ -17,6 +18,9 @@ import java.lang.ref.Reference;
  * RouterStatus#forgottenLeases}).
  */
 public final class Lease implements AutoCloseable {
+    private static final AtomicIntegerFieldUpdater<Lease> HITS =
+            AtomicIntegerFieldUpdater.newUpdater(Lease.class, "hits");
+
     private final HeldBooking held = HeldBooking.of(this);
     private Worker worker;
     private int tailTokens;
@@ -29,6 +33,10 @@ public final class Lease implements AutoCloseable {
     private long bookedNs; // 0 where nothing is learned from it, or was
     private WatchedPrompt watched; // null where the caller sees the first token
     private boolean reported;
+
+    @SuppressWarnings("UnusedVariable") // read and written through HITS
+    private volatile int hits; // that were stated of the booking: 0 or 1
+
     private DecisionJournal journal; // null where the decision is not kept
     private long journalNumber;
     private long decidedNs;
@@ -76,6 +84,7 @@ public final class Lease implements AutoCloseable {
             bookedNs = atNs;
             watched = prompt;
             reported = false;
+            hits = 0;
             journal = null;
             probe = null;
         } finally {
@@ -121,13 +130,16 @@ public final class Lease implements AutoCloseable {
      * after its end. A worker whose forecasts are persistently wrong loses a part of its credit
      * until they are right again.
      *
-     * @param tokens of the prompt
+     * @param tokens of the prompt; a negative number says nothing and does nothing
      */
     public void engineCachedTokens(int tokens) {
+        if (tokens < 0 || !HITS.compareAndSet(this, 0, 1)) {
+            return;
+        }
         if (journal != null) {
             journal.engineCachedTokens(journalNumber, tokens);
         }
-        if (promptTokens > 0 && tokens >= 0) {
+        if (promptTokens > 0) {
             worker.engineHit(
                     decidedBy,
                     promptTokens,

@@ -11,6 +11,7 @@ import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
@@ -23,6 +24,8 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 
@@ -453,6 +456,47 @@ class TruthTest {
         assertEquals(IndexCause.SILENT, worker.cause());
         stream.onMessage(6, EngineMessages.stored(new int[BLOCK_SIZE], 1, BLOCK_SIZE, 6_000));
         await(worker, IndexState.DEGRADED);
+    }
+
+    @Test
+    void aHitIsTakenOnceForABooking() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(FreshnessLimits.DEFAULT));
+        final Lease lease = router.reserve(request().id("first"), decision);
+        lease.engineCachedTokens(-9);
+        assertEquals(JournalRecord.UNKNOWN, inJournal("first"), "no number that engines state");
+        lease.engineCachedTokens(32);
+        lease.close();
+        for (int i = 0; i < 100; i++) {
+            lease.engineCachedTokens(i % 2);
+        }
+        assertEquals(IndexState.EXACT, worker.state());
+        assertEquals(32, inJournal("first"));
+
+        router.reserve(request().id("second"), decision, lease);
+        lease.engineCachedTokens(48);
+        assertEquals(48, inJournal("second"), "the next booking of the same lease");
+        lease.close();
+    }
+
+    @Test
+    void ofThreadsThatStateAHitAtOnceOneIsTaken() throws Exception {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(FreshnessLimits.DEFAULT));
+        final Lease lease = router.reserve(request(), decision);
+        try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+            for (int i = 0; i < 100; i++) {
+                threads.execute(() -> lease.engineCachedTokens(0));
+            }
+        }
+        lease.close();
+        assertEquals(IndexState.EXACT, worker.state());
+    }
+
+    private long inJournal(String id) {
+        final JournalRecord record = router.journal().newRecord();
+        assertTrue(router.journal().find(id, router.journal().end(), record) >= 0);
+        return record.engineCachedTokens();
     }
 
     @Test
