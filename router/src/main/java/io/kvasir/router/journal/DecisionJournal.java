@@ -267,15 +267,16 @@ public final class DecisionJournal implements AutoCloseable {
      * Finds the newest decision for a request's id; reads all that are kept, at the worst.
      *
      * @param id as the router was given it
-     * @param before number below which to look; {@link #end} for all
+     * @param before number below which to look; {@link #end} or more for all
      * @param out filled; of {@link #newRecord}
      * @return its number, or {@link #NONE} and {@code out} is anything
      */
     public long find(String id, long before, JournalRecord out) {
-        final long oldest = Math.max(0, end() - records);
-        for (long number = before - 1; number >= oldest; number--) {
-            if (read(number, out) && out.isOf(id)) {
-                return number;
+        final long end = end();
+        final long oldest = Math.max(0, end - records);
+        for (long next = Math.min(before, end); next > oldest; next--) {
+            if (read(next - 1, out) && out.isOf(id)) {
+                return next - 1;
             }
         }
         return NONE;

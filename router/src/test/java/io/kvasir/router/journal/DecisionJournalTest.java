@@ -15,6 +15,8 @@ import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.Timeout.ThreadMode;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -178,6 +180,27 @@ class DecisionJournalTest {
             assertTrue(journal.read(ids.size(), record));
             assertEquals("", record.id());
         }
+    }
+
+    @Test
+    @Timeout(value = 60, threadMode = ThreadMode.SEPARATE_THREAD)
+    void numbersBeyondTheEndAreNotLookedThrough() {
+        final DecisionJournal journal = DecisionJournal.inMemory(4, 1, BLOCK_SIZE);
+        final JournalRecord record = journal.newRecord();
+        for (long before : new long[] {Long.MIN_VALUE, -1, 0, Long.MAX_VALUE}) {
+            assertEquals(DecisionJournal.NONE, journal.find("request-2", before, record));
+        }
+        for (int n = 0; n < 3; n++) {
+            fill(record, n, 1);
+            journal.append(record);
+        }
+        assertEquals(2, journal.find("request-2", Long.MAX_VALUE, record));
+        assertEquals(2, journal.find("request-2", 3, record));
+        assertEquals(DecisionJournal.NONE, journal.find("request-2", 2, record));
+        assertEquals(DecisionJournal.NONE, journal.find("request-2", Long.MIN_VALUE, record));
+        assertEquals(DecisionJournal.NONE, journal.find("request-9", Long.MAX_VALUE, record));
+        journal.close();
+        assertEquals(DecisionJournal.NONE, journal.find("request-2", Long.MAX_VALUE, record));
     }
 
     @Test
