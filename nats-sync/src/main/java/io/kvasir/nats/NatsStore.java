@@ -44,6 +44,7 @@ public final class NatsStore implements LeasedStore {
     private final NatsAccess access;
     private final String name;
     private final Duration ttl;
+    private final ConnectPause connecting; // of the watching thread
     private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // null: to be made; guarded by this
     private KvBucket bucket; // null: to be opened; guarded by this
@@ -60,6 +61,10 @@ public final class NatsStore implements LeasedStore {
      * @param ttl of values where the bucket is made now, 1 s..1 h
      */
     public NatsStore(NatsAccess access, String bucket, Duration ttl) {
+        this(access, bucket, ttl, new ConnectPause());
+    }
+
+    NatsStore(NatsAccess access, String bucket, Duration ttl, ConnectPause connecting) {
         if (!NAME.matcher(bucket).matches()) {
             throw new IllegalArgumentException(
                     "bucket='" + bucket + "': 1..64 letters, digits, - and _");
@@ -69,6 +74,7 @@ public final class NatsStore implements LeasedStore {
         }
         this.access = access;
         this.ttl = ttl;
+        this.connecting = connecting;
         name = bucket;
         bucketTtl = ttl;
     }
@@ -229,6 +235,26 @@ public final class NatsStore implements LeasedStore {
             }
         }
 
+        private void pause() {
+            try {
+                if (hasConnection()) {
+                    connecting.connected();
+                    Thread.sleep(PAUSE_MS);
+                } else {
+                    connecting.await();
+                }
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt(); // closing
+            }
+        }
+
+        /** Whether there is one, be it lost: then the client makes it again by itself. */
+        private boolean hasConnection() {
+            synchronized (NatsStore.this) {
+                return connection != null;
+            }
+        }
+
         private void look() {
             final KvBucket now = opened();
             if (!isConnected()) {
@@ -365,14 +391,6 @@ public final class NatsStore implements LeasedStore {
                     watcher.view(List.copyOf(all.values()));
                 }
             }
-        }
-    }
-
-    private static void pause() {
-        try {
-            Thread.sleep(PAUSE_MS);
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt(); // closing
         }
     }
 

@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.ConnectPause;
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.ServerErrors;
@@ -25,7 +26,7 @@ import java.util.Set;
  * <p>{@link #close} may be called by any thread, and twice.
  */
 final class CoreSubscriber implements AutoCloseable {
-    /** Pause after a try that has failed. */
+    /** Pause after subscriptions that were not confirmed. */
     static final long PAUSE_MS = 500;
 
     private static final Logger LOG = LoggerFactory.getLogger(CoreSubscriber.class);
@@ -38,6 +39,7 @@ final class CoreSubscriber implements AutoCloseable {
     private final long mostBytes;
     private final Reader reader;
     private final ServerErrors errors = new Errors();
+    private final ConnectPause pause = new ConnectPause(); // of the thread
     private Thread thread; // null before the start
     private volatile LastingConnection connection; // null before the first
     private volatile Dispatcher dispatcher; // null before the first connection
@@ -125,7 +127,7 @@ final class CoreSubscriber implements AutoCloseable {
         } catch (IOException e) {
             reader.onRefused(e.getMessage());
             LOG.debug("no NATS yet", e);
-            Thread.sleep(PAUSE_MS);
+            pause.await();
         }
     }
 

@@ -1,5 +1,6 @@
 package io.kvasir.nats.replica;
 
+import io.kvasir.nats.ConnectPause;
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.ServerErrors;
@@ -31,7 +32,6 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class NatsReplicaLink implements ReplicaLink {
     private static final Logger LOG = LoggerFactory.getLogger(NatsReplicaLink.class);
-    private static final Duration RETRY_PAUSE = Duration.ofMillis(200);
     private static final int NO_BUFFER = 0;
     private static final int MAX_OUTGOING = 65_536;
     private static final long MAX_PENDING_MESSAGES = 65_536;
@@ -87,6 +87,7 @@ public final class NatsReplicaLink implements ReplicaLink {
 
     /** Connects for the first time; from then on the client does it. */
     private void connect() {
+        final ConnectPause connecting = new ConnectPause();
         boolean warned = false;
         while (!closed) {
             try {
@@ -98,7 +99,7 @@ public final class NatsReplicaLink implements ReplicaLink {
                     LOG.warn("no replica sync yet: {}", refusal);
                 }
                 warned = true;
-                pause();
+                pause(connecting);
             } catch (InterruptedException e) {
                 return; // closing
             }
@@ -111,9 +112,9 @@ public final class NatsReplicaLink implements ReplicaLink {
         }
     }
 
-    private static void pause() {
+    private static void pause(ConnectPause connecting) {
         try {
-            Thread.sleep(RETRY_PAUSE);
+            connecting.await();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // closing
         }
