@@ -16,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
@@ -34,6 +35,7 @@ public final class Fleet {
     private final Map<String, UpstreamRegistry> registries = new LinkedHashMap<>(); // by model
     private final Map<String, Entry> entries = new LinkedHashMap<>(); // guarded by this
     private final Map<String, AtomicLong> failures = new ConcurrentHashMap<>(); // by source
+    private final Set<DiscoveredWorker> answered = ConcurrentHashMap.newKeySet(); // to scouts
     private long lastId; // guarded by this
     private boolean closed; // guarded by this
     private Function<Upstream, Runnable> watcher; // guarded by this; null before #watch
@@ -49,6 +51,10 @@ public final class Fleet {
 
     /** A server under its former description. */
     private record SameEngine(Upstream upstream, boolean wasInUse) {}
+
+    /** A server that is probed before it is registered in place of another one of its name. */
+    private record Scout(
+            ModelPool pool, DiscoveredWorker described, Upstream upstream, Runnable endWatch) {}
 
     /** The pool of a model. */
     private record ModelPool(UpstreamRegistry registry, WorkerPool pool) {
@@ -108,8 +114,14 @@ public final class Fleet {
         final Set<String> names = new HashSet<>();
         wanted.forEach(worker -> names.add(worker.name()));
         final Map<DiscoveredWorker, String> refused = new LinkedHashMap<>();
-        if (addAll(source, wanted, isDrained, refused)) {
-            awaitSuccessors(obsolete(source, names), names);
+        final List<Scout> scouts = scouts(wanted);
+        try {
+            awaitScouts(scouts);
+            if (addAll(source, wanted, isDrained, refused)) {
+                awaitSuccessors(obsolete(source, names), names);
+            }
+        } finally {
+            scouts.forEach(scout -> answered.remove(scout.described));
         }
         if (removeObsolete(source, names)) { // they may have had what others lacked
             final List<DiscoveredWorker> again = List.copyOf(refused.keySet());
@@ -145,6 +157,65 @@ public final class Fleet {
     }
 
     /**
+     * Where all servers in use of a model's pool are other engines now, under their names, the
+     * former ones serve until one of the new ones answers.
+     *
+     * @return asks each of the new ones; empty where others are in use
+     */
+    private synchronized List<Scout> scouts(List<DiscoveredWorker> wanted) {
+        if (watcher == null || closed) {
+            return List.of();
+        }
+        final Map<ModelPool, List<DiscoveredWorker>> moved = new LinkedHashMap<>();
+        for (DiscoveredWorker worker : wanted) {
+            final Entry former = entries.get(worker.name());
+            if (former != null && former.upstream.inUse() && isMoved(former, worker)) {
+                moved.computeIfAbsent(
+                                new ModelPool(former.registry, former.upstream.pool()),
+                                pool -> new ArrayList<>())
+                        .add(worker);
+            }
+        }
+        final List<Scout> scouts = new ArrayList<>();
+        moved.forEach(
+                (pool, workers) -> {
+                    if (pool.upstreams().stream().filter(Upstream::inUse).count()
+                            == workers.size()) {
+                        workers.forEach(worker -> scouts.add(scout(pool, worker)));
+                    }
+                });
+        return scouts;
+    }
+
+    /** Whether it is another engine of the same pool. */
+    private static boolean isMoved(Entry former, DiscoveredWorker described) {
+        return !isSameEngine(former, described)
+                && former.described.model().equals(described.model())
+                && former.upstream.pool() == WorkerPool.of(described.role());
+    }
+
+    private Scout scout(ModelPool pool, DiscoveredWorker described) {
+        final Upstream upstream =
+                pool.registry.unregistered(
+                        described, lastId++, pool.registry.readyRouter(pool.pool));
+        return new Scout(pool, described, upstream, watcher.apply(upstream));
+    }
+
+    private void awaitScouts(List<Scout> scouts) {
+        final Set<ModelPool> pools = new HashSet<>();
+        scouts.forEach(scout -> pools.add(scout.pool));
+        await(() -> pools.stream().allMatch(pool -> hasAnswered(pool, scouts)));
+        scouts.forEach(scout -> scout.endWatch.run());
+        scouts.stream()
+                .filter(scout -> scout.upstream.inUse())
+                .forEach(scout -> answered.add(scout.described));
+    }
+
+    private static boolean hasAnswered(ModelPool pool, List<Scout> scouts) {
+        return scouts.stream().anyMatch(scout -> scout.pool.equals(pool) && scout.upstream.inUse());
+    }
+
+    /**
      * Those that are the source's own still: another one may have registered them meanwhile.
      *
      * @return false if there were none
@@ -172,10 +243,14 @@ public final class Fleet {
         final Set<ModelPool> pools = new HashSet<>();
         obsolete.forEach(entry -> pools.add(new ModelPool(entry.registry, entry.upstream.pool())));
         pools.removeIf(pool -> pool.upstreams().stream().noneMatch(u -> names.contains(u.name())));
+        await(() -> pools.stream().allMatch(pool -> isOneInUse(pool, names)));
+    }
+
+    /** Waits until it is so, but not for long. */
+    private static void await(BooleanSupplier isSo) {
         final long startNs = System.nanoTime();
         try {
-            while (!pools.stream().allMatch(pool -> isOneInUse(pool, names))
-                    && System.nanoTime() - startNs < REPLACEMENT_WAIT_NS) {
+            while (!isSo.getAsBoolean() && System.nanoTime() - startNs < REPLACEMENT_WAIT_NS) {
                 Thread.sleep(POLL_MS);
             }
         } catch (InterruptedException e) {
@@ -285,12 +360,15 @@ public final class Fleet {
             KvRouter router,
             SameEngine sameOrNull) {
         final boolean wasInUse = sameOrNull != null && sameOrNull.wasInUse;
-        final Upstream upstream =
-                registry.register(described, source, lastId++, router, watcher == null || wasInUse);
+        final boolean hasAnswered = answered.contains(described);
+        final boolean admitted = watcher == null || wasInUse || hasAnswered;
+        final Upstream upstream = registry.register(described, source, lastId++, router, admitted);
         if (sameOrNull != null) {
             upstream.takeAdapters(sameOrNull.upstream);
         }
-        if (wasInUse && sameOrNull.upstream.health().state() != UpstreamHealth.State.UNKNOWN) {
+        if (hasAnswered
+                || (wasInUse
+                        && sameOrNull.upstream.health().state() != UpstreamHealth.State.UNKNOWN)) {
             upstream.health().knownToAnswer();
         }
         final Runnable endWatch = watcher == null ? () -> {} : watcher.apply(upstream);

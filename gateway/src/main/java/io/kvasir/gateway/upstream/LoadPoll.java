@@ -72,7 +72,8 @@ public final class LoadPoll {
         boolean wasGood = true;
         try {
             while (!Thread.currentThread().isInterrupted()) {
-                if (upstream.health().state() != UpstreamHealth.State.DOWN) {
+                if (upstream.health().state() != UpstreamHealth.State.DOWN
+                        && !upstream.ranks().isEmpty()) { // else it is not registered
                     wasGood = ask(upstream, wasGood);
                 }
                 Thread.sleep(config.get(GatewaySettings.ENGINE_LOAD_INTERVAL));

@@ -197,6 +197,16 @@ public final class UpstreamRegistry {
     }
 
     /**
+     * A server that can be probed, and is none of these: it has no worker in the router.
+     *
+     * @param id as of those
+     * @param router of its pool
+     */
+    Upstream unregistered(DiscoveredWorker described, long id, KvRouter router) {
+        return new Upstream(described.worker(), "", id, router, false, () -> rules, upstream -> {});
+    }
+
+    /**
      * Registers a server.
      *
      * @param id greater than all before

@@ -557,11 +557,36 @@ class FleetTest {
                         described("m", "http://h:1,name=a", 7),
                         described("n", "http://h:1,name=a", 0));
         for (DiscoveredWorker other : others) {
-            source.view(List.of(worker("m", "a")));
+            source.view(List.of(worker("m", "a"), worker("m", "b")));
             named("a").probed();
-            source.view(List.of(other));
+            named("b").probed(); // serves meanwhile
+            source.view(List.of(other, worker("m", "b")));
             assertFalse(named("a").inUse(), other::toString);
         }
+    }
+
+    @Test
+    void aWorkerThatMovesServesWhereItWasUntilItAnswersWhereItIs() throws Exception {
+        start();
+        final Map<String, Upstream> watched = new ConcurrentHashMap<>();
+        source.view(List.of(worker("m", "a")));
+        fleet.watch(
+                upstream -> {
+                    watched.put(upstream.url().toString(), upstream);
+                    return () -> {};
+                });
+        named("a").probed();
+        final DiscoveredWorker moved = described("m", "http://h:2,name=a", 0);
+        try (ExecutorService threads = Executors.newSingleThreadExecutor()) {
+            final Future<?> view = threads.submit(() -> source.view(List.of(moved)));
+            Eventually.holds("the new one is there", () -> watched.containsKey("http://h:2"));
+            assertTrue(registries.get(0).capabilities().canServe(), "its model has a worker");
+            watched.get("http://h:2").probed();
+            view.get();
+        }
+        assertEquals("http://h:2", named("a").url().toString());
+        assertTrue(named("a").inUse());
+        assertConsistent();
     }
 
     private static DiscoveredWorker described(String model, String worker, long generation) {
