@@ -557,7 +557,9 @@ public final class KvRouter implements AutoCloseable {
         request.hash();
         final RouterRules now = rules.get();
         out.selection().begin(request, blockSize, tracksBlocks, now);
-        if (now.sessionsOrNull() != null && request.hasSession()) {
+        if (now.sessionsOrNull() != null
+                && request.hasSession()
+                && out.selection().mode() != RoutingMode.CONSISTENT_HASH) { // hashed instead
             out.selection().session(now.sessionsOrNull().find(request.session()));
         }
     }

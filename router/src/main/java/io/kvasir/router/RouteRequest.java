@@ -369,8 +369,8 @@ public final class RouteRequest {
 
     /**
      * Says which session the request belongs to: of one conversation, say. Its requests stay with
-     * one worker where the router follows sessions ({@link RouterSettings#SESSION_TTL}), and it is
-     * what is hashed in mode {@link RoutingMode#CONSISTENT_HASH}.
+     * one worker where the router follows sessions ({@link RouterSettings#SESSION_TTL}). In mode
+     * {@link RoutingMode#CONSISTENT_HASH} it is what is hashed, and nothing is remembered.
      *
      * @param id of any length; null or empty for none
      * @return this

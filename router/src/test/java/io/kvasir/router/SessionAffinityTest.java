@@ -35,7 +35,7 @@ class SessionAffinityTest {
     private static final int BLOCK_SIZE = 16;
     private static final long TTL_NS = TimeUnit.SECONDS.toNanos(60);
 
-    /** But direct, which goes where it is told. */
+    /** But direct, which goes to the worker that the request names. */
     private static final List<RoutingMode> MODES =
             Arrays.stream(RoutingMode.values()).filter(m -> m != RoutingMode.DIRECT).toList();
 
@@ -89,8 +89,11 @@ class SessionAffinityTest {
     }
 
     @ParameterizedTest
-    @EnumSource(value = RoutingMode.class, names = "DIRECT", mode = EnumSource.Mode.EXCLUDE)
-    void aSessionStaysInAnyMode(RoutingMode mode) throws RouteException {
+    @EnumSource(
+            value = RoutingMode.class,
+            names = {"DIRECT", "CONSISTENT_HASH"},
+            mode = EnumSource.Mode.EXCLUDE)
+    void aSessionStaysInAnyModeThatDoesNotSayWhere(RoutingMode mode) throws RouteException {
         start(SessionMode.HARD, 100);
         final Worker first = route(request("a").mode(mode));
         assertFalse(decision.bySession());
@@ -103,6 +106,23 @@ class SessionAffinityTest {
             assertFalse(decision.bySession());
         }
         assertEquals(1, router.sessions());
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aSessionThatIsHashedIsNotRemembered(SessionMode mode) throws RouteException {
+        start(mode, 8);
+        final Worker hashed = route(request("a").mode(RoutingMode.CONSISTENT_HASH));
+        assertEquals(0, router.sessions());
+        final Worker other = workers.get(hashed == workers.get(0) ? 1 : 0);
+        route(request("a").pin(other));
+        for (int i = 0; i < 10; i++) {
+            assertSame(hashed, route(request("a").mode(RoutingMode.CONSISTENT_HASH)));
+            assertFalse(decision.bySession());
+            EngineMessages.awaitLoad(router, hashed, 0, 0);
+        }
+        assertSame(other, route(request("a")), "what it is bound to in other modes");
+        assertTrue(decision.bySession());
     }
 
     @Test

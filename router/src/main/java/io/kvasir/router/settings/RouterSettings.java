@@ -88,8 +88,8 @@ public final class RouterSettings {
                                     0,
                                     0,
                                     "How long after its last request a session stays with the"
-                                            + " worker that had it, in any mode but direct. 0 = not"
-                                            + " at all.")
+                                            + " worker that had it, in any mode but direct and"
+                                            + " consistent-hash. 0 = not at all.")
                             .alias("router-session-affinity-ttl-secs")
                             .variable("DYN_ROUTER_SESSION_AFFINITY_TTL_SECS"));
 
