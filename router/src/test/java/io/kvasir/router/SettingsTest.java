@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.time.Duration;
 import java.util.HashSet;
@@ -298,5 +299,36 @@ class SettingsTest {
         assertThrows(
                 IllegalArgumentException.class,
                 () -> KvRouter.builder().set(RouterSettings.SESSION_TTL, Duration.ofMillis(-999)));
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "http://h:1 | http://h:1",
+                "http://u:p@h:1 | http://***@h:1",
+                "http://t@h:1,name=a | http://***@h:1,name=a",
+                "nats://a:4222,nats://u:p@b:4222 | nats://a:4222,nats://***@b:4222",
+                "http://u:p,w@h:1 | http://***@h:1",
+                "http://u:p/w@h:1 | http://***@h:1",
+                "u:p@h:1, a:2 | ***@h:1, a:2",
+                "u:p/w@h:1 | ***@h:1",
+                "http://h/a:b@c | http://h/a:b@c",
+                "/var/log/a@b.log | /var/log/a@b.log",
+                "a@b.log | a@b.log",
+                "labels=zone:a;rack:b@c | labels=zone:a;rack:b@c",
+                "http://***@h:1 | http://***@h:1"
+            })
+    void passwordsAreLeftOutOfAddressesAndNothingElse(String text, String shown) {
+        assertEquals(shown, Setting.withoutPasswords(text));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a:", "//a:", "a@", "//", "http://h:1,labels=z:a;", "x:y@,"})
+    void aTextOfAnyLengthIsShownInTimeByItsLength(String part) {
+        final String text = part.repeat(200_000); // by its square it would take an hour
+        assertEquals(
+                Setting.withoutPasswords(text),
+                Setting.withoutPasswords(Setting.withoutPasswords(text)));
     }
 }

@@ -37,7 +37,7 @@ public final class ConfigDump {
         if (isSecret(settings.get(setting))) {
             return "# " + setting.name() + ": ***" + origin + "\n";
         }
-        final List<String> texts = settings.texts(setting);
+        final List<String> texts = texts(settings, setting);
         if (setting.isList()) {
             return setting.name()
                     + ":"
@@ -57,7 +57,12 @@ public final class ConfigDump {
     public static List<String> shown(Settings settings, Setting<?> setting) {
         return isSecret(settings.get(setting))
                 ? List.of("***")
-                : settings.texts(setting).stream().map(Setting::withoutPasswords).toList();
+                : texts(settings, setting).stream().map(Setting::withoutPasswords).toList();
+    }
+
+    /** Lists as they are written, other values in their one spelling. */
+    private static List<String> texts(Settings settings, Setting<?> setting) {
+        return setting.isList() ? settings.texts(setting) : settings.printed(setting);
     }
 
     private static boolean isSecret(Object value) {

@@ -127,7 +127,7 @@ public final class GatewaySettings {
                     Setting.text(
                                     "nats-url",
                                     "URL",
-                                    Function.identity(),
+                                    NatsUrls::parse,
                                     "nats://localhost:4222",
                                     "Where NATS is; several with commas between.")
                             .variable("NATS_SERVER"));

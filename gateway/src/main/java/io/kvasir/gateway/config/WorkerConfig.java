@@ -249,6 +249,7 @@ public record WorkerConfig(
     }
 
     private static URI uri(String url) {
+        Setting.checkPasswords(url);
         final URI uri;
         try {
             uri = URI.create(url);

@@ -2,14 +2,18 @@ package io.kvasir.gateway.config;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.WrongSettingsException;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -89,5 +93,39 @@ class ConfigDumpTest {
         assertTrue(yaml.contains("# admin-token: *** # "), yaml);
         assertTrue(yaml.contains("# trusted-token: *** # "), yaml);
         assertTrue(yaml.contains("- 'http://***@h:1'\n"), yaml);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "workers: [http://user:SECRET@h:1]",
+                "nats-url: nats://user:SECRET@n:4222",
+                "otlp-endpoint: http://user:SECRET@h:1"
+            })
+    void whatWasLeftOutIsMissedWhereADumpIsRead(String line) throws IOException {
+        final String yaml = ConfigDump.yaml(read("kvasir.yaml", "model: m\n" + line));
+        final Exception missed =
+                assertThrows(WrongSettingsException.class, () -> read("again.yaml", yaml));
+        assertTrue(missed.getMessage().contains("has *** where a user"), missed.getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "user:SECRET@n:4222",
+                "SECRET@n:4222",
+                "a:4222, user:SECRET@n:4222",
+                "user:SECRET@n:4222,http://x",
+                "nats://user:SEC/SECRET@n:4222"
+            })
+    void theCredentialsOfAnAddressWithoutASchemeAreHiddenToo(String url) throws IOException {
+        String shown;
+        try {
+            shown = ConfigDump.yaml(read("kvasir.yaml", "model: m\nnats-url: '" + url + "'"));
+            assertTrue(shown.contains("nats-url: 'nats://"), shown);
+        } catch (WrongSettingsException e) {
+            shown = e.getMessage();
+        }
+        assertFalse(shown.contains("SECRET"), shown);
     }
 }

@@ -9,6 +9,8 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 /**
  * One knob: its name, type, default, range and meaning. The name is its flag without dashes, its
@@ -20,6 +22,10 @@ import java.util.function.Predicate;
  * @param <T> type of its value
  */
 public final class Setting<T> {
+    private static final Pattern USER_INFO = Pattern.compile("(?<=//)[^/\\s]*@");
+    private static final Pattern PIECE = Pattern.compile("[^\\s,]+");
+    private static final String LEFT_OUT = "***@";
+
     /** What environment variables of settings begin with. */
     public static final String VARIABLE_PREFIX = "KVASIR_";
 
@@ -360,6 +366,7 @@ public final class Setting<T> {
     private T read(List<String> texts) {
         final String text = withoutPasswords(String.join(" ", texts));
         try {
+            texts.forEach(Setting::checkPasswords);
             return format.parse.apply(texts);
         } catch (ArithmeticException e) {
             throw outOfRange(text);
@@ -391,9 +398,47 @@ public final class Setting<T> {
                 name + "=" + value + " is out of range; range: " + range);
     }
 
-    /** A text without what stands before the host of URLs in it: user and password. */
+    /**
+     * A text without what stands before the host of addresses in it: user and password, also where
+     * they have characters that no URL may have there, or the address has no scheme.
+     */
     public static String withoutPasswords(String text) {
-        return text.replaceAll("(?<=//)[^/\\s]*@", "***@");
+        final String usual = USER_INFO.matcher(text).replaceAll(LEFT_OUT);
+        return usual.indexOf('@') < 0
+                ? usual
+                : PIECE.matcher(usual)
+                        .replaceAll(
+                                piece -> Matcher.quoteReplacement(withoutPassword(piece.group())));
+    }
+
+    /** One address without what is before its last @: where that has a colon and is no path. */
+    private static String withoutPassword(String piece) {
+        final int scheme = piece.indexOf("//");
+        final int from = scheme < 0 ? 0 : scheme + 2;
+        final int at = piece.lastIndexOf('@');
+        final int colon = piece.indexOf(':', from);
+        if (colon < 0 || colon > at || piece.startsWith(LEFT_OUT, from)) {
+            return piece;
+        }
+        final int slash = piece.indexOf('/', from);
+        final boolean isPath = slash >= 0 && slash < colon;
+        final boolean isPair = scheme < 0 && piece.lastIndexOf('=', colon) >= 0;
+        return isPath || isPair
+                ? piece
+                : piece.substring(0, from) + LEFT_OUT + piece.substring(at + 1);
+    }
+
+    /**
+     * Refuses a text from which {@link #withoutPasswords} has left something out.
+     *
+     * @throws IllegalArgumentException saying so
+     */
+    public static void checkPasswords(String text) {
+        if (text.contains("//" + LEFT_OUT)) {
+            throw new IllegalArgumentException(
+                    "has *** where a user and a password were left out; put them in, or take the"
+                            + " *** and the @ away");
+        }
     }
 
     @Override
