@@ -71,14 +71,35 @@ final class Encoders implements AutoCloseable {
         }
         final PromptMemo memo = memoOrNull(config);
         try {
+            return load(config, memo);
+        } catch (GatewayException e) {
+            CloseHelper.close(memo);
+            throw e;
+        }
+    }
+
+    /**
+     * Loads those that a configuration names, and lets them go.
+     *
+     * @throws GatewayException if one cannot be loaded; the message names it
+     */
+    static void check(GatewayConfig config) {
+        for (GatewayConfig model : config.models()) {
+            if (model.get(GatewaySettings.TOKENIZER) != null) {
+                load(model, null).close();
+            }
+        }
+    }
+
+    private static ChatModel load(GatewayConfig config, PromptMemo memoOrNull) {
+        try {
             return ChatModel.load(
                     config.get(GatewaySettings.TOKENIZER).toString().equals(SimModel.KEYWORD)
                             ? SimModel.files()
                             : config.get(GatewaySettings.TOKENIZER),
                     templates(config),
-                    memo);
+                    memoOrNull);
         } catch (TokenizerException e) {
-            CloseHelper.close(memo);
             throw new GatewayException(
                     "cannot load the tokenizer: "
                             + e.getMessage()

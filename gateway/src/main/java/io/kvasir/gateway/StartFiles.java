@@ -4,17 +4,23 @@ import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.log.AccessLogs;
 import io.kvasir.gateway.server.TrustedCallers;
 import io.kvasir.gateway.upstream.EtcdStores;
+import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.NatsAccesses;
 import io.kvasir.gateway.upstream.TrustStore;
 import io.kvasir.gateway.upstream.WorkerKey;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Setting;
 
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** The files of tokens, keys and authorities that a gateway needs to start. Stateless. */
+/** The files and folders that a gateway needs to start. Stateless. */
 public final class StartFiles {
     private static final List<Consumer<GatewayConfig>> READERS =
             List.of(
@@ -23,7 +29,11 @@ public final class StartFiles {
                     WorkerKey::new,
                     TrustStore::new,
                     NatsAccesses::check,
-                    EtcdStores::check);
+                    EtcdStores::check,
+                    FileDiscovery::check,
+                    AccessLogs::checkTarget,
+                    StartFiles::checkFolders,
+                    Encoders::check);
 
     private StartFiles() {}
 
@@ -42,6 +52,33 @@ public final class StartFiles {
             }
         }
         return problems;
+    }
+
+    /** Those that are not there are made. */
+    private static void checkFolders(GatewayConfig config) {
+        for (GatewayConfig model : config.models()) {
+            for (Setting<Path> setting : RouterSettings.FOLDERS) {
+                if (model.get(setting) != null) {
+                    checkFolder(setting, model.get(setting));
+                }
+            }
+        }
+    }
+
+    private static void checkFolder(Setting<Path> setting, Path folder) {
+        Path there = folder.toAbsolutePath();
+        while (!Files.exists(there) && there.getParent() != null) {
+            there = there.getParent();
+        }
+        if (!Files.isDirectory(there) || !Files.isWritable(there)) {
+            throw new IllegalArgumentException(
+                    setting.name()
+                            + "="
+                            + folder
+                            + " cannot be used: "
+                            + there
+                            + (Files.isDirectory(there) ? " is not writable" : " is no folder"));
+        }
     }
 
     /** The tokens of the admin port. */

@@ -87,8 +87,9 @@ public final class ServeCommand implements Callable<Integer> {
     @Option(
             names = "--check-config",
             description =
-                    "Check flags, variables and files, also those of tokens, keys and authorities,"
-                            + " say all of what is wrong, warn of what has no effect, and end.")
+                    "Check flags, variables and files, also those of tokens, keys, authorities,"
+                            + " tokenizers, workers and logs, and folders, say all of what is"
+                            + " wrong, warn of what has no effect, and end.")
     private boolean checkConfig;
 
     @Option(

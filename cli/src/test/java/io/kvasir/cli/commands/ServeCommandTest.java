@@ -1,6 +1,7 @@
 package io.kvasir.cli.commands;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.CommandRun;
@@ -160,6 +161,29 @@ class ServeCommandTest {
         assertTrue(run.err().contains("retries=-1 is out of range"), run.err());
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "--tokenizer=MISSING",
+                "--workers-file=MISSING",
+                "--workers-file=FILE",
+                "--access-log=MISSING/log",
+                "--state-dir=FILE/state",
+                "--counters-dir=FILE",
+                "--nats-url=http://x"
+            })
+    void theCheckFindsWhatAStartWouldRefuse(String option) throws IOException {
+        final Path file = Files.writeString(dir.resolve("file"), "no list of workers");
+        final String given =
+                option.replace("MISSING", dir.resolve("missing").toString())
+                        .replace("FILE", file.toString());
+        final CommandRun run =
+                CommandRun.of("serve", "--model=m", "--worker=http://h:1", "--check-config", given);
+        assertNotEquals(0, run.exitCode(), run.out());
+        final String name = option.substring(2, option.indexOf('='));
+        assertTrue(run.err().contains(name.replace("access-log", "access log")), run.err());
+    }
+
     private static String[] with(String[] args, String... more) {
         return Stream.concat(Arrays.stream(args), Arrays.stream(more)).toArray(String[]::new);
     }
@@ -293,14 +317,19 @@ class ServeCommandTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "--workers-file=workers.yaml",
+                "--workers-file=",
                 "--discovery-nats-bucket=b",
                 "--discovery-etcd-endpoints=http://h:1",
                 "--discovery-kubernetes-selector=a=b",
                 "--discovery-kubernetes-resources"
             })
-    void anySourceOfWorkersMakesUpForNone(String source) {
-        final CommandRun run = CommandRun.of("serve", "--model=m", "--check-config", source);
+    void anySourceOfWorkersMakesUpForNone(String source) throws IOException {
+        final String value =
+                source.endsWith("file=")
+                        ? Files.writeString(dir.resolve("w"), "[]").toString()
+                        : "";
+        final CommandRun run =
+                CommandRun.of("serve", "--model=m", "--check-config", source + value);
         assertEquals(0, run.exitCode(), run.err());
     }
 

@@ -118,4 +118,13 @@ public final class AccessLogs implements AutoCloseable {
             current.close();
         }
     }
+
+    /**
+     * Checks that the log that a configuration asks for can be opened, and opens nothing.
+     *
+     * @throws GatewayException if not
+     */
+    public static void checkTarget(GatewayConfig config) {
+        AccessLog.check(config);
+    }
 }

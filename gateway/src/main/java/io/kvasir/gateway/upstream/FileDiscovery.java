@@ -2,7 +2,9 @@ package io.kvasir.gateway.upstream;
 
 import io.kvasir.gateway.config.ConfigFile;
 import io.kvasir.gateway.config.DiscoveredWorker;
+import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.GatewaySettings;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -54,16 +56,39 @@ public final class FileDiscovery implements Discovery {
     public synchronized void start(Listener to) {
         listener = to;
         try {
-            final byte[] content = content();
+            final byte[] content = content(file);
             to.view(parse(content));
             seen = content;
             applied = content;
-        } catch (IOException e) {
-            throw new GatewayException("cannot read workers-file " + file + ": " + e, e);
-        } catch (IllegalArgumentException e) {
-            throw new GatewayException("workers-file " + e.getMessage(), e);
+        } catch (IOException | IllegalArgumentException e) {
+            throw unusable(file, e);
         }
         thread.start();
+    }
+
+    /**
+     * Reads the file that a configuration names, if any, and nothing more.
+     *
+     * @throws GatewayException if it cannot be used
+     */
+    public static void check(GatewayConfig config) {
+        final Path file = config.get(GatewaySettings.WORKERS_FILE);
+        if (file == null) {
+            return;
+        }
+        try {
+            ConfigFile.workers(file, content(file), config.get(GatewaySettings.MODEL));
+        } catch (IOException | IllegalArgumentException e) {
+            throw unusable(file, e);
+        }
+    }
+
+    private static GatewayException unusable(Path file, Exception e) {
+        return new GatewayException(
+                e instanceof IOException
+                        ? "cannot read workers-file " + file + ": " + e
+                        : "workers-file " + e.getMessage(),
+                e);
     }
 
     private void run() {
@@ -89,7 +114,7 @@ public final class FileDiscovery implements Discovery {
         byte[] content;
         String failure = null;
         try {
-            content = content();
+            content = content(file);
         } catch (IOException e) {
             failure = "cannot read " + file + ": " + e;
             content = failure.getBytes(StandardCharsets.UTF_8);
@@ -114,7 +139,7 @@ public final class FileDiscovery implements Discovery {
         listener.failed(failure);
     }
 
-    private byte[] content() throws IOException {
+    private static byte[] content(Path file) throws IOException {
         try (InputStream in = Files.newInputStream(file)) {
             final byte[] content = in.readNBytes(MAX_BYTES + 1);
             if (content.length > MAX_BYTES) {
