@@ -43,7 +43,7 @@ final class EventPlaneCounters {
 
     void gap(long missing) {
         gaps.getAndIncrement();
-        missedMessages.getAndAdd(missing);
+        missedMessages.getAndAccumulate(missing, MessageCounts::sum);
     }
 
     void publisherChange() {

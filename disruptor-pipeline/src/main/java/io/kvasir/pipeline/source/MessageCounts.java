@@ -18,6 +18,22 @@ final class MessageCounts {
     long connectFailures;
     private long lastMessageNs = NONE;
 
+    /**
+     * Adds to a count; where numbers that no engine gives make it too large, it stays the largest.
+     *
+     * @param count 0 or more
+     * @param more 0 or more, or below 0 where it was too large itself
+     */
+    static long sum(long count, long more) {
+        final long sum = count + more;
+        return more < 0 || sum < 0 ? Long.MAX_VALUE : sum;
+    }
+
+    /** Messages are lost, the first and the last of them included. */
+    void lost(long from, long to) {
+        lostMessages = sum(lostMessages, to - from + 1);
+    }
+
     /** A live message of the engine has come. */
     void heard(long nowNs) {
         lastMessageNs = nowNs;

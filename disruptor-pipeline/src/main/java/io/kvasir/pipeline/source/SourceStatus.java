@@ -30,7 +30,7 @@ import java.util.Map;
  * @param duplicates messages received twice and ignored
  * @param late messages ignored because the stream had continued without them
  * @param gaps times that message numbers were missing
- * @param lostMessages messages known to be lost for good
+ * @param lostMessages messages known to be lost for good; the largest number at most
  * @param replays replay requests that were answered to the end
  * @param replayFailures replay requests given up
  * @param restarts times that the engine was seen to have started anew

@@ -142,7 +142,7 @@ final class StreamStatus implements IndexView {
     /** Messages are lost: published before the next one is seen in the index. */
     void lose(long from, long to, String why) {
         if (to >= from) {
-            counts.lostMessages += to - from + 1;
+            counts.lost(from, to);
         }
         lost("messages " + from + ".." + to + " are lost: " + why);
         problem = loss;

@@ -226,6 +226,21 @@ class EngineStreamTest {
     }
 
     @Test
+    void lostMessagesOfAnyNumbersAreNeverFewerThanBefore() {
+        final EngineStream stream = stream(c -> c);
+        long lost = 0;
+        for (int life = 0; life < 4; life++) {
+            stream.onMessage(0, store(1 + life));
+            stream.onMessage(1, store(11 + life));
+            stream.onMessage(Long.MAX_VALUE - life, store(21 + life));
+            assertTrue(stream.status().lostMessages() >= lost, stream.status().toString());
+            lost = stream.status().lostMessages();
+        }
+        assertEquals(4, stream.status().gaps());
+        assertEquals(Long.MAX_VALUE, lost);
+    }
+
+    @Test
     void aReplayThatNoLongerReachesBackIsDegraded() {
         final EngineStream stream = replayable();
         stream.onMessage(0, store(1));

@@ -349,6 +349,15 @@ class EventPlaneTest {
     }
 
     @Test
+    void missedMessagesOfAnyNumbersAreNeverFewerThanBefore() {
+        for (int publisher = 5; publisher < 8; publisher++) {
+            publish(publisher, 0, WORKER, 1, store(1));
+            publish(publisher, Long.MAX_VALUE - 1, WORKER, 2, store(2));
+        }
+        assertEquals(Long.MAX_VALUE, plane.status().missedMessages());
+    }
+
+    @Test
     void aMessageLostAtTheEndOfAWorkersEventsIsNoticedWhenItsPublisherSpeaksOfAnother() {
         final EngineStream other = stream("other", 2, 0);
         plane.register(8, 0, other);

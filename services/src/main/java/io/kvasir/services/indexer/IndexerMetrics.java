@@ -85,7 +85,7 @@ final class IndexerMetrics implements RequestObserver {
         GaugeWithCallback.builder()
                 .name("kvasir_indexer_lost_messages")
                 .help("Event messages known to be lost, of the listeners that are registered now")
-                .callback(out -> out.call((double) lost(indexes)))
+                .callback(out -> out.call(lost(indexes)))
                 .register(registry);
     }
 
@@ -116,11 +116,11 @@ final class IndexerMetrics implements RequestObserver {
         return counts;
     }
 
-    private static long lost(IndexRegistry indexes) {
-        long lost = 0;
+    private static double lost(IndexRegistry indexes) {
+        double lost = 0; // which no numbers of engines overflow
         for (IndexRegistry.View view : indexes.views()) {
             for (Listener listener : view.listeners()) {
-                lost += listener.source.status().lostMessages();
+                lost += (double) listener.source.status().lostMessages();
             }
         }
         return lost;
