@@ -90,7 +90,7 @@ public final class NaivePrefixIndex {
      * @param slot worker slot
      * @param isRoot whether the run starts a prompt
      * @param parentEngineHash name of the block before the run, unless {@code isRoot}
-     * @param engineHashes names of the blocks
+     * @param engineHashes names of the blocks; none change nothing, whatever the parent is
      * @param localHashes local hashes of the blocks
      * @param refreshHeld whether held blocks stay as they are instead of gaining a copy
      */
@@ -101,6 +101,9 @@ public final class NaivePrefixIndex {
             long[] engineHashes,
             long[] localHashes,
             boolean refreshHeld) {
+        if (engineHashes.length == 0) {
+            return Outcome.STORED;
+        }
         final Set<Long> names = new HashSet<>();
         Arrays.stream(engineHashes).forEach(names::add);
         if (names.size() < engineHashes.length || (!isRoot && names.contains(parentEngineHash))) {

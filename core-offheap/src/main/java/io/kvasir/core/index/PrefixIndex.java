@@ -145,7 +145,8 @@ public final class PrefixIndex implements AutoCloseable {
      * @param parentEngineHash the slot's name of the block before the run
      * @param engineHashes the slot's names of the blocks, [blockCount]
      * @param localHashes local hashes of the blocks, [blockCount]
-     * @param blockCount number of blocks; 0 changes nothing
+     * @param blockCount number of blocks; 0 is {@link StoreResult#STORED} and changes nothing,
+     *     whatever the parent is
      * @param refresh whether blocks that the slot holds already stay as they are
      * @return what became of it; {@link StoreResult#CAPACITY} when the blocks that are new do not
      *     fit beside what is held before the call, or what is left of that by the {@link

@@ -98,7 +98,7 @@ final class StoreOperation extends SlotOperation {
         localHashes = locals;
         count = blockCount;
         refresh = keepHeld;
-        final StoreResult result = apply();
+        final StoreResult result = blockCount == 0 ? StoreResult.STORED : apply();
         end();
         record(result);
         return result;

@@ -92,6 +92,18 @@ class PrefixIndexTest {
     }
 
     @Test
+    void aStoreOfNothingChangesAndCountsNothing() {
+        storeRoot(0, NAMES, PROMPT);
+        final long[] none = {};
+        assertEquals(StoreResult.STORED, store(0, 99, none, none), "unknown parent");
+        assertEquals(StoreResult.STORED, store(0, 1, none, none));
+        assertEquals(StoreResult.STORED, storeRoot(1, none, none));
+        assertEquals(0, index.unknownParents());
+        assertEquals(NAMES.length, index.heldBlocks(0));
+        assertEquals(0, index.heldBlocks(1));
+    }
+
+    @Test
     void storesThatContradictThemselvesAreRefused() {
         storeRoot(0, new long[] {9}, new long[] {5});
         assertEquals(StoreResult.INVALID, store(0, 9, new long[] {1, 9}, new long[] {10, 20}));
