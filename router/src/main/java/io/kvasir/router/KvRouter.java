@@ -797,7 +797,8 @@ public final class KvRouter implements AutoCloseable {
      * Whether a booking counts and its prompt is still work to prefill.
      *
      * @param requestId the booking's number: {@link Lease#requestId}
-     * @return false once the prompt is computed, as far as is known, or the booking has ended
+     * @return false once the prompt is computed, as far as is known, or the booking has ended, and
+     *     for a number that no booking has
      */
     public boolean isPrefilling(long requestId) {
         return bookings.isPrefilling(requestId);

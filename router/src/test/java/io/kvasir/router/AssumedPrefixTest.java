@@ -89,7 +89,9 @@ class AssumedPrefixTest {
             router.select(request(640).assumeComputing(two, 40), decision);
             assertEquals(0, decision.addedBlocks(1), "no more than is booked");
         }
-        assertFalse(router.isPrefilling(0));
+        for (long unknown : new long[] {0, -1, 1, 1L << 40, Long.MAX_VALUE, Long.MIN_VALUE}) {
+            assertFalse(router.isPrefilling(unknown));
+        }
     }
 
     @Test

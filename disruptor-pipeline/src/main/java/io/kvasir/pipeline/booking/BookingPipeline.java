@@ -254,8 +254,9 @@ public final class BookingPipeline implements AutoCloseable {
     /**
      * Whether a booking counts and its prompt is still work to prefill.
      *
-     * @param number a booking's number, or {@link #NONE}
-     * @return false from its {@link #prefillComplete} on, or once it has ended
+     * @param number a booking's number, or any other
+     * @return false from its {@link #prefillComplete} on, once it has ended, and for a number that
+     *     no booking has
      */
     public boolean isPrefilling(long number) {
         return number != NONE && bookings.isPrefilling(number);

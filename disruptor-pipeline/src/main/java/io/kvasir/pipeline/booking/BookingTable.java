@@ -125,7 +125,11 @@ final class BookingTable {
 
     /** Whether a booking is open and its prompt not computed. */
     boolean isPrefilling(long number) {
-        final long word = at((int) number).wordAcquire();
+        final int index = (int) number;
+        if (index < 0 || index >= bookings.length) {
+            return false; // no number of a booking
+        }
+        final long word = at(index).wordAcquire();
         return isOpen(word, number) && !Booking.is(word, DECODE);
     }
 
