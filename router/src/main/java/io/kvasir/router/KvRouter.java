@@ -419,15 +419,15 @@ public final class KvRouter implements AutoCloseable {
      *
      * <p>Any thread; never waits and takes no lock. The thread that applies bookings does the work,
      * in time proportional to the prompts that are remembered of all workers; a selection may find
-     * what is forgotten until then. Does nothing to a worker that was removed, or where nothing is
-     * predicted.
+     * what is forgotten until then. Does nothing to a worker that was removed or is another
+     * router's, or where nothing is predicted.
      *
      * @param worker the worker
      * @return false if too many such calls are under way: nothing is forgotten then, and a later
      *     call makes up for it
      */
     public boolean forgetPredicted(Worker worker) {
-        return bookings.forgetPredicted(worker);
+        return registry.current().at(worker.slot()) != worker || bookings.forgetPredicted(worker);
     }
 
     /**

@@ -207,6 +207,21 @@ class ApproximateModeTest {
     }
 
     @Test
+    void ofAnotherRoutersWorkerNothingIsForgotten() throws RouteException {
+        final Worker worker = worker(1);
+        final int[] prompt = prompt(6);
+        router.reserve(request(prompt), decision).close();
+        awaitApplied();
+        try (KvRouter other = router(1_000)) {
+            final Worker foreign = other.addWorker(WorkerSpec.of(2, "w2", "http://w2"));
+            assertEquals(worker.slot(), foreign.slot());
+            assertTrue(router.forgetPredicted(foreign));
+        }
+        awaitApplied();
+        assertEquals(6, overlap(prompt, worker));
+    }
+
+    @Test
     void aBookingDecidedBeforeItsWorkerWasRemovedMeansNothingForTheSuccessor()
             throws RouteException {
         router.close();
