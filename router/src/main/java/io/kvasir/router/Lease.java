@@ -255,7 +255,7 @@ public final class Lease implements AutoCloseable {
         if (bookings == null || !tracksOutput) {
             return;
         }
-        final int filled = (tailTokens + total) / bookings.blockSize();
+        final int filled = (int) (((long) tailTokens + total) / bookings.blockSize());
         if (filled > outputBlocks) {
             bookings.outputBlocks(held.number, filled - outputBlocks);
             outputBlocks = filled;

@@ -181,6 +181,20 @@ class KvRouterTest {
         assertEquals(0, router.activeLeases());
     }
 
+    @Test
+    void outputOfAnyLengthFillsBlocksBehindAPromptThatEndsWithinOne() throws RouteException {
+        final Worker worker = worker(1);
+        final int[] prompt = new int[5 * 16 - 1];
+        final Lease lease =
+                router.reserve(router.newRequest().tokens(prompt, prompt.length), decision);
+        lease.outputTokens(1);
+        EngineMessages.await(() -> worker.activeBlocks() == 5, "a block is filled");
+        lease.outputTokens(Integer.MAX_VALUE);
+        EngineMessages.await(() -> worker.activeBlocks() > 10_000_000, "as many as are counted");
+        lease.close();
+        awaitLoad(worker, 0, 0, 0);
+    }
+
     private int activePrefix(int[] prompt) {
         try {
             router.select(request(prompt), decision);
