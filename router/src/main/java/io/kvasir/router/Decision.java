@@ -150,10 +150,10 @@ public final class Decision {
      * Tokens that the chosen worker has to compute until this prompt is computed: those of the
      * prompts before it included, less what it holds of this one.
      *
-     * @return as of the decision
+     * @return as of the decision; 0 before a successful selection
      */
     public double tokensToCompute() {
-        return selection.prefillBlocks(selection.chosen()) * selection.blockSize();
+        return isChosen() ? selection.prefillBlocks(selection.chosen()) * selection.blockSize() : 0;
     }
 
     /**
