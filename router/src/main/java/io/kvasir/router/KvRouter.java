@@ -851,8 +851,10 @@ public final class KvRouter implements AutoCloseable {
      * RouterConfig.Builder#tickedBy} the embedder does.
      *
      * <p>The thread that applies bookings does the work, in time proportional to what ends; a
-     * booking ends at the first tick that is 1.1 ms or more after its deadline. Never waits. Does
-     * nothing once the router is closed.
+     * booking ends at the first tick that is 1.1 ms or more after its deadline. It is the highest
+     * time that was ever ticked that counts: a clock that jumps back ends nothing until it has
+     * caught up, whatever the deadlines of the bookings made meanwhile. Never waits. Does nothing
+     * once the router is closed.
      *
      * @param nowNs the time by the clock of the deadlines, which is {@link System#nanoTime} where
      *     {@link RouterConfig.Builder#tickedBy} gave no other

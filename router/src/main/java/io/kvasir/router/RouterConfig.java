@@ -811,7 +811,9 @@ public final class RouterConfig {
          * the router. For a maintenance thread that exists already, and for simulated time.
          *
          * @param nanoClock the clock of its ticks and of all deadlines; read by {@link
-         *     KvRouter#reserve}, on its callers' threads
+         *     KvRouter#reserve}, on its callers' threads. It must not go back: bookings end by the
+         *     highest time that was ever ticked, so that one that jumps back ends none until it has
+         *     caught up
          * @return this
          */
         public Builder tickedBy(LongSupplier nanoClock) {

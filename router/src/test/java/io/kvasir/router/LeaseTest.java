@@ -99,6 +99,25 @@ class LeaseTest {
     }
 
     @Test
+    void aClockThatJumpsBackEndsNothingUntilItHasCaughtUp() throws RouteException {
+        start(small().tickedBy(() -> nowNs));
+        final Lease before = router.reserve(request(), decision);
+        tick();
+        nowNs -= 5 * HOUR_NS;
+        final Lease after = router.reserve(request(), decision);
+        nowNs += 5 * HOUR_NS - TICK_NS; // four hours after its deadline
+        tick();
+        assertTrue(after.isOpen());
+        nowNs += 2 * TICK_NS;
+        tick();
+        assertFalse(after.isOpen());
+        assertTrue(before.isOpen());
+        nowNs += HOUR_NS;
+        tick();
+        assertFalse(before.isOpen());
+    }
+
+    @Test
     void aRouterTicksByItself() throws RouteException {
         start(small());
         final Lease lease =
