@@ -59,6 +59,8 @@ final class Contradictions {
                             "kv-events on",
                             c -> c.get(GatewaySettings.KV_EVENTS),
                             GatewaySettings.EVENT_PLANE,
+                            GatewaySettings.EVENT_PLANE_ADDRESSES,
+                            GatewaySettings.RESET_STATES,
                             RouterSettings.EVENT_RING_SIZE,
                             RouterSettings.STALE_AFTER,
                             RouterSettings.DEGRADED_CREDIT),

@@ -95,8 +95,7 @@ public final class GatewayConfig {
                         this::checkOrigins,
                         this::checkSeeds,
                         this::checkLoadInterval,
-                        this::checkReset,
-                        this::checkPlaneAddresses,
+                        this::checkPlane,
                         () ->
                                 WrongSettingsException.throwIfAnyFails(
                                         get(GatewaySettings.WORKERS), this::checkPlaneOf),
@@ -166,6 +165,14 @@ public final class GatewayConfig {
                             + "="
                             + ttl.toMillis()
                             + ": a report would end before the next one comes; change one of them");
+        }
+    }
+
+    /** Checks what is set for the plane, which is off without events whatever is configured. */
+    private void checkPlane() {
+        if (get(GatewaySettings.KV_EVENTS)) {
+            WrongSettingsException.throwIfAnyFails(
+                    List.of(this::checkReset, this::checkPlaneAddresses));
         }
     }
 

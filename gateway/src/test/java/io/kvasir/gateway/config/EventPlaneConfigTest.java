@@ -78,4 +78,25 @@ class EventPlaneConfigTest {
                         .build()
                         .get(GatewaySettings.RESET_STATES));
     }
+
+    @Test
+    void withoutEventsWhatIsSetForAPlaneIsLeftAlone() {
+        final GatewayConfig zmq = zmq("tcp://h:1").set(GatewaySettings.KV_EVENTS, false).build();
+        assertEquals(EventPlaneKind.OFF, zmq.get(GatewaySettings.EVENT_PLANE));
+        assertTrue(
+                zmq.warnings()
+                        .contains(
+                                "event-plane, event-plane-addresses have no effect without"
+                                        + " kv-events on"),
+                zmq.warnings().toString());
+        final GatewayConfig reset =
+                config(EventPlaneKind.JETSTREAM)
+                        .set(GatewaySettings.RESET_STATES, true)
+                        .set(GatewaySettings.KV_EVENTS, false)
+                        .build();
+        assertTrue(
+                reset.warnings()
+                        .contains("event-plane, reset-states have no effect without kv-events on"),
+                reset.warnings().toString());
+    }
 }
