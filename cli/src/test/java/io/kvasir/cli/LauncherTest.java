@@ -93,6 +93,8 @@ class LauncherTest {
         final List<String> serve = kvasir(ROOT.resolve("kvasir"), "serve").out();
         assertTrue(serve.contains("-XX:MaxHeapFreeRatio=40"), serve.toString());
         assertTrue(serve.indexOf("-Xms32m") < serve.indexOf("-Xms1g"), "the last one counts");
+        final Run debug = kvasir(ROOT.resolve("kvasir"), "--debug", "serve", "--model", "hash");
+        assertEquals(serve.indexOf("-Xms32m"), debug.out().indexOf("-Xms32m"), debug.err());
         final List<String> other = kvasir(ROOT.resolve("kvasir"), "hash").out();
         assertFalse(other.contains("-Xms32m"), other.toString());
     }
@@ -120,6 +122,8 @@ class LauncherTest {
                 new String[][] {
                     {"serve", "--shared-memory-dir", "/m"},
                     {"serve", "--model", "m", "--shared-memory-dir=/m"},
+                    {"--debug", "serve", "--shared-memory-dir", "/m"},
+                    {"--debug", "shared", "/m"},
                     {"shared", "/m"}
                 }) {
             final List<String> out = kvasir(ROOT.resolve("kvasir"), sharing).out();
@@ -128,7 +132,11 @@ class LauncherTest {
         }
         for (String[] other :
                 new String[][] {
-                    {"serve", "--model", "m"}, {"sim"}, {"hash", "--shared-memory-dir", "/m"}
+                    {"serve", "--model", "m"},
+                    {"sim"},
+                    {"hash", "--shared-memory-dir", "/m"},
+                    {"--debug", "hash", "serve", "--shared-memory-dir", "/m"},
+                    {"--debug"}
                 }) {
             final List<String> out = kvasir(ROOT.resolve("kvasir"), other).out();
             assertTrue(out.stream().noneMatch(o -> o.startsWith("--add-")), out.toString());
