@@ -149,14 +149,18 @@ public final class Kvasir implements Runnable {
         throw common.wrong("no command given");
     }
 
+    /** What all commands end with, once they could work: results that nothing took are none. */
     private static int run(CommandLine.ParseResult parsed) {
         if (CommonOptions.isDebug(parsed)) {
             System.setProperty("KVASIR_LOG", "DEBUG"); // read when the first logger is made
         }
+        final CommandLine last = parsed.asCommandLineList().getLast();
         try {
-            return new CommandLine.RunLast().execute(parsed);
-        } catch (Error e) { // picocli hands on exceptions alone
-            return failed(e, parsed.asCommandLineList().getLast(), parsed);
+            final int exitCode = new CommandLine.RunLast().execute(parsed);
+            Terminal.checkTaken(last.getOut());
+            return exitCode;
+        } catch (CommandFailure | Error e) { // picocli hands on exceptions of commands alone
+            return failed(e, last, parsed);
         }
     }
 

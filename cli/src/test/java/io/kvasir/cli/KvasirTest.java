@@ -4,12 +4,19 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.cli.console.Terminal;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import picocli.CommandLine;
 
+import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
+import java.io.PrintWriter;
+import java.io.Writer;
 import java.nio.file.NoSuchFileException;
 import java.util.Arrays;
 
@@ -67,5 +74,46 @@ class KvasirTest {
         assertEquals(3, traced.exitCode());
         assertTrue(traced.err().contains(NoSuchFileException.class.getName()), traced.err());
         assertTrue(traced.err().contains("    at "), traced.err());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "hash --block-size 4 --tokens 1,2,3,4",
+                "hash --block-size 4 --tokens 1,2,3,4 --json",
+                "hash --help",
+                "serve --model m --worker http://127.0.0.1:1 --check-config",
+                "serve --model m --worker http://127.0.0.1:1 --dump-config",
+                "--version"
+            })
+    void resultsThatCannotBeWrittenAreAnError(String line) {
+        final PrintStream full =
+                new PrintStream(
+                        new OutputStream() {
+                            @Override
+                            public void write(int b) throws IOException {
+                                throw new IOException("No space left on device");
+                            }
+                        });
+        final CommandRun run = CommandRun.into(Terminal.writer(full), line.split(" ", -1));
+        assertEquals(3, run.exitCode());
+        assertTrue(run.err().contains(": standard output takes no more: "), run.err());
+        assertEquals(1, run.err().lines().count(), run.err());
+    }
+
+    @Test
+    void aCommandThatFailedAnywaySaysWhy() {
+        final PrintWriter failed =
+                new PrintWriter(Writer.nullWriter()) {
+                    @Override
+                    public boolean checkError() {
+                        return true;
+                    }
+                };
+        for (String line :
+                new String[] {"hash --block-size 4 --tokens-file no/such.file", "hsah"}) {
+            final CommandRun run = CommandRun.into(failed, line.split(" ", -1));
+            assertFalse(run.err().contains("standard output"), run.err());
+        }
     }
 }

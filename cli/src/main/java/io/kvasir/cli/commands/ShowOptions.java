@@ -64,10 +64,7 @@ final class ShowOptions {
             if (pause == 0 || (count != null && shown >= count)) {
                 return exitCode;
             }
-            if (common.out().checkError()) {
-                throw new CommandFailure(
-                        "standard output takes no more: its reader has ended, or its disk is full");
-            }
+            Terminal.checkTaken(common.out());
             Thread.sleep((long) (pause * SECOND_MS));
         }
     }

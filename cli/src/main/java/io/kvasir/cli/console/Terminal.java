@@ -35,6 +35,18 @@ public final class Terminal {
         return new PrintWriter(standardOutput, true, standardOutput.charset());
     }
 
+    /**
+     * Writes what waits in a writer.
+     *
+     * @throws CommandFailure if some of what was written to it could not be
+     */
+    public static void checkTaken(PrintWriter out) {
+        if (out.checkError()) {
+            throw new CommandFailure(
+                    "standard output takes no more: its reader has ended, or its disk is full");
+        }
+    }
+
     /** Begins a screen at its top where a person looks; elsewhere it follows the one before. */
     public static void clear(PrintWriter out) {
         if (isWatched()) {
