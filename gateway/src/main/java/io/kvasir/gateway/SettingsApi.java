@@ -177,12 +177,17 @@ final class SettingsApi {
         return page;
     }
 
-    /** What of a model's values is not the gateway's, or is the same and said for the model. */
+    /**
+     * What of a model's values is not the gateway's, or is the same and said for the model; but for
+     * what says which models there are.
+     */
     private static void own(ArrayNode rows, GatewayConfig model, Settings gateway) {
         final Settings own = model.settings();
         final List<Setting<?>> others = gateway.differences(own);
         for (Setting<?> row : GatewaySettings.TABLE.rows()) {
-            if (others.contains(row) || isSaid(own, gateway, row)) {
+            if (row != GatewaySettings.MODEL
+                    && row != GatewaySettings.MODELS
+                    && (others.contains(row) || isSaid(own, gateway, row))) {
                 row(rows.addObject(), own, row);
             }
         }

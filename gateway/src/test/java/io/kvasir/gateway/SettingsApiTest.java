@@ -64,6 +64,18 @@ class SettingsApiTest {
                                 List.of(ModelConfig.parse("name=n,temperature=0.25"))));
     }
 
+    @Test
+    void whatIsAModelsOwnHasItsSourceAndNoListOfModels() throws Exception {
+        start(
+                Gateways.config(engine.worker("one"))
+                        .flag(GatewaySettings.MODELS, List.of("name=n,temperature=0.25")));
+        final JsonNode own = page().path("models").path(1).path("settings");
+        assertEquals(1, own.size(), own.toString());
+        final JsonNode temperature = row(own, RouterSettings.TEMPERATURE);
+        assertEquals("flag", temperature.path("source").asText());
+        assertEquals("--serve-model", temperature.path("origin").asText());
+    }
+
     @AfterEach
     void stop() {
         if (gateway != null) {
@@ -280,7 +292,7 @@ class SettingsApiTest {
                         dir.resolve("models.yaml"),
                         "temperature: 2\nserve-model:\n- name: n\n  temperature: 0.25\n");
         start(Gateways.config(engine.worker("one")).file(yaml));
-        final String file = "code " + yaml + ":4";
+        final String file = "file " + yaml + ":4";
         assertEquals(file, ownOrigin("n", RouterSettings.TEMPERATURE));
         patched("{\"settings\":{\"temperature\":" + value + "},\"model\":\"n\"}");
         assertEquals("operator PATCH /settings", ownOrigin("n", RouterSettings.TEMPERATURE));

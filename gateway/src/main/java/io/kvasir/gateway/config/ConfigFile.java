@@ -204,7 +204,9 @@ public final class ConfigFile {
             at(value, () -> model.name(text(value)));
         } else {
             final Setting<?> setting = at(key, () -> model.key(text(key)));
-            at(value, () -> model.parse(setting, texts(setting, value), origin(value)));
+            at(
+                    value,
+                    () -> model.parse(setting, texts(setting, value), Source.FILE, origin(value)));
         }
     }
 

@@ -47,7 +47,11 @@ public final class GatewayConfig {
         for (Setting<Path> folder : RouterSettings.FOLDERS) {
             final Path root = gateway.get(folder);
             if (root != null && !model.sets(folder)) {
-                own.set(folder, root.resolve(MODELS_FOLDER).resolve(key));
+                own.set(
+                        folder,
+                        root.resolve(MODELS_FOLDER).resolve(key),
+                        gateway.source(folder),
+                        gateway.origin(folder));
             }
         }
         settings = effective(own.build());

@@ -84,7 +84,8 @@ public final class ModelConfig {
             builder.parse(
                     setting,
                     setting.isList() ? List.of(value.split(";", -1)) : List.of(value),
-                    "serve-model");
+                    Source.CODE,
+                    GatewaySettings.MODELS.name());
         }
         return builder.build();
     }
@@ -99,7 +100,10 @@ public final class ModelConfig {
         return own.source(setting) != Source.DEFAULT;
     }
 
-    /** What is set for the model, over the values of a gateway. */
+    /**
+     * What is set for the model, over the values of a gateway. What is of the model's text, or from
+     * code, is from where the gateway's models are.
+     */
     Settings over(Settings gateway) {
         final Settings.Builder all =
                 gateway.toBuilder()
@@ -108,15 +112,22 @@ public final class ModelConfig {
                         .without(GatewaySettings.TOKENIZER)
                         .set(GatewaySettings.MODEL, name);
         for (Setting<?> row : TABLE.rows()) {
-            put(row, all);
+            if (own.source(row) == Source.CODE) {
+                put(row, all.without(row), gateway);
+            } else if (sets(row)) {
+                all.copy(row, own);
+            }
         }
         return all.build();
     }
 
-    private void put(Setting<?> row, Settings.Builder all) {
-        if (sets(row)) {
-            all.copy(row, own);
-        }
+    private <T> void put(Setting<T> row, Settings.Builder all, Settings gateway) {
+        all.set(
+                row,
+                own.get(row),
+                gateway.source(GatewaySettings.MODELS),
+                gateway.origin(GatewaySettings.MODELS),
+                own.texts(row));
     }
 
     /** What is set for the model alone. */
@@ -219,8 +230,8 @@ public final class ModelConfig {
             return setting;
         }
 
-        Builder parse(Setting<?> setting, List<String> texts, String origin) {
-            own.parse(setting, texts, Source.CODE, origin);
+        Builder parse(Setting<?> setting, List<String> texts, Source source, String origin) {
+            own.parse(setting, texts, source, origin);
             return this;
         }
 

@@ -9,6 +9,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.Settings.Source;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -306,5 +308,47 @@ class ModelConfigTest {
                         .build();
         assertEquals("m, n, o", config.modelNames());
         assertEquals(32, config.models().get(1).get(RouterSettings.BLOCK_SIZE));
+    }
+
+    @Test
+    void whatIsAModelsOwnIsFromWhereTheModelIs() throws IOException {
+        final String spec = "name=n,overlap-weight=4";
+        assertFrom(Source.FLAG, "--serve-model", with(spec).build());
+        assertFrom(
+                Source.ENVIRONMENT,
+                "KVASIR_SERVE_MODEL",
+                first().environment(Map.of("KVASIR_SERVE_MODEL", spec)).build());
+        final String file = folder.resolve("kvasir.yaml").toString();
+        assertFrom(
+                Source.FILE,
+                file + ":3",
+                read("model: m\nmodels:\n  - {name: n, overlap-weight: 4}\n"));
+        assertFrom(Source.FILE, file + ":2", read("model: m\nmodels: ['" + spec + "']\n"));
+        assertFrom(
+                Source.CODE,
+                "code",
+                first().set(GatewaySettings.MODELS, List.of(ModelConfig.parse(spec))).build());
+    }
+
+    private static void assertFrom(Source source, String origin, GatewayConfig config) {
+        final Settings n = config.models().get(1).settings();
+        assertEquals(4.0, n.get(RouterSettings.OVERLAP_WEIGHT));
+        assertEquals(source, n.source(RouterSettings.OVERLAP_WEIGHT));
+        assertEquals(origin, n.origin(RouterSettings.OVERLAP_WEIGHT));
+        assertEquals(List.of("4"), n.texts(RouterSettings.OVERLAP_WEIGHT));
+    }
+
+    @Test
+    void aFolderThatAModelHasBelowTheGatewaysIsFromWhereThatIs() {
+        final Settings n =
+                with("name=n")
+                        .flag(RouterSettings.STATE_DIR, List.of("/s"))
+                        .build()
+                        .models()
+                        .get(1)
+                        .settings();
+        assertEquals(Source.FLAG, n.source(RouterSettings.STATE_DIR));
+        assertEquals("--state-dir", n.origin(RouterSettings.STATE_DIR));
+        assertNotEquals(Path.of("/s"), n.get(RouterSettings.STATE_DIR));
     }
 }
