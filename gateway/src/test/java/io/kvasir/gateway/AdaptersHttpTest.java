@@ -328,16 +328,25 @@ class AdaptersHttpTest {
         final JsonNode shown = worker("w");
         assertEquals("[\"a\",\"b\",\"c\"]", shown.path("adapters").toString());
         assertEquals("[\"spot\"]", shown.path("taints").toString());
+        assertEquals("{\"a\":7}", shown.path("lora_ids").toString(), "as configured");
         final HttpResponse<String> said =
                 Gateways.workers(gateway, "POST", "/w/lora-ids", "{\"b\":9,\"c\":\"10\"}");
         assertEquals(200, said.statusCode());
         assertEquals(
-                "{\"b\":9,\"c\":10}",
+                "{\"a\":7,\"b\":9,\"c\":10}",
                 Json.MAPPER.readTree(said.body()).path("lora_ids").toString());
         for (String bad : List.of("{\"b\":0}", "{\"b\":\"x\"}", "{\"a\":1,\"b\":1}", "[]", "7")) {
             assertEquals(
                     400, Gateways.workers(gateway, "POST", "/w/lora-ids", bad).statusCode(), bad);
         }
+        final HttpResponse<String> taken =
+                Gateways.workers(gateway, "POST", "/w/lora-ids", "{\"b\":7}");
+        assertEquals(400, taken.statusCode());
+        assertTrue(taken.body().contains("'b' cannot have the number 7"), taken.body());
+        assertTrue(taken.body().contains("'a'"), taken.body());
+        assertEquals(
+                200, Gateways.workers(gateway, "POST", "/w/lora-ids", "{\"a\":11}").statusCode());
+        assertEquals("{\"a\":11}", worker("w").path("lora_ids").toString(), "loaded once more");
         assertEquals(404, Gateways.workers(gateway, "POST", "/z/lora-ids", "{}").statusCode());
         assertEquals(405, Gateways.workers(gateway, "GET", "/w/lora-ids", "").statusCode());
         assertEquals(200, complete("a", "x-kvasir-tolerate", "spot").statusCode());

@@ -202,17 +202,38 @@ public final class Upstream {
      * said before, beside what is configured and what it lists itself.
      *
      * @param names by number
-     * @throws IllegalArgumentException if they are too many, a number is 0 or a name is empty
+     * @throws IllegalArgumentException if they are too many, a number is 0 or configured for
+     *     another name, or a name is empty
      */
     public synchronized void loraNumbers(Map<Long, String> names) {
         LoraNumbers.check(names);
+        config.adapters().numbers().forEach((number, name) -> checkName(names, number, name));
         saidNumbers = Map.copyOf(names);
         sayAdapters();
     }
 
-    /** Numbers of adapters that were said while it runs, by name. */
+    private static void checkName(Map<Long, String> names, long number, String configured) {
+        final String name = names.getOrDefault(number, configured);
+        if (!name.equals(configured)) {
+            throw new IllegalArgumentException(
+                    "'"
+                            + name
+                            + "' cannot have the number "
+                            + number
+                            + ", which lora-ids of the worker gives to '"
+                            + configured
+                            + "'; change one of them");
+        }
+    }
+
+    /**
+     * Names of adapters by number, as far as its events need not say them: those that were said
+     * while it runs over those that are configured.
+     */
     public synchronized Map<Long, String> loraNumbers() {
-        return Map.copyOf(numbersSaid);
+        final Map<Long, String> all = new HashMap<>(config.adapters().numbers());
+        all.putAll(numbersSaid);
+        return all;
     }
 
     /** Whether it has said which adapters it has, or has said to have none. */
