@@ -7,6 +7,7 @@ import io.kvasir.core.index.LowerTiersConfig;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.PredictedPrefixesConfig;
+import io.kvasir.core.memory.OffHeap;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.pipeline.source.EventPlane;
@@ -415,9 +416,10 @@ public final class RouterConfig {
      * Memory of the machine, of the container, or allowed off-heap, whichever is least.
      *
      * @return bytes; 0 where this JVM does not say
+     * @throws IllegalArgumentException as {@link OffHeap#limit}
      */
     public static double memoryBytes() {
-        final long allowed = Long.getLong("kvasir.memory.limit", Long.MAX_VALUE);
+        final long allowed = OffHeap.limit();
         return ManagementFactory.getOperatingSystemMXBean() instanceof OperatingSystemMXBean system
                 ? Math.min(allowed, system.getTotalMemorySize())
                 : 0;

@@ -44,6 +44,8 @@ public sealed class OffHeap implements AutoCloseable permits LoggedMemory {
     private static final boolean CHECKED =
             ALL.byteSize() == 0 || Boolean.getBoolean("kvasir.memory.checked");
 
+    private static final String LIMIT = "kvasir.memory.limit";
+
     private static final AtomicLong ALLOCATED = new AtomicLong();
 
     private final Runnable release;
@@ -94,21 +96,49 @@ public sealed class OffHeap implements AutoCloseable permits LoggedMemory {
     }
 
     /**
+     * Bytes of all memory that this process may have: {@code -Dkvasir.memory.limit}, else {@link
+     * Long#MAX_VALUE}.
+     *
+     * @throws IllegalArgumentException if the property is no number; the message has its value
+     */
+    public static long limit() {
+        return limit(System.getProperty(LIMIT));
+    }
+
+    static long limit(String textOrNull) {
+        try {
+            return textOrNull == null ? Long.MAX_VALUE : Long.decode(textOrNull);
+        } catch (NumberFormatException e) {
+            throw new IllegalArgumentException(
+                    LIMIT
+                            + "="
+                            + textOrNull
+                            + " is no number of bytes; write it without a unit, such as -D"
+                            + LIMIT
+                            + "=4000000000",
+                    e);
+        }
+    }
+
+    /**
      * Allocates zeroed memory.
      *
      * @param length bytes, at least 1
-     * @throws IllegalArgumentException if {@code length} is not positive
+     * @throws IllegalArgumentException if {@code length} is not positive, or the {@link #limit} no
+     *     number
      * @throws OutOfMemoryError if the operating system refuses, or the process would have more than
-     *     {@code -Dkvasir.memory.limit} bytes
+     *     the {@link #limit}
      */
     public static OffHeap allocate(long length) {
         if (length <= 0) {
             throw new IllegalArgumentException("length must be positive: length=" + length);
         }
-        final long limit = Long.getLong("kvasir.memory.limit", Long.MAX_VALUE);
+        final long limit = limit();
         if (length > limit - ALLOCATED.get()) {
             throw new OutOfMemoryError(
-                    "off-heap memory beyond kvasir.memory.limit: length="
+                    "off-heap memory beyond "
+                            + LIMIT
+                            + ": length="
                             + length
                             + ", allocated="
                             + ALLOCATED.get()

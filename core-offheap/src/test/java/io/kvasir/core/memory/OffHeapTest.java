@@ -65,4 +65,18 @@ class OffHeapTest {
         memory.close();
         assertThrows(IllegalStateException.class, () -> memory.getLong(0));
     }
+
+    @Test
+    void aLimitThatIsNoNumberIsRefusedByName() {
+        assertEquals(Long.MAX_VALUE, OffHeap.limit(null));
+        assertEquals(10_000_000, OffHeap.limit("10000000"));
+        assertEquals(0x1000, OffHeap.limit("0x1000"));
+        for (String wrong : new String[] {"10MB", "", " 1", "1e9", "9223372036854775808"}) {
+            final String message =
+                    assertThrows(IllegalArgumentException.class, () -> OffHeap.limit(wrong))
+                            .getMessage();
+            assertTrue(message.startsWith("kvasir.memory.limit=" + wrong + " "), message);
+            assertTrue(message.contains("bytes"), message);
+        }
+    }
 }
