@@ -380,6 +380,7 @@ class SelectServiceTest {
         name(1, UNUSED_ENDPOINT, "");
         posted(200, "/select", ask(",\"selection_id\":\"s\""));
         posted(404, "/reservations", "{\"selection_id\":\"s\",\"model_name\":\"other\"}");
+        posted(404, "/reservations", "{\"selection_id\":\"s\"}"); // of the model named default
         posted(201, "/reservations", "{\"selection_id\":\"s\",\"model_name\":\"m\"}");
         posted(404, "/reservations", "{\"selection_id\":\"s\",\"model_name\":\"m\"}");
         assertEquals(load(9, 2, 1), http.get("/loads").text());
