@@ -211,6 +211,11 @@ public final class NatsReplicaLink implements ReplicaLink {
     }
 
     @Override
+    public boolean wasConnected() {
+        return connection != null;
+    }
+
+    @Override
     public String problem() {
         if (closed) {
             return "";

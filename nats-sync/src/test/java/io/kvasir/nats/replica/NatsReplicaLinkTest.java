@@ -97,11 +97,14 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
             own.stop();
             await(() -> !a.isConnected() && !b.isConnected(), "the end of the connections");
             assertFalse(a.send(freed(2)), "nobody would hear it");
+            assertTrue(a.wasConnected());
             try (NatsReplicaLink late = new NatsReplicaLink(config(own.url(), ""))) {
                 late.start(_ -> {});
                 assertFalse(late.isConnected());
+                assertFalse(late.wasConnected());
                 own.start();
                 await(() -> late.isConnected(), "the link that began without a server");
+                assertTrue(late.wasConnected());
             }
             await(() -> a.isConnected() && b.isConnected(), "both again");
             await(() -> a.send(freed(3)) && atB.size() >= 2, "what is sent from now on");

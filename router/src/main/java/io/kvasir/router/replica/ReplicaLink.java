@@ -27,6 +27,14 @@ public interface ReplicaLink extends AutoCloseable {
     boolean send(ReplicaMessage message);
 
     /**
+     * Whether there was a connection to the others at any time; until then what is not sent does
+     * not count as dropped.
+     */
+    default boolean wasConnected() {
+        return true;
+    }
+
+    /**
      * Messages that the link itself has dropped, as they came faster than they were read.
      *
      * @return count since the start

@@ -17,7 +17,7 @@ import java.util.SequencedMap;
  * @param repairedFrees bookings of others that were found to have ended, and were dropped
  * @param unknownWorkers messages about workers that are not registered here
  * @param queueDropped messages that were dropped because a queue was full, or the link did not take
- *     them
+ *     them once it had been connected
  * @param unreadable messages that could not be read
  * @param refused bookings of others for which there was no room
  * @param otherHashes bookings of others that share no blocks here, because their hashes are of

@@ -64,9 +64,11 @@ public final class ReplicaSync implements AutoCloseable {
     }
 
     private void send(ReplicaMessage message) {
+        final boolean wasConnected =
+                link.wasConnected(); // before a connection that comes meanwhile
         if (link.send(message)) {
             counts.published.add(1);
-        } else {
+        } else if (wasConnected) {
             counts.sendsRefused.add(1); // a change among them is repaired by digest
         }
     }
