@@ -5,12 +5,14 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.console.Terminal;
+import io.kvasir.opstreams.kvops.ReplayMode;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import picocli.CommandLine;
+import picocli.CommandLine.Model.OptionSpec;
 
 import java.io.IOException;
 import java.io.OutputStream;
@@ -18,7 +20,11 @@ import java.io.PrintStream;
 import java.io.PrintWriter;
 import java.io.Writer;
 import java.nio.file.NoSuchFileException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Deque;
+import java.util.List;
 
 class KvasirTest {
     @Test
@@ -39,6 +45,37 @@ class KvasirTest {
             assertTrue(run.out().contains("Example"), run.out());
             assertTrue(run.out().contains("Exit codes:"), run.out());
             assertTrue(run.out().contains("--debug"), run.out());
+        }
+    }
+
+    @Test
+    void everyTextOfAnOptionIsWholeAndPointsNowhere() {
+        final List<String> wrong = new ArrayList<>();
+        final Deque<CommandLine> left = new ArrayDeque<>(List.of(Kvasir.commandLine()));
+        while (!left.isEmpty()) {
+            final CommandLine command = left.remove();
+            left.addAll(command.getSubcommands().values());
+            for (OptionSpec option : command.getCommandSpec().options()) {
+                final String text = String.join(" ", option.description()).strip();
+                if (!text.endsWith(".")
+                        || text.contains("as above")) { // options are sorted by name
+                    wrong.add(
+                            command.getCommandSpec().qualifiedName()
+                                    + " "
+                                    + option.longestName()
+                                    + ": "
+                                    + text);
+                }
+            }
+        }
+        assertEquals(List.of(), wrong);
+    }
+
+    @Test
+    void theHelpOfAReplayExplainsEveryMode() {
+        final String help = CommandRun.of("bench", "kvops", "--help").out();
+        for (ReplayMode mode : ReplayMode.values()) {
+            assertTrue(help.contains("\n  " + mode.label() + "  "), mode + " in " + help);
         }
     }
 

@@ -265,7 +265,8 @@ final class BenchGenerateCommand implements Callable<Integer> {
 
     @Option(
             names = "--salted",
-            description = "Every worker names blocks its own way, as engines without a shared seed")
+            description =
+                    "Every worker names blocks its own way, as engines without a shared seed do.")
     private boolean salted;
 
     @Override

@@ -38,6 +38,8 @@ import java.util.concurrent.Callable;
             "  inorder   one thread, every operation in order, every answer checked. Events: CPU"
                 + " time of the thread. Queries: wall time, those left out during which the thread"
                 + " lost its core (preempted_share says how many; *_raw_* has all)",
+            "  events    one thread, every operation in order, with a clock for each event; the"
+                    + " least time of --passes passes counts",
             "  beside    a writer applies the events as fast as it can or at --block-rate; a reader"
                     + " asks for the prompts that come next, without pause",
             "  openloop  events and queries at the stream's times ÷ --speed-up; latency counts from"

@@ -20,14 +20,16 @@ final class NatsOptions {
             names = "--trust-store",
             paramLabel = "FILE",
             description =
-                    "Java key store with the certificates that sign NATS servers' ones; the"
+                    "Java key store with the certificates that sign NATS servers' ones; its"
                             + " password is in KVASIR_NATS_STORE_PASSWORD.")
     private Path trustStore;
 
     @Option(
             names = "--key-store",
             paramLabel = "FILE",
-            description = "Java key store with the own certificate for NATS; password as above.")
+            description =
+                    "Java key store with the own certificate for NATS; its password is in"
+                            + " KVASIR_NATS_STORE_PASSWORD, too.")
     private Path keyStore;
 
     /**
