@@ -541,7 +541,7 @@ class FleetTest {
         assertFalse(named("a").listsAdapters(), "lora-mode is off");
         assertEquals(Set.of("other"), named("a").ranks().getFirst().adapters());
         named("a").adapters(Set.of("listed"), Map.of(7L, "listed"));
-        source.view(List.of(described("m", "http://h:2,name=a", 0)));
+        source.added(described("m", "http://h:2,name=a", 0)); // by a view it is waited for
         assertFalse(named("a").listsAdapters(), "another engine");
         assertEquals(Set.of(), named("a").ranks().getFirst().adapters());
         assertEquals(Map.of(), named("a").loraNumbers());
