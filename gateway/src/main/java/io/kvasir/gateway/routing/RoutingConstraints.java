@@ -3,6 +3,7 @@ package io.kvasir.gateway.routing;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.HeaderElements;
 import io.kvasir.router.RouteRequest;
 
 import org.eclipse.jetty.http.HttpFields;
@@ -36,7 +37,6 @@ record RoutingConstraints(
     /** How labels of topology are written elsewhere. */
     private static final String TOPOLOGY = "dynamo.topology/";
 
-    private static final Pattern COMMA = Pattern.compile(",");
     private static final String WEIGHT = "w=";
     private static final int MOST = 64;
     private static final Pattern LABEL =
@@ -60,7 +60,7 @@ record RoutingConstraints(
             return NONE;
         }
         final Map<String, Double> preferred = new LinkedHashMap<>();
-        for (String text : elements(headers, PREFER)) {
+        for (String text : HeaderElements.of(headers, PREFER)) {
             final int end = text.indexOf(';');
             preferred.put(
                     label(PREFER, end < 0 ? text : text.substring(0, end).strip()),
@@ -68,18 +68,9 @@ record RoutingConstraints(
         }
         return checked(
                 HEADERS,
-                labels(REQUIRE, elements(headers, REQUIRE)),
+                labels(REQUIRE, HeaderElements.of(headers, REQUIRE)),
                 preferred,
-                labels(TOLERATE, elements(headers, TOLERATE)));
-    }
-
-    /** What stands between the commas of a header's values; empty ones say nothing. */
-    private static List<String> elements(HttpFields headers, String name) {
-        return headers.getValuesList(name).stream()
-                .flatMap(COMMA::splitAsStream)
-                .map(String::strip)
-                .filter(element -> !element.isEmpty())
-                .toList();
+                labels(TOLERATE, HeaderElements.of(headers, TOLERATE)));
     }
 
     private static double weightOf(String parameter) throws ApiException {

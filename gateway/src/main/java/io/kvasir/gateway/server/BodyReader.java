@@ -3,6 +3,7 @@ package io.kvasir.gateway.server;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.HeaderElements;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
@@ -20,7 +21,6 @@ import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
-import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
 import java.util.zip.InflaterInputStream;
 import java.util.zip.ZipException;
@@ -68,7 +68,6 @@ public final class BodyReader {
     private static final long DRAINED_BYTES = 64L << 20;
 
     private static final int FIRST_BYTES = 16 << 10;
-    private static final Pattern COMMA = Pattern.compile(",");
     private static final String CODINGS = "gzip, deflate";
 
     private final GatewayConfig config;
@@ -174,10 +173,9 @@ public final class BodyReader {
     private static InputStream plain(HttpFields headers, BodyStream arriving)
             throws IOException, ApiException {
         final List<String> codings =
-                headers.getValuesList(HttpHeader.CONTENT_ENCODING).stream()
-                        .flatMap(COMMA::splitAsStream)
-                        .map(coding -> coding.strip().toLowerCase(Locale.ROOT))
-                        .filter(coding -> !coding.isEmpty() && !coding.equals("identity"))
+                HeaderElements.of(headers, HttpHeader.CONTENT_ENCODING.asString()).stream()
+                        .map(coding -> coding.toLowerCase(Locale.ROOT))
+                        .filter(coding -> !coding.equals("identity"))
                         .toList();
         return switch (String.join(", ", codings)) {
             case "" -> arriving;
