@@ -55,8 +55,9 @@ import java.util.function.Consumer;
 public final class ProxyExchange {
     private static final Logger LOG = LoggerFactory.getLogger(ProxyExchange.class);
     private static final String NO_WORKER = "no_worker"; // kind of a leg's failure
-    private static final int AT_ONCE_BYTES =
-            64 << 10; // an end of an answer that is written at once
+
+    /** The most of an answer's end that a connection takes at once. */
+    private static final int AT_ONCE_BYTES = 64 << 10;
 
     private final ProxyContext context;
     private final ProxyRequest proxied;

@@ -23,7 +23,7 @@ import java.util.regex.Pattern;
  */
 public final class Setting<T> {
     private static final Pattern USER_INFO = Pattern.compile("(?<=//)[^/\\s]*@");
-    private static final Pattern PIECE = Pattern.compile("[^\\s,]+");
+    private static final Pattern ADDRESS = Pattern.compile("[^\\s,]+");
     private static final String LEFT_OUT = "***@";
 
     /** What environment variables of settings begin with. */
@@ -406,26 +406,27 @@ public final class Setting<T> {
         final String usual = USER_INFO.matcher(text).replaceAll(LEFT_OUT);
         return usual.indexOf('@') < 0
                 ? usual
-                : PIECE.matcher(usual)
+                : ADDRESS.matcher(usual)
                         .replaceAll(
-                                piece -> Matcher.quoteReplacement(withoutPassword(piece.group())));
+                                address ->
+                                        Matcher.quoteReplacement(withoutPassword(address.group())));
     }
 
     /** One address without what is before its last @: where that has a colon and is no path. */
-    private static String withoutPassword(String piece) {
-        final int scheme = piece.indexOf("//");
+    private static String withoutPassword(String address) {
+        final int scheme = address.indexOf("//");
         final int from = scheme < 0 ? 0 : scheme + 2;
-        final int at = piece.lastIndexOf('@');
-        final int colon = piece.indexOf(':', from);
-        if (colon < 0 || colon > at || piece.startsWith(LEFT_OUT, from)) {
-            return piece;
+        final int at = address.lastIndexOf('@');
+        final int colon = address.indexOf(':', from);
+        if (colon < 0 || colon > at || address.startsWith(LEFT_OUT, from)) {
+            return address;
         }
-        final int slash = piece.indexOf('/', from);
+        final int slash = address.indexOf('/', from);
         final boolean isPath = slash >= 0 && slash < colon;
-        final boolean isPair = scheme < 0 && piece.lastIndexOf('=', colon) >= 0;
+        final boolean isPair = scheme < 0 && address.lastIndexOf('=', colon) >= 0;
         return isPath || isPair
-                ? piece
-                : piece.substring(0, from) + LEFT_OUT + piece.substring(at + 1);
+                ? address
+                : address.substring(0, from) + LEFT_OUT + address.substring(at + 1);
     }
 
     /**
