@@ -17,12 +17,15 @@ import io.kvasir.sim.testing.Pair;
 import io.kvasir.sim.testing.Waiting;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
+@Execution(ExecutionMode.CONCURRENT) // each waits for its engines
 class KvBytesTest {
     private static final int[] PROMPT = Pair.tokens(100, 22);
     private static final KvBytes BYTES = new KvBytes(4, 16, false);

@@ -22,6 +22,8 @@ import io.kvasir.sim.testing.Pair;
 import io.kvasir.sim.testing.Waiting;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.net.http.HttpResponse;
 import java.time.Duration;
@@ -29,6 +31,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
 
+@Execution(ExecutionMode.CONCURRENT) // each waits for its engines
 class VllmHandoffTest {
     private static final int[] PROMPT = Pair.tokens(100, 22);
 

@@ -18,6 +18,8 @@ import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 
 import java.net.InetAddress;
 import java.net.ServerSocket;
@@ -25,6 +27,7 @@ import java.util.Map;
 
 /** An engine whose events do not come. */
 @Order(0) // waits longest: begins before all others
+@Execution(ExecutionMode.CONCURRENT) // each waits for what does not come
 class DoctorSilentEventsTest {
     @Test
     void withoutEventsTheEventsAndAllThatNeedsThemIsNamed() throws Exception {

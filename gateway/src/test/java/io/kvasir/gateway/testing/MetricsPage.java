@@ -14,20 +14,23 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Reads a page of metrics in Prometheus' text format, strictly. */
 public final class MetricsPage {
-    private static final Pattern SAMPLE =
-            Pattern.compile(
-                    "(([a-zA-Z_:][a-zA-Z0-9_:]*?)(?:_bucket|_count|_sum)?)(?:\\{(.*)})? ([^ ]+)");
+    private static final Pattern SERIES =
+            Pattern.compile("(([a-zA-Z_:][a-zA-Z0-9_:]*?)(?:_bucket|_count|_sum)?)(?:\\{(.*)})?");
     private static final Pattern LABEL =
             Pattern.compile(
                     "([a-zA-Z_][a-zA-Z0-9_]*)=\"((?:[^\"\\\\\n]|\\\\[\\\\\"n])*+)\"(?:,|$)");
 
+    /** Series by their text: pages are read again and again until something is on them. */
+    private static final Map<String, Sample> READ = new ConcurrentHashMap<>();
+
     /** One sample. */
-    record Sample(String name, Map<String, String> labels) {}
+    record Sample(String name, String family, Map<String, String> labels) {}
 
     private final Map<Sample, Double> samples = new LinkedHashMap<>();
     private final Map<String, String> types = new HashMap<>();
@@ -56,23 +59,30 @@ public final class MetricsPage {
     }
 
     private void sample(String line) {
-        final Matcher parts = SAMPLE.matcher(line);
-        assertTrue(parts.matches(), line);
-        final String family = parts.group(2);
-        assertNotNull(types.getOrDefault(parts.group(1), types.get(family)), line);
+        final int space = line.lastIndexOf(' ');
+        assertTrue(space > 0, line);
+        final Sample sample = READ.computeIfAbsent(line.substring(0, space), MetricsPage::read);
+        assertNotNull(types.getOrDefault(sample.name(), types.get(sample.family())), line);
+        final double value =
+                Double.parseDouble(line.substring(space + 1).replace("+Inf", "Infinity"));
+        assertNull(samples.put(sample, value), "twice: " + line);
+    }
+
+    private static Sample read(String text) {
+        final Matcher parts = SERIES.matcher(text);
+        assertTrue(parts.matches(), text);
         final Map<String, String> labels = new TreeMap<>();
         if (parts.group(3) != null) {
             final Matcher label = LABEL.matcher(parts.group(3));
             int end = 0;
             while (label.find()) {
-                assertEquals(end, label.start(), line);
-                assertNull(labels.put(label.group(1), label.group(2)), line);
+                assertEquals(end, label.start(), text);
+                assertNull(labels.put(label.group(1), label.group(2)), text);
                 end = label.end();
             }
-            assertEquals(parts.group(3).length(), end, line);
+            assertEquals(parts.group(3).length(), end, text);
         }
-        final double value = Double.parseDouble(parts.group(4).replace("+Inf", "Infinity"));
-        assertNull(samples.put(new Sample(parts.group(1), labels), value), "twice: " + line);
+        return new Sample(parts.group(1), parts.group(2), labels);
     }
 
     /** All values of a metric whose series have these labels, names and values in turn. */

@@ -11,6 +11,8 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
@@ -22,6 +24,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 
+@Execution(ExecutionMode.CONCURRENT) // each waits for processes of its own
 class ReplayTest {
     private static final Set<Figure> EVERYWHERE =
             EnumSet.range(Figure.QUERY_MEAN_US, Figure.QUERY_RAW_P9999_US);

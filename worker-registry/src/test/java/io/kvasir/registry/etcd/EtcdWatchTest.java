@@ -9,6 +9,8 @@ import io.kvasir.registry.Stored;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.parallel.Execution;
+import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -21,6 +23,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.BooleanSupplier;
 
 /** What a watch makes of answers that etcd should not give. */
+@Execution(ExecutionMode.CONCURRENT) // each waits for a watch to be begun anew
 class EtcdWatchTest {
     private final Set<String> keys = new ConcurrentSkipListSet<>();
     private final List<String> losses = new CopyOnWriteArrayList<>();

@@ -14,21 +14,32 @@ import java.time.Duration;
 class KubernetesRefusalTest {
     @Test
     void theReasonOfARefusalIsNotWaitedFor() throws IOException {
-        try (SilentRefusal store = new SilentRefusal();
-                KubernetesClient client =
-                        new KubernetesClient(
-                                new KubernetesAccess(store.url(), Path.of("no/account"), "serving"),
-                                Duration.ofSeconds(5),
-                                Duration.ofSeconds(60))) {
-            final KubernetesException broken =
-                    assertThrows(
+        try (SilentRefusal store = new SilentRefusal()) {
+            String said = "";
+            for (Duration limit : SilentRefusal.limits()) {
+                said = watch(store, limit);
+                if (said.startsWith("the watch of ")) {
+                    break;
+                }
+            }
+            assertTrue(said.startsWith("the watch of "), said);
+        }
+    }
+
+    private static String watch(SilentRefusal store, Duration limit) {
+        try (KubernetesClient client =
+                new KubernetesClient(
+                        new KubernetesAccess(store.url(), Path.of("no/account"), "serving"),
+                        limit,
+                        Duration.ofSeconds(60))) {
+            return assertThrows(
                             KubernetesException.class,
                             () ->
                                     client.watch(
                                             KubernetesResources.endpointSlices("a=b"),
                                             "1",
-                                            _ -> {}));
-            assertTrue(broken.getMessage().startsWith("the watch of "), broken.getMessage());
+                                            _ -> {}))
+                    .getMessage();
         }
     }
 }
