@@ -35,11 +35,13 @@ import io.kvasir.gateway.trace.Tracing;
 import io.kvasir.gateway.upstream.AdminDiscovery;
 import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.gateway.upstream.Discovery;
+import io.kvasir.gateway.upstream.EtcdStores;
 import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.HealthProbe;
 import io.kvasir.gateway.upstream.InterimResponses;
 import io.kvasir.gateway.upstream.LoadPoll;
+import io.kvasir.gateway.upstream.NatsAccesses;
 import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.StaleConnectionDetector;
 import io.kvasir.gateway.upstream.StaticDiscovery;
@@ -560,8 +562,8 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * Reads again what may have changed: the file of workers, files of tokens, the workers' trust
-     * store; opens the access log anew. What cannot be read stays as it is, and the log says so.
+     * Reads again what may have changed: the file of workers, files of tokens, trust stores; opens
+     * the access log anew. What cannot be read stays as it is, and the log says so.
      */
     public void reload() {
         for (Runnable secrets :
@@ -569,10 +571,12 @@ public final class GatewayServer implements AutoCloseable {
                         adminTokens::reload,
                         trusted::reload,
                         workerKey::reload,
-                        trustStore::reload)) {
+                        trustStore::reload,
+                        () -> NatsAccesses.check(config), // read at each connection
+                        () -> EtcdStores.check(config))) {
             try {
                 secrets.run();
-            } catch (GatewayException e) {
+            } catch (GatewayException | IllegalArgumentException e) {
                 LOG.warn("{}; what was read before stays", e.getMessage());
             }
         }

@@ -10,6 +10,7 @@ import java.security.cert.Certificate;
 import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
 import java.util.Collection;
+import java.util.function.Consumer;
 
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -43,6 +44,24 @@ public final class Authorities {
                             + "; it must have certificates of authorities as PEM",
                     e);
         }
+    }
+
+    /**
+     * The same by what the file has when a connection is opened: it may change.
+     *
+     * @param option what names the file, for messages
+     * @param fileOrNull PEM or DER; null for the JVM's own authorities
+     * @param problem gets option, file and what is wrong, once for each change after which the file
+     *     cannot be used; connections go by what it had before, then. By any thread
+     * @return null for those of the JVM
+     * @throws IllegalArgumentException with option, file and what is wrong, where the file cannot
+     *     be used now
+     */
+    public static SSLContext followedOrNull(
+            String option, Path fileOrNull, Consumer<String> problem) {
+        return fileOrNull == null
+                ? null
+                : FollowedTls.of(fileOrNull, () -> tlsOrNull(option, fileOrNull), problem);
     }
 
     private static SSLContext tls(KeyStore trusted) throws GeneralSecurityException {

@@ -16,7 +16,11 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Base64;
+import java.util.List;
+
+import javax.net.ssl.SSLContext;
 
 /** Files of authorities; {@code authority.pem} was made by OpenSSL. */
 class AuthoritiesTest {
@@ -94,5 +98,41 @@ class AuthoritiesTest {
         assertTrue(refusal(file("no certificate")).contains("no certificate"));
         final String damaged = pem.replace("\nM", "\nN");
         assertTrue(refusal(file(damaged)).contains("no certificate"));
+    }
+
+    @Test
+    void whatIsFollowedIsRefusedAtFirstAndLaterNamedOnceForEachChange() throws Exception {
+        final List<String> problems = new ArrayList<>();
+        assertNull(Authorities.followedOrNull("some-option", null, problems::add));
+        final Path missing = dir.resolve("missing");
+        assertThrows(
+                IllegalArgumentException.class,
+                () -> Authorities.followedOrNull("some-option", missing, problems::add));
+        final SSLContext followed =
+                Authorities.followedOrNull("some-option", file(pem), problems::add);
+        final Path file = dir.resolve("ca");
+        final List<String> said = new ArrayList<>();
+        for (String text : List.of(pem, "x", "x", "", pem + pem, "x")) {
+            file(text);
+            assertNotNull(followed.createSSLEngine("h", 1));
+            said.add(problems.size() + " after " + text.length());
+        }
+        Files.delete(file);
+        assertNotNull(followed.getSocketFactory());
+        assertNotNull(followed.getSocketFactory());
+        final int one = pem.length();
+        assertEquals(
+                List.of(
+                        "0 after " + one,
+                        "1 after 1",
+                        "1 after 1",
+                        "2 after 0",
+                        "2 after " + 2 * one,
+                        "3 after 1"),
+                said);
+        assertEquals(4, problems.size());
+        assertTrue(
+                problems.getLast().startsWith("some-option " + file + ": there is no such file"),
+                problems::getLast);
     }
 }

@@ -151,7 +151,8 @@ public final class GatewaySettings {
                             Path::of,
                             null,
                             "PEM file of the authorities that sign certificates of tls:// servers"
-                                    + " of NATS. Not set, those of the JVM."));
+                                    + " of NATS; read for each connection. Not set, those of the"
+                                    + " JVM."));
 
     /** Whether events of engines are followed. */
     public static final Setting<Boolean> KV_EVENTS =
@@ -313,7 +314,7 @@ public final class GatewaySettings {
                             Path::of,
                             null,
                             "File whose first line is the password of discovery-etcd-user; read at"
-                                    + " start."));
+                                    + " each login."));
 
     /** Certificates that etcd is checked against. */
     public static final Setting<Path> DISCOVERY_ETCD_TRUST_STORE =
@@ -324,7 +325,8 @@ public final class GatewaySettings {
                             Path::of,
                             null,
                             "PEM file of the authorities that sign certificates of https:// members"
-                                    + " of etcd. Not set, those of the JVM."));
+                                    + " of etcd; read for each connection. Not set, those of the"
+                                    + " JVM."));
 
     /** How long a registration outlives its worker. */
     public static final Setting<Duration> DISCOVERY_TTL =

@@ -1,24 +1,32 @@
 package io.kvasir.gateway.upstream;
 
 import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.SecretFile;
 import io.kvasir.registry.Authorities;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.etcd.EtcdOptions;
 import io.kvasir.registry.etcd.EtcdStore;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.function.Supplier;
 
 /** How a gateway reaches etcd, for whatever it uses it. Stateless. */
 public final class EtcdStores {
+    private static final Logger LOG = LoggerFactory.getLogger(EtcdStores.class);
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
 
     private EtcdStores() {}
 
     /**
-     * By the settings that begin with {@code discovery-etcd-}; connects to nothing.
+     * By the settings that begin with {@code discovery-etcd-}; connects to nothing. Each connection
+     * and login goes by what the files have then.
      *
      * @param ttl how long a key outlives its last renewal
      * @param prefix of all keys
@@ -50,16 +58,44 @@ public final class EtcdStores {
                 config.get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS),
                 ttl,
                 TIMEOUT,
-                user == null
-                        ? null
-                        : new EtcdOptions.Login(
-                                user,
-                                SecretFile.password(
-                                                GatewaySettings.DISCOVERY_ETCD_PASSWORD_FILE.name(),
-                                                password)
-                                        .value()),
-                Authorities.tlsOrNull(
+                user == null ? null : new EtcdOptions.Login(user, new FollowedPassword(password)),
+                Authorities.followedOrNull(
                         GatewaySettings.DISCOVERY_ETCD_TRUST_STORE.name(),
-                        config.get(GatewaySettings.DISCOVERY_ETCD_TRUST_STORE)));
+                        config.get(GatewaySettings.DISCOVERY_ETCD_TRUST_STORE),
+                        EtcdStores::stays));
+    }
+
+    private static void stays(String problem) {
+        LOG.warn("{}; what was read before stays", problem);
+    }
+
+    /** The password that its file has at each login; what cannot be read leaves the one before. */
+    private static final class FollowedPassword implements Supplier<String> {
+        private final Path file;
+        private Secret last; // guarded by this
+        private String problem = ""; // that was logged last; guarded by this
+
+        FollowedPassword(Path file) {
+            this.file = file;
+            last = read();
+        }
+
+        private Secret read() {
+            return SecretFile.password(GatewaySettings.DISCOVERY_ETCD_PASSWORD_FILE.name(), file);
+        }
+
+        @Override
+        public synchronized String get() {
+            try {
+                last = read();
+                problem = "";
+            } catch (GatewayException e) {
+                if (!problem.equals(e.getMessage())) { // logins are tried again and again
+                    problem = e.getMessage();
+                    stays(problem);
+                }
+            }
+            return last.value();
+        }
     }
 }

@@ -5,10 +5,14 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.registry.Authorities;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.time.Duration;
 
 /** How a gateway reaches NATS, for whatever it uses it. */
 public final class NatsAccesses {
+    private static final Logger LOG = LoggerFactory.getLogger(NatsAccesses.class);
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
 
     private static final String PREFILL_SUFFIX = "-prefill";
@@ -33,7 +37,8 @@ public final class NatsAccesses {
     }
 
     /**
-     * By the settings that begin with {@code nats-}; connects to nothing.
+     * By the settings that begin with {@code nats-}; connects to nothing. Each connection goes by
+     * what the files have when it is opened.
      *
      * @throws IllegalArgumentException naming the file that cannot be read
      */
@@ -41,9 +46,10 @@ public final class NatsAccesses {
         return new NatsAccess(
                 config.get(GatewaySettings.NATS_URL),
                 config.get(GatewaySettings.NATS_CREDENTIALS),
-                Authorities.tlsOrNull(
+                Authorities.followedOrNull(
                         GatewaySettings.NATS_TRUST_STORE.name(),
-                        config.get(GatewaySettings.NATS_TRUST_STORE)),
+                        config.get(GatewaySettings.NATS_TRUST_STORE),
+                        problem -> LOG.warn("{}; what was read before stays", problem)),
                 TIMEOUT);
     }
 }

@@ -349,7 +349,7 @@ public final class EtcdClient implements AutoCloseable {
 
     private String login() {
         final ObjectNode body = json.createObjectNode();
-        body.put("name", options.login().user()).put("password", options.login().password());
+        body.put("name", options.login().user()).put("password", options.login().password().get());
         final String path = "/v3/auth/authenticate";
         final HttpResponse<Body> response = checked(sendOnce(request(path, body, null), false));
         final String fresh = tree(path, response).path("token").asText();

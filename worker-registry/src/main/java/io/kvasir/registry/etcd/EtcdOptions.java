@@ -3,6 +3,7 @@ package io.kvasir.registry.etcd;
 import java.net.URI;
 import java.time.Duration;
 import java.util.List;
+import java.util.function.Supplier;
 
 import javax.net.ssl.SSLContext;
 
@@ -22,9 +23,14 @@ public record EtcdOptions(
      * A user of etcd's own.
      *
      * @param user its name
-     * @param password hidden in the text form
+     * @param password asked for at each login, by any thread; hidden in the text form
      */
-    public record Login(String user, String password) {
+    public record Login(String user, Supplier<String> password) {
+        /** With a password that stays. */
+        public Login(String user, String password) {
+            this(user, () -> password);
+        }
+
         @Override
         public String toString() {
             return user + ":***";
