@@ -1,5 +1,6 @@
 package io.kvasir.nats;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
@@ -229,7 +230,7 @@ public final class NatsStore implements LeasedStore {
                 } catch (RegistryException e) {
                     lose(e.getMessage());
                 } catch (RuntimeException e) { // all is read again
-                    lose("watching " + name + " fails: " + e);
+                    lose("watching " + name + " fails: " + FailureText.of(e));
                 }
                 pause();
             }

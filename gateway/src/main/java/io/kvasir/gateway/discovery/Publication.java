@@ -2,6 +2,7 @@ package io.kvasir.gateway.discovery;
 
 import io.kvasir.gateway.discovery.FoundWorkers.Found;
 import io.kvasir.gateway.upstream.Discovery;
+import io.kvasir.registry.FailureText;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -130,7 +131,7 @@ final class Publication implements AutoCloseable {
             found.publish(all.values());
         } catch (RuntimeException e) {
             LOG.error("the workers of {} could not be applied", name, e);
-            listener.failed(e.toString());
+            listener.failed("the workers could not be applied: " + FailureText.of(e));
         }
         first.countDown();
     }

@@ -5,6 +5,7 @@ import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.registry.FailureText;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -86,7 +87,7 @@ public final class FileDiscovery implements Discovery {
     private static GatewayException unusable(Path file, Exception e) {
         return new GatewayException(
                 e instanceof IOException
-                        ? "cannot read workers-file " + file + ": " + e
+                        ? "cannot read workers-file " + file + ": " + FailureText.of(e)
                         : "workers-file " + e.getMessage(),
                 e);
     }
@@ -116,7 +117,7 @@ public final class FileDiscovery implements Discovery {
         try {
             content = content(file);
         } catch (IOException e) {
-            failure = "cannot read " + file + ": " + e;
+            failure = "cannot read " + file + ": " + FailureText.of(e);
             content = failure.getBytes(StandardCharsets.UTF_8);
         }
         final boolean settled = Arrays.equals(content, seen);
@@ -134,7 +135,7 @@ public final class FileDiscovery implements Discovery {
             failure = e.getMessage();
         } catch (RuntimeException e) {
             LOG.error("the workers of {} could not be applied", file, e);
-            failure = e.toString();
+            failure = "the workers of " + file + " could not be applied: " + FailureText.of(e);
         }
         listener.failed(failure);
     }

@@ -134,6 +134,23 @@ class FileDiscoveryTest extends DiscoveryContract {
     }
 
     @Test
+    void aFileThatCannotBeReadIsNamedWithTheReasonInWords() throws Exception {
+        try (Discovery discovery = started("[]", NEVER, known)) {
+            Files.delete(file());
+            discovery.reload();
+            assertEquals(
+                    List.of("cannot read " + file() + ": there is no such file"), known.failures);
+        }
+        final GatewayException refused =
+                assertThrows(
+                        GatewayException.class,
+                        () -> new FileDiscovery(dir.resolve("none"), MODEL, NEVER).start(known));
+        assertEquals(
+                "cannot read workers-file " + dir.resolve("none") + ": there is no such file",
+                refused.getMessage());
+    }
+
+    @Test
     void aBrokenFileAtTheStartIsAnError() {
         final GatewayException refused =
                 assertThrows(GatewayException.class, () -> started("a: b", NEVER, known).close());

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.MappingIterator;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.registry.StreamLimit;
@@ -421,7 +422,7 @@ public final class EtcdClient implements AutoCloseable {
         final String reason =
                 cause instanceof TimeoutException
                         ? "no answer in " + options.timeout().toMillis() + " ms"
-                        : cause.toString();
+                        : FailureText.of(cause);
         return new RegistryException(
                 Kind.UNAVAILABLE,
                 "etcd at " + options.endpoints() + " fails at " + what + ": " + reason,

@@ -1,5 +1,6 @@
 package io.kvasir.registry.etcd;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
@@ -146,7 +147,10 @@ public final class EtcdStore implements LeasedStore {
                     watcher.lost(
                             e instanceof RegistryException
                                     ? e.getMessage()
-                                    : "keys of etcd below " + keys + " could not be applied: " + e);
+                                    : "keys of etcd below "
+                                            + keys
+                                            + " could not be applied: "
+                                            + FailureText.of(e));
                 }
             }
             pause(closed ? 0 : RETRY_MS);

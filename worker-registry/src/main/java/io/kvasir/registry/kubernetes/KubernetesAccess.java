@@ -1,5 +1,7 @@
 package io.kvasir.registry.kubernetes;
 
+import io.kvasir.registry.FailureText;
+
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Files;
@@ -61,7 +63,11 @@ public record KubernetesAccess(URI server, Path account, String namespace) {
             return Files.readString(account.resolve("namespace")).strip();
         } catch (IOException e) {
             throw new IllegalArgumentException(
-                    "no Kubernetes namespace is known: none is named (" + e + ")", e);
+                    "no Kubernetes namespace is known: none is named, and "
+                            + account.resolve("namespace")
+                            + " cannot be read: "
+                            + FailureText.of(e),
+                    e);
         }
     }
 }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.MappingIterator;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 
 import io.kvasir.registry.Authorities;
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.StreamLimit;
 
 import java.io.IOException;
@@ -17,6 +18,7 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandler;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.net.http.HttpTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -158,7 +160,8 @@ public final class KubernetesClient implements AutoCloseable {
             }
             return begun(in) ? followed(in, version, each) : version;
         } catch (IOException e) {
-            throw new KubernetesException(0, "the watch of " + access.server() + " broke: " + e, e);
+            throw new KubernetesException(
+                    0, "the watch of " + access.server() + " broke: " + FailureText.of(e), e);
         } finally {
             ended();
         }
@@ -281,7 +284,8 @@ public final class KubernetesClient implements AutoCloseable {
         try {
             return JSON.readTree(response.body());
         } catch (IOException e) {
-            throw new KubernetesException(0, access.server() + " answers no JSON: " + e, e);
+            throw new KubernetesException(
+                    0, access.server() + " answers no JSON: " + FailureText.of(e), e);
         }
     }
 
@@ -353,12 +357,18 @@ public final class KubernetesClient implements AutoCloseable {
             return answer.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
         } catch (IOException | IllegalArgumentException | ExecutionException | TimeoutException e) {
             answer.cancel(true);
-            throw new KubernetesException(0, access.server() + " does not answer: " + e, e);
+            throw new KubernetesException(0, access.server() + " does not answer: " + reason(e), e);
         } catch (InterruptedException e) {
             answer.cancel(true);
             Thread.currentThread().interrupt();
             throw new KubernetesException(0, "interrupted", e);
         }
+    }
+
+    private String reason(Exception e) {
+        return e instanceof TimeoutException || e.getCause() instanceof HttpTimeoutException
+                ? "no answer in " + timeout.toMillis() + " ms"
+                : FailureText.of(e);
     }
 
     private static BodyPublisher published(JsonNode body) throws JsonProcessingException {

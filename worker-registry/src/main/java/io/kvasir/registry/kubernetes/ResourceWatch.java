@@ -2,6 +2,8 @@ package io.kvasir.registry.kubernetes;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.registry.FailureText;
+
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -102,7 +104,7 @@ public final class ResourceWatch implements AutoCloseable {
         listener.lost(
                 e instanceof KubernetesException
                         ? e.getMessage()
-                        : resources + " could not be applied: " + e);
+                        : resources + " could not be applied: " + FailureText.of(e));
     }
 
     /** Longer each time, until a watch is a good one; an end by {@link #listAnew} is none. */

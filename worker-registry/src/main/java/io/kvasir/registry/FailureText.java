@@ -1,0 +1,73 @@
+package io.kvasir.registry;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+
+import java.io.EOFException;
+import java.net.ConnectException;
+import java.net.UnknownHostException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.UnresolvedAddressException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
+import java.util.regex.Pattern;
+
+/** What a failure of a connection or of a file says to an operator. Stateless. */
+public final class FailureText {
+    private static final Pattern CLASS_NAME =
+            Pattern.compile("(?:[a-z]\\w*\\.)+[A-Z]\\w*(?:Exception|Error)(?:: )?");
+
+    private FailureText() {}
+
+    /**
+     * The first thing that it or one of its causes says, in words, without names of classes.
+     *
+     * @return not empty; where none of them says anything, the short name of the last one's class
+     */
+    public static String of(Throwable failure) {
+        Throwable last = failure;
+        for (Throwable t = failure; t != null; t = t.getCause()) {
+            final String said = said(t);
+            if (!said.isBlank()) {
+                return said;
+            }
+            last = t;
+        }
+        return last.getClass().getSimpleName();
+    }
+
+    /** Blank for nothing, or for nothing but what its cause says. */
+    private static String said(Throwable t) {
+        return switch (t) {
+            case NoSuchFileException _ -> "there is no such file";
+            case AccessDeniedException _ -> "there is no permission to read it";
+            case FileSystemException e -> words(e.getReason());
+            case JsonProcessingException e -> words(e.getOriginalMessage());
+            case UnknownHostException _ -> "its host is unknown";
+            case UnresolvedAddressException _ -> "its host is unknown";
+            case ConnectException e -> connecting(e);
+            case ClosedChannelException _ -> "the connection was closed";
+            case EOFException _ -> "the connection was closed";
+            default -> isOfItsCause(t) ? "" : words(t.getMessage());
+        };
+    }
+
+    /** That of the JDK's HTTP client says nothing, and its cause the wrong thing. */
+    private static String connecting(ConnectException e) {
+        final String message = words(e.getMessage());
+        if (!message.isBlank()) {
+            return message;
+        }
+        return e.getCause() instanceof UnresolvedAddressException
+                ? said(e.getCause())
+                : "the connection was refused";
+    }
+
+    private static boolean isOfItsCause(Throwable t) {
+        return t.getCause() != null && t.getCause().toString().equals(t.getMessage());
+    }
+
+    private static String words(String messageOrNull) {
+        return messageOrNull == null ? "" : CLASS_NAME.matcher(messageOrNull).replaceAll("");
+    }
+}

@@ -1,0 +1,86 @@
+package io.kvasir.registry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.EOFException;
+import java.io.IOException;
+import java.net.ConnectException;
+import java.net.UnknownHostException;
+import java.net.http.HttpTimeoutException;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.UnresolvedAddressException;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
+import java.nio.file.NoSuchFileException;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+
+class FailureTextTest {
+    private static void assertSaid(String expected, Throwable failure) {
+        assertEquals(expected, FailureText.of(failure));
+        assertEquals(expected, FailureText.of(new ExecutionException(failure)));
+        assertEquals(expected, FailureText.of(new CompletionException(failure)));
+    }
+
+    @Test
+    void connectionsThatWereNotMade() {
+        final ConnectException refused = new ConnectException(); // as of the JDK's HTTP client
+        refused.initCause(new ClosedChannelException());
+        assertSaid("the connection was refused", refused);
+        assertSaid("Connection refused", new ConnectException("Connection refused"));
+        final ConnectException unresolved = new ConnectException();
+        unresolved.initCause(new UnresolvedAddressException());
+        assertSaid("its host is unknown", unresolved);
+        assertSaid("its host is unknown", new UnknownHostException("h"));
+    }
+
+    @Test
+    void connectionsThatEnded() {
+        assertSaid("the connection was closed", new ClosedChannelException());
+        assertSaid("the connection was closed", new IOException(new EOFException()));
+        assertSaid("request timed out", new HttpTimeoutException("request timed out"));
+    }
+
+    @Test
+    void aMessageIsSaidWithoutNamesOfClasses() {
+        assertSaid("what", new IOException("what", new IOException("why")));
+        assertSaid("why", new IllegalStateException(" ", new IOException("why")));
+        assertSaid(
+                "(unknown) PKIX path building failed: unable to find it",
+                new IOException(
+                        "(unknown) PKIX path building failed:"
+                                + " sun.security.provider.certpath.SunCertPathBuilderException:"
+                                + " unable to find it"));
+        assertSaid("why", new IOException(new IOException(new IOException("why"))));
+    }
+
+    @Test
+    void filesThatCannotBeRead() {
+        assertSaid("there is no such file", new NoSuchFileException("f"));
+        assertSaid("there is no permission to read it", new AccessDeniedException("f"));
+        assertSaid("Too many levels", new FileSystemException("f", null, "Too many levels"));
+    }
+
+    @Test
+    void whatIsNoJson() {
+        String said = "";
+        try {
+            new JsonMapper().readTree("<html>");
+        } catch (JsonProcessingException e) {
+            assertSaid(e.getOriginalMessage(), e);
+            said = e.getOriginalMessage();
+        }
+        assertEquals(1, said.lines().count());
+    }
+
+    @Test
+    void withoutAMessageItsKindIsSaid() {
+        assertSaid("InterruptedException", new InterruptedException());
+        assertSaid("NullPointerException", new IOException(new NullPointerException()));
+    }
+}
