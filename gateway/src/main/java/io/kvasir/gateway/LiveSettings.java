@@ -68,12 +68,14 @@ final class LiveSettings {
     }
 
     private final GatewayConfig running;
+    private final GatewayConfig started;
     private final SettingsCounts counts;
     private final List<SettingsTaker> takers = new ArrayList<>(); // guarded by this
     private SettingLayers layers; // guarded by this
 
     LiveSettings(GatewayConfig running, SettingsCounts counts) {
         this.running = running;
+        started = running.running(); // a copy, which takes no changes
         this.counts = counts;
         layers = SettingLayers.of(running);
     }
@@ -155,8 +157,9 @@ final class LiveSettings {
         final GatewayConfig wanted = next.config();
         takers.forEach(taker -> taker.check(wanted));
         final List<Difference> differences = differences(wanted);
+        final List<String> warnings = wanted.warningsSince(started);
         if (isDry) {
-            return new Outcome(version(), differences, wanted.warnings());
+            return new Outcome(version(), differences, warnings);
         }
         layers = next;
         running.take(wanted); // sources may be others, too
@@ -169,9 +172,9 @@ final class LiveSettings {
                     differences.stream()
                             .map(each -> of(each.model()) + each)
                             .collect(Collectors.joining(", ")));
-            wanted.warnings().forEach(warning -> LOG.warn("{}", LogText.of(warning)));
+            warnings.forEach(warning -> LOG.warn("{}", LogText.of(warning)));
         }
-        return new Outcome(version(), differences, wanted.warnings());
+        return new Outcome(version(), differences, warnings);
     }
 
     private List<Difference> differences(GatewayConfig wanted) {

@@ -32,6 +32,7 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 
 /** {@code /settings} of the admin port, and a configuration file that is read again. */
@@ -250,6 +251,39 @@ class SettingsApiTest {
         assertEquals(400, answer.statusCode(), answer.body());
         assertTrue(answer.body().contains("prefix-index=on"), answer.body());
         assertEquals(0, gateway.router().settings().get(RouterSettings.TEMPERATURE));
+    }
+
+    @Test
+    void whatTheIndexNeedsHasAnEffectWhileItStays() throws Exception {
+        start(Gateways.config(WorkerConfig.parse(engine.url() + ",events=tcp://127.0.0.1:1")));
+        assertEquals(
+                List.of(),
+                warnings("{\"settings\":{\"overlap-weight\":0}}"),
+                "the index is followed on");
+        assertEquals(
+                1,
+                warnings("{\"settings\":{\"retry-backoff-ms\":9,\"retries\":0}}").size(),
+                "what is decided by the values of now");
+    }
+
+    @Test
+    void whatTheIndexNeedsHasNoneWhereThereIsNoIndexSinceTheStart() throws Exception {
+        start(
+                Gateways.config(WorkerConfig.parse(engine.url() + ",events=tcp://127.0.0.1:1"))
+                        .set(RouterSettings.OVERLAP_WEIGHT, 0.0));
+        assertEquals(
+                List.of(
+                        "max-blocks, max-held-blocks have no effect without an index, which"
+                                + " prefix-index and overlap-weight leave out",
+                        "the events of workers are not followed: prefix-index=auto,"
+                                + " overlap-weight=0"),
+                warnings("{\"settings\":{\"temperature\":1}}"));
+    }
+
+    private List<String> warnings(String change) throws Exception {
+        final List<String> all = new ArrayList<>();
+        patched(change).path("warnings").forEach(each -> all.add(each.asText()));
+        return all;
     }
 
     @Test

@@ -30,10 +30,19 @@ final class Contradictions {
      * @param rows that were set by someone
      * @param needs the others, in words
      * @param isMet whether they are so
+     * @param isOfStart whether the values of the start decide, and later ones do not
      */
-    private record Need(List<Setting<?>> rows, String needs, Predicate<GatewayConfig> isMet) {
+    private record Need(
+            List<Setting<?>> rows,
+            String needs,
+            Predicate<GatewayConfig> isMet,
+            boolean isOfStart) {
         static Need of(String needs, Predicate<GatewayConfig> isMet, Setting<?>... rows) {
-            return new Need(List.of(rows), needs, isMet);
+            return new Need(List.of(rows), needs, isMet, false);
+        }
+
+        static Need ofStart(String needs, Predicate<GatewayConfig> isMet, Setting<?>... rows) {
+            return new Need(List.of(rows), needs, isMet, true);
         }
     }
 
@@ -45,7 +54,7 @@ final class Contradictions {
                             RouterSettings.TTL,
                             RouterSettings.MAX_TREE_SIZE,
                             RouterSettings.PRUNE_TARGET_RATIO),
-                    Need.of(
+                    Need.ofStart(
                             "an index, which prefix-index and overlap-weight leave out",
                             Contradictions::isIndexed,
                             RouterSettings.APPROXIMATE,
@@ -289,13 +298,18 @@ final class Contradictions {
         }
     }
 
-    /** What has no effect, or hardly the wanted one. */
-    static List<String> warnings(GatewayConfig config) {
+    /**
+     * What has no effect, or hardly the wanted one.
+     *
+     * @param started what the gateway was started with, which has decided on the index; {@code
+     *     config} of one that is not started
+     */
+    static List<String> warnings(GatewayConfig config, GatewayConfig started) {
         final List<String> warnings = new ArrayList<>();
         for (Need need : NEEDS) {
             final List<Setting<?>> rows =
                     need.rows.stream().filter(row -> isSet(config.given(), row)).toList();
-            if (!rows.isEmpty() && !need.isMet.test(config)) {
+            if (!rows.isEmpty() && !need.isMet.test(need.isOfStart ? started : config)) {
                 warnings.add(
                         rows.stream().map(Setting::name).collect(Collectors.joining(", "))
                                 + (rows.size() == 1 ? " has" : " have")
@@ -309,7 +323,7 @@ final class Contradictions {
                     "with track-prefill-tokens and track-active-blocks off all workers cost the"
                             + " same: each is as likely");
         }
-        if (!isIndexed(config)
+        if (!isIndexed(started)
                 && config.get(GatewaySettings.WORKERS).stream().anyMatch(w -> w.events() != null)) {
             warnings.add(
                     "the events of workers are not followed: prefix-index="

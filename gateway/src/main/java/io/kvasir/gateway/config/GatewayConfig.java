@@ -428,7 +428,16 @@ public final class GatewayConfig {
 
     /** What of the values has no effect beside the others; see {@link Contradictions}. */
     public List<String> warnings() {
-        return Contradictions.warnings(this);
+        return Contradictions.warnings(this, this);
+    }
+
+    /**
+     * The same where a running gateway takes these values.
+     *
+     * @param started what it was started with: whether there is an index is decided then
+     */
+    public List<String> warningsSince(GatewayConfig started) {
+        return Contradictions.warnings(this, started);
     }
 
     /** A copy for one gateway, which has it {@link #take} other values while it runs. */
