@@ -243,7 +243,8 @@ class SplitRequestTest {
         "429, busy",
         "cut, closed",
         "no params, no_blocks",
-        "no json, no_blocks",
+        "no json, malformed",
+        "params twice, malformed",
         "stall, timeout"
     })
     void aDecodeWorkerDoesAllWhereThePrefillFails(String how, String kind) throws Exception {
@@ -269,6 +270,28 @@ class SplitRequestTest {
                             .endsWith(" 1.0"),
                     how);
         }
+        if (!how.equals("down") && !how.equals("stall")) { // which may still end by itself
+            assertEquals(kind, outcomeOfPrefill(), how);
+            assertTrue(
+                    metric(
+                                    "kvasir_upstream_attempts_total{outcome=\""
+                                            + kind
+                                            + "\",worker=\"p\"}")
+                            .endsWith(" 1.0"),
+                    how);
+        }
+    }
+
+    private String outcomeOfPrefill() throws Exception {
+        for (JsonNode decision :
+                Json.MAPPER
+                        .readTree(Gateways.admin(gateway, "/debug/decisions").body())
+                        .get("decisions")) {
+            if (decision.get("worker").textValue().equals("p")) {
+                return decision.get("outcome").textValue();
+            }
+        }
+        return "none";
     }
 
     private void failPrefills(String how) {
@@ -279,6 +302,11 @@ class SplitRequestTest {
                     case "cut" -> FakeEngine.Call::cut;
                     case "no params" ->
                             call -> call.json(200, "{\"choices\":[],\"kv_transfer_params\":null}");
+                    case "params twice" ->
+                            call ->
+                                    call.json(
+                                            200,
+                                            "{\"kv_transfer_params\":{},\"kv_transfer_params\":{}}");
                     case "no json" -> call -> call.json(200, "nothing");
                     case "stall" -> call -> call.awaitClientGone(60);
                     default -> call -> call.json(200, PREFILLED);

@@ -54,6 +54,19 @@ final class LegBodies {
     }
 
     /**
+     * Whether there is a {@link #decode} of an answer.
+     *
+     * @param answer of the prefill worker
+     */
+    boolean namesBlocks(VerbatimJson answer) {
+        return switch (protocol) {
+            case VLLM -> KvTransferParams.in(answer).isPresent();
+            case TRTLLM -> DisaggregatedParams.in(answer).isPresent();
+            case SGLANG -> throw new AssertionError("its workers meet");
+        };
+    }
+
+    /**
      * What the client gets where the prefill worker has generated all of it.
      *
      * @param answer of the prefill worker

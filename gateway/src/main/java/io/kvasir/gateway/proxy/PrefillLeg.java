@@ -22,6 +22,13 @@ import java.util.concurrent.atomic.AtomicBoolean;
 final class PrefillLeg {
     /** What becomes of it. */
     interface Listener {
+        /**
+         * What the whole answer comes to, called just before {@link #answered}.
+         *
+         * @return {@link #OK}, or what is wrong with it
+         */
+        String judge(VerbatimJson answer);
+
         /** The whole answer, as far as it is JSON; null where it is not. */
         void answered(VerbatimJson answer);
 
@@ -35,6 +42,9 @@ final class PrefillLeg {
         /** The worker failed. */
         void failed(UpstreamFault fault);
     }
+
+    /** Outcome of an answer that does what it was asked for. */
+    static final String OK = "ok";
 
     /** What the worker gets. */
     private record Message(String target, HttpFields headers, ByteBuffer body) {}
@@ -205,8 +215,9 @@ final class PrefillLeg {
             return;
         }
         context.feedback().completed(proxied, booking, booking.upstream(), answer.usage());
-        ended("ok", 200); // its span takes nothing of the engine any more
-        listener.answered(parsed(answer.body()));
+        final VerbatimJson parsed = parsed(answer.body());
+        ended(listener.judge(parsed), 200); // its span takes nothing of the engine any more
+        listener.answered(parsed);
     }
 
     private static VerbatimJson parsed(byte[] bytes) {

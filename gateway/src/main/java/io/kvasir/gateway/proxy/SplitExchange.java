@@ -97,6 +97,8 @@ final class SplitExchange implements SplitLegs {
     private static final long GRACE_NS = TimeUnit.SECONDS.toNanos(2);
 
     private static final String NO_PAIR = "no_pair";
+    private static final String NO_BLOCKS = "no_blocks"; // an answer that names none
+    private static final String MALFORMED = "malformed"; // one that cannot be read
 
     private final ProxyContext context;
     private final ProxyRequest proxied;
@@ -410,7 +412,7 @@ final class SplitExchange implements SplitLegs {
             body = rendezvous == null ? bodies.prefill() : bodies.meeting(rendezvous);
         } catch (MalformedJsonException e) {
             malformed = e;
-            keepWhole(attempt, booking, "malformed");
+            keepWhole(attempt, booking, MALFORMED);
             return;
         }
         context.metrics().splits().split(how);
@@ -552,23 +554,25 @@ final class SplitExchange implements SplitLegs {
             } else {
                 final VerbatimJson answer = prefill.answer;
                 prefill.answer = null;
-                final VerbatimJson whole =
-                        answer == null ? null : prefill.bodies.complete(answer).orElse(null);
+                if (answer == null) {
+                    flow.prefillFailed(attempt, MALFORMED);
+                    return;
+                }
+                final VerbatimJson whole = prefill.bodies.complete(answer).orElse(null);
                 if (whole != null) {
                     prefill.complete = CompleteAnswer.of(proxied.inference(), whole);
                     flow.prefillComplete(attempt);
                     return;
                 }
-                final VerbatimJson body =
-                        answer == null ? null : prefill.bodies.decode(answer).orElse(null);
+                final VerbatimJson body = prefill.bodies.decode(answer).orElse(null);
                 if (body == null) { // such as one whose first token is the last
-                    flow.prefillFailed(attempt, "no_blocks");
+                    flow.prefillFailed(attempt, NO_BLOCKS);
                     return;
                 }
                 decodeBody = ByteBuffer.wrap(body.bytes());
             }
         } catch (MalformedJsonException | ProtocolException e) {
-            flow.prefillFailed(attempt, "malformed");
+            flow.prefillFailed(attempt, MALFORMED);
             return;
         }
         flow.handedOver(attempt);
@@ -664,6 +668,25 @@ final class SplitExchange implements SplitLegs {
 
         Outcome(int attempt) {
             this.attempt = attempt;
+        }
+
+        @Override
+        public String judge(VerbatimJson answer) {
+            final Prefill prefill = prefills[attempt];
+            if (prefill.rendezvous != null) {
+                return PrefillLeg.OK; // nothing is read of it
+            }
+            if (answer == null) {
+                return MALFORMED;
+            }
+            try {
+                return prefill.bodies.namesBlocks(answer)
+                                || prefill.bodies.complete(answer).isPresent()
+                        ? PrefillLeg.OK
+                        : NO_BLOCKS;
+            } catch (MalformedJsonException e) {
+                return MALFORMED;
+            }
         }
 
         @Override
