@@ -31,7 +31,7 @@ final class CurrentRules {
                 new RouterRules(
                         config.settings(),
                         1,
-                        new GuardedPolicy(config.policy(), config.random(), parts.errors),
+                        new GuardedPolicy(config.policy(), parts.random, parts.errors),
                         sessionsOrNull(config.settings(), null),
                         pacesOrNull(config.settings(), config.policy(), null));
     }
@@ -167,7 +167,7 @@ final class CurrentRules {
                 ? nowOrNull.withTtl(ttlNs)
                 : new SessionAffinity(
                         settings.get(RouterSettings.MAX_SESSIONS),
-                        config.random().nextLong(),
+                        parts.random.nextLong(),
                         ttlNs,
                         config.clock());
     }

@@ -98,7 +98,7 @@ public final class KvRouter implements AutoCloseable {
         parts.indexPipeline.followed(Math.max(Clock.systemUTC().millis(), newestMs(savedOrNull)));
         rules = new CurrentRules(config, parts, registry::current);
         bookings = new Bookings(config, parts, rules);
-        selector = new WorkerSelector(config);
+        selector = new WorkerSelector(parts.random, config.clock());
         matcher = new PromptMatcher(parts, config.clock(), registry::current);
         named = new NamedLeases(bookings::open);
         dump = new EventDump(parts.indexPipeline, registry::current);

@@ -32,6 +32,7 @@ import io.kvasir.router.settings.WrongSettingsException;
 import io.kvasir.router.spi.StateStore;
 
 import org.agrona.CloseHelper;
+import org.agrona.ErrorHandler;
 
 import java.lang.management.ManagementFactory;
 import java.security.SecureRandom;
@@ -55,6 +56,7 @@ public final class RouterConfig {
     private final Function<Settings, SelectionPolicy> policies;
     private final boolean policyGiven;
     private final RandomSource random;
+    private final RandomSource randomOrNull; // an embedder's
     private final LongSupplier clockOrNull;
     private final ReplicaLink replicaLinkOrNull;
     private final Function<EventPlane, ? extends AutoCloseable> eventPlaneOrNull;
@@ -76,10 +78,8 @@ public final class RouterConfig {
                         : builder.predictedOrNull.withMaxWorkerSlots(
                                 settings.get(RouterSettings.MAX_WORKERS));
         final Long seed = settings.get(RouterSettings.SEED);
-        random =
-                builder.randomOrNull == null
-                        ? RandomSource.seeded(seed == null ? System.nanoTime() : seed)
-                        : builder.randomOrNull;
+        random = RandomSource.seeded(seed == null ? System.nanoTime() : seed);
+        randomOrNull = builder.randomOrNull;
         clockOrNull = builder.clockOrNull;
         replicaLinkOrNull = builder.replicaLinkOrNull;
         eventPlaneOrNull = builder.eventPlaneOrNull;
@@ -295,6 +295,7 @@ public final class RouterConfig {
         policyGiven = other.policyGiven;
         indexed = other.indexed;
         random = other.random;
+        randomOrNull = other.randomOrNull;
         clockOrNull = other.clockOrNull;
         replicaLinkOrNull = other.replicaLinkOrNull;
         eventPlaneOrNull = other.eventPlaneOrNull;
@@ -348,8 +349,13 @@ public final class RouterConfig {
         return policyGiven;
     }
 
-    RandomSource random() {
-        return random;
+    /**
+     * Where the router takes random numbers.
+     *
+     * @param errors gets each failure of an embedder's source, which is replaced for that number
+     */
+    RandomSource random(ErrorHandler errors) {
+        return randomOrNull == null ? random : new GuardedRandom(randomOrNull, random, errors);
     }
 
     /** The clock of deadlines and ticks. */
@@ -729,7 +735,9 @@ public final class RouterConfig {
         }
 
         /**
-         * The random source of ties, sampling and random mode.
+         * The random source of ties, sampling and random mode. Where it throws, or answers with a
+         * number out of range, one of {@link RouterSettings#SEED} is taken instead; {@link
+         * RouterStatus#failures} counts it.
          *
          * @param source default by {@link RouterSettings#SEED}
          * @return this

@@ -18,6 +18,7 @@ import io.kvasir.router.journal.DecisionJournal;
 import io.kvasir.router.load.BusyMarks;
 import io.kvasir.router.load.EngineLoads;
 import io.kvasir.router.policy.PolicyFailures;
+import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.replica.ReplicaStatus;
 import io.kvasir.router.settings.RouterSettings;
 
@@ -30,6 +31,7 @@ import java.time.Clock;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Memory and writer threads of one router: made together, or not at all, and given back together.
@@ -41,6 +43,8 @@ final class RouterParts implements AutoCloseable {
 
     final CountersFile countersOrNull; // null where none is kept
     final ErrorHandler errors; // what goes wrong on the router's threads
+    final RandomSource random;
+    private final AtomicLong randomFailures = new AtomicLong();
     final MemoryGate gate = new MemoryGate(NAME);
     final WorkerMarks workerMarks = new WorkerMarks();
     final LoadBoard board;
@@ -66,6 +70,7 @@ final class RouterParts implements AutoCloseable {
                         ? _ -> {}
                         : error ->
                                 countersOrNull.errors().record(error, Clock.systemUTC().millis());
+        random = config.random(this::randomFailed);
         IndexPipeline started = null;
         DecisionJournal journal = null;
         try {
@@ -96,6 +101,14 @@ final class RouterParts implements AutoCloseable {
     private void listenerFailed(Throwable error) {
         if (board.listenerFailures() == 1) {
             LOG.error("a room listener failed; RouterStatus.failures counts further ones", error);
+        }
+        errors.onError(error);
+    }
+
+    /** Logs the first one only: the others come as often as workers are chosen. */
+    private void randomFailed(Throwable error) {
+        if (randomFailures.incrementAndGet() == 1) {
+            LOG.error("the random source failed; RouterStatus.failures counts further ones", error);
         }
         errors.onError(error);
     }
@@ -146,7 +159,10 @@ final class RouterParts implements AutoCloseable {
                 active.expiredLeases(),
                 forgottenLeases,
                 active.corrections(),
-                indexPipeline.failures() + bookingPipeline.failures() + board.listenerFailures(),
+                indexPipeline.failures()
+                        + bookingPipeline.failures()
+                        + board.listenerFailures()
+                        + randomFailures.get(),
                 replicaOrNull,
                 planeOrNull,
                 snapshots,

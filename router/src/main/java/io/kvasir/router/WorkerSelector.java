@@ -22,10 +22,10 @@ final class WorkerSelector {
     private final AtomicLong turn = new AtomicLong();
     private final LongSupplier clock;
 
-    WorkerSelector(RouterConfig config) {
-        random = config.random();
+    WorkerSelector(RandomSource random, LongSupplier clock) {
+        this.random = random;
         byLoad = new LoadSelector(random);
-        clock = config.clock();
+        this.clock = clock;
     }
 
     /**

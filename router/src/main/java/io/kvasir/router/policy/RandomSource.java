@@ -4,6 +4,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Random numbers for ties, sampling and the random mode; injected so that one seed is one story.
+ *
+ * <p>Where one throws or answers with a number out of range, the router takes a number of its own
+ * instead and counts the failure: no request fails by it.
  */
 @FunctionalInterface
 public interface RandomSource {
