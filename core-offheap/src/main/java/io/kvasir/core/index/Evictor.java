@@ -35,6 +35,7 @@ final class Evictor {
     private final int[] found;
 
     private final long[] evicted = new long[MOST];
+    private int copies;
     private long steps;
 
     Evictor(
@@ -59,6 +60,11 @@ final class Evictor {
     /** The engine hashes that the last call has given up. */
     long[] evicted() {
         return evicted;
+    }
+
+    /** The copies that these engine hashes had, all together. */
+    int copies() {
+        return copies;
     }
 
     /**
@@ -135,13 +141,16 @@ final class Evictor {
             }
             names.remove(evicted, 0, count, HeldRunDescriptor.position(heldRun, last), -1);
             holders.letGoLast(slot, heldRun, count);
+            copies = count;
             return count;
         }
         int count = 0;
+        copies = 0;
         while (count < most && mine.isUsed(heldRun) && mine.high(heldRun) > low) {
             final int last = mine.high(heldRun) - 1;
             final long name = mine.name(heldRun, last);
             evicted[count++] = name;
+            copies += names.copies(name);
             if (!names.remove(name)) {
                 holders.letGoOne(slot, heldRun, last);
             }

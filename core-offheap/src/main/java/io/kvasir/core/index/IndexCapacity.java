@@ -111,7 +111,7 @@ final class IndexCapacity {
         final int evicted = evictor.evict(victim, victim == slot ? kept : NO_HELD_RUN, most);
         if (evicted > 0) {
             shares.add(victim, -evicted);
-            givenUp(victim, evictor.evicted(), evicted);
+            givenUp(victim, evictor.evicted(), evicted, evictor.copies());
         }
         return evicted;
     }
@@ -129,15 +129,19 @@ final class IndexCapacity {
         pinned = NO_SLOT;
     }
 
-    /** Counts and reports an engine hash released because there was no memory for a hole. */
-    void forgot(int slot, long engineHash) {
+    /**
+     * Counts and reports an engine hash released because there was no memory for a hole.
+     *
+     * @param copies that it had
+     */
+    void forgot(int slot, long engineHash, int copies) {
         forgotten[0] = engineHash;
         forgottenBlocks.add(1);
-        givenUp(slot, forgotten, 1);
+        givenUp(slot, forgotten, 1, copies);
     }
 
-    private void givenUp(int slot, long[] engineHashes, int count) {
-        missing.evicted(slot, count, shares.held(slot));
+    private void givenUp(int slot, long[] engineHashes, int count, int copies) {
+        missing.evicted(slot, count, copies, shares.held(slot));
         evictedBlocks.add(count);
         listener.evicted(slot, engineHashes, count);
     }

@@ -3,19 +3,25 @@ package io.kvasir.core.index;
 import io.kvasir.core.memory.KeptWords;
 import io.kvasir.core.memory.SharedCells;
 
+import java.util.BitSet;
+
 /**
  * How many blocks of each worker slot events have stored and an index does not hold because it is
  * full: refused, stored after such a block, or evicted. They are counted, not kept: as long as some
  * of a slot are missing, the next engine hashes that it removes and does not hold are taken for
- * theirs. None is missing any more when as many have been removed, or when the slot has removed as
+ * theirs. Of an evicted block each copy counts whose removal the engine will announce. None is missing any more when as many have been removed, or when the slot has removed as
  * many blocks, held or not, as it had announced when it last got a missing one: its engine has
  * turned its whole cache over. Written by the writer thread, read by any.
  */
 final class MissingBlocks {
     private final SharedCells cells;
 
+    /** Slots that remove all copies of a block at once; writer thread. */
+    private final BitSet removesAll;
+
     MissingBlocks(int slots) {
         this.cells = new SharedCells(MissingBlocksDescriptor.offset(slots));
+        this.removesAll = new BitSet(slots);
     }
 
     /** Names what is counted of a slot. */
@@ -40,18 +46,24 @@ final class MissingBlocks {
     /**
      * Blocks of a slot were given up.
      *
+     * @param copies of them, {@code blocks} or more
      * @param held blocks that the slot holds without them
      */
-    void evicted(int slot, int blocks, long held) {
+    void evicted(int slot, int blocks, int copies, long held) {
         add(slot, MissingBlocksDescriptor.EVICTED_OFFSET, blocks);
         add(slot, MissingBlocksDescriptor.CROWDED_OFFSET, 1);
-        more(slot, blocks, held);
+        more(slot, removesAll.get(slot) ? blocks : copies, held);
     }
 
     private void more(int slot, int blocks, long held) {
         add(slot, MissingBlocksDescriptor.MISSING_OFFSET, blocks);
         cells.putLongRelease(
                 at(slot, MissingBlocksDescriptor.TURNOVER_OFFSET), missing(slot) + held);
+    }
+
+    /** A slot removes blocks by this rule, those that it misses too. */
+    void removes(int slot, CopyRule rule) {
+        removesAll.set(slot, rule == CopyRule.LAST_COPY);
     }
 
     /**

@@ -269,6 +269,7 @@ public final class PrefixIndex implements AutoCloseable {
         final int lane = writer.enter();
         try {
             Objects.checkFromIndexSize(0, blockCount, engineHashes.length);
+            tables.missing.removes(check(workerSlot), rule);
             return remove.remove(workerSlot, engineHashes, blockCount, rule);
         } finally {
             writer.exit(lane);
@@ -287,6 +288,7 @@ public final class PrefixIndex implements AutoCloseable {
     public void removeTo(int workerSlot, long engineHash, int remainingCopies) {
         final int lane = writer.enter();
         try {
+            tables.missing.removes(check(workerSlot), CopyRule.LAST_COPY); // at 0 copies, once
             remove.removeTo(workerSlot, engineHash, remainingCopies);
         } finally {
             writer.exit(lane);
@@ -660,7 +662,8 @@ public final class PrefixIndex implements AutoCloseable {
 
     /**
      * Blocks that a slot has announced and that are not held for lack of room: refused, stored
-     * after such a block, or evicted, less those that it has removed since. An engine hash that is
+     * after such a block, or evicted, less those that it has removed since. Of an evicted one each
+     * copy counts whose removal the engine will announce. An engine hash that is
      * removed and not held is taken for one of them as long as there are some. There are none any
      * more after {@link #clear}, or when the slot has removed as many blocks, held or not, as it
      * had announced when it last got a missing one.

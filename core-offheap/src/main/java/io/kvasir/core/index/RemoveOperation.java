@@ -19,6 +19,9 @@ final class RemoveOperation extends SlotOperation {
     private long[] engineHashes;
     private int count;
 
+    /** Engine hashes that stay, as one copy less of them is left. */
+    private int kept;
+
     /** Engine hashes before this one do not go on to the last of a held run. */
     private int notLastBefore;
 
@@ -32,6 +35,7 @@ final class RemoveOperation extends SlotOperation {
         engineHashes = hashes;
         count = blockCount;
         notLastBefore = 0;
+        kept = 0;
         int unknown = 0;
         int i = 0;
         while (i < count) {
@@ -48,7 +52,7 @@ final class RemoveOperation extends SlotOperation {
             }
         }
         end();
-        return removed(count, unknown);
+        return removed(count - kept, unknown);
     }
 
     /** Counts those that are not held as removals of missing blocks, or of unknown ones. */
@@ -118,6 +122,7 @@ final class RemoveOperation extends SlotOperation {
         final int copies = lookup.copies(engineHash);
         if (rule == CopyRule.PHYSICAL && copies > 1) {
             lookup.copies(engineHash, copies - 1);
+            kept++;
         } else {
             release(engineHash, position);
         }
@@ -153,6 +158,7 @@ final class RemoveOperation extends SlotOperation {
         }
         lookup.clear();
         missing.cleared(slot);
+        missing.removes(slot, CopyRule.PHYSICAL); // until the next removal says more
         final int dropped = (int) heldBlocks();
         heldChange = -dropped;
         end();

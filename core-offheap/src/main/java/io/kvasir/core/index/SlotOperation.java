@@ -78,8 +78,9 @@ abstract class SlotOperation {
         for (int p = heldRuns.high(heldRun) - 1; p > arrayOffset; p--) {
             while (heldRuns.holds(heldRun, p)) {
                 final long engineHash = heldRuns.name(heldRun, p);
+                final int copies = lookup.copies(engineHash);
                 release(engineHash, HeldRunDescriptor.position(heldRun, p));
-                capacity.forgot(slot, engineHash);
+                capacity.forgot(slot, engineHash, copies);
             }
         }
         holders.letGoLast(slot, heldRun, 1);

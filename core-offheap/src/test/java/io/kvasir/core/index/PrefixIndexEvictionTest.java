@@ -15,7 +15,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -338,6 +340,58 @@ class PrefixIndexEvictionTest {
             }
             assertEquals(600, index.evictedBlocks(0));
             assertEquals(600, index.missingBlocks(0));
+        }
+    }
+
+    /** Each copy is removed by itself: what the engine has left of an evicted block is missing. */
+    @RepeatedTest(5)
+    void anEvictedBlockIsMissingUntilItsLastCopyIsRemoved() {
+        final SplittableRandom random =
+                new SplittableRandom(Seeds.next("PrefixIndexEvictionTest copies"));
+        final List<Long> engine = new ArrayList<>(); // each copy
+        final Map<Long, Integer> index = new HashMap<>();
+        try (PrefixIndex full = new PrefixIndex(evicting(2, 1_000, 60))) {
+            final List<long[]> prompts = new ArrayList<>();
+            for (int i = 0; i < 60; i++) {
+                final boolean again = i > 0 && i < 59 && random.nextInt(3) > 0;
+                final long[] prompt = again ? prompts.get(random.nextInt(prompts.size())) : prompt(6);
+                prompts.add(prompt);
+                assertEquals(StoreResult.STORED, full.store(0, true, 0, prompt, prompt, 6, false));
+                Arrays.stream(prompt).forEach(engine::add);
+            }
+            assertTrue(full.evictedBlocks(0) > 0, "nothing was evicted");
+            while (engine.size() > 6) { // those of the last store are no part of the turnover
+                index.clear();
+                full.forEach((slot, name, sequence, copies) -> index.put(name, copies));
+                final int held = index.values().stream().mapToInt(copies -> copies).sum();
+                assertEquals(engine.size() - held, full.missingBlocks(0), engine.size() + " left");
+                final long[] one = {engine.remove(random.nextInt(engine.size()))};
+                assertEquals(0, full.remove(0, one, 1, CopyRule.PHYSICAL), "unknown");
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void anEvictedBlockIsMissingOnceWhereItsLastCopyAloneIsAnnounced(boolean counted) {
+        try (PrefixIndex index = new PrefixIndex(evicting(1, 1_000, 20))) {
+            final long[] prompt = prompt(20);
+            store(index, 0, prompt);
+            store(index, 0, prompt);
+            removeLast(index, prompt[19], counted);
+            store(index, 0, prompt(20));
+            assertEquals(19, index.evictedBlocks(0));
+            assertEquals(19, index.missingBlocks(0));
+            removeLast(index, prompt[18], counted);
+            assertEquals(18, index.missingBlocks(0));
+        }
+    }
+
+    private static void removeLast(PrefixIndex index, long name, boolean counted) {
+        if (counted) {
+            index.removeTo(0, name, 0);
+        } else {
+            assertEquals(0, index.remove(0, new long[] {name}, 1, CopyRule.LAST_COPY));
         }
     }
 
