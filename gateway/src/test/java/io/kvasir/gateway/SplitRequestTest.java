@@ -273,10 +273,7 @@ class SplitRequestTest {
         if (!how.equals("down") && !how.equals("stall")) { // which may still end by itself
             assertEquals(kind, outcomeOfPrefill(), how);
             assertTrue(
-                    metric(
-                                    "kvasir_upstream_attempts_total{outcome=\""
-                                            + kind
-                                            + "\",worker=\"p\"}")
+                    metric("kvasir_upstream_attempts_total{outcome=\"" + kind + "\",worker=\"p\"}")
                             .endsWith(" 1.0"),
                     how);
         }

@@ -85,7 +85,9 @@ class ChangingWorkersTest {
         assertEquals(2, selection.candidates().count());
         assertFalse(selection.candidates().contains(removed.slot()));
         match(given, removed);
-        assertThrows(RouteException.class, () -> new WorkerSelector(parts.random, config.clock()).choose(selection));
+        assertThrows(
+                RouteException.class,
+                () -> new WorkerSelector(parts.random, config.clock()).choose(selection));
     }
 
     @Test

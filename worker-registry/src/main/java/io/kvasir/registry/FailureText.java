@@ -15,7 +15,7 @@ import java.util.regex.Pattern;
 /** What a failure of a connection or of a file says to an operator. Stateless. */
 public final class FailureText {
     private static final Pattern CLASS_NAME =
-            Pattern.compile("(?:[a-z]\\w*\\.)+[A-Z]\\w*(?:Exception|Error)(?:: )?");
+            Pattern.compile("\\b(?:[a-z]\\w*+\\.)++[A-Z]\\w*(?:Exception|Error)(?:: )?");
 
     private FailureText() {}
 

@@ -9,9 +9,10 @@ import java.util.BitSet;
  * How many blocks of each worker slot events have stored and an index does not hold because it is
  * full: refused, stored after such a block, or evicted. They are counted, not kept: as long as some
  * of a slot are missing, the next engine hashes that it removes and does not hold are taken for
- * theirs. Of an evicted block each copy counts whose removal the engine will announce. None is missing any more when as many have been removed, or when the slot has removed as
- * many blocks, held or not, as it had announced when it last got a missing one: its engine has
- * turned its whole cache over. Written by the writer thread, read by any.
+ * theirs. Of an evicted block each copy counts whose removal the engine will announce. None is
+ * missing any more when as many have been removed, or when the slot has removed as many blocks,
+ * held or not, as it had announced when it last got a missing one: its engine has turned its whole
+ * cache over. Written by the writer thread, read by any.
  */
 final class MissingBlocks {
     private final SharedCells cells;

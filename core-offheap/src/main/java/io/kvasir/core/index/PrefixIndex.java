@@ -663,10 +663,10 @@ public final class PrefixIndex implements AutoCloseable {
     /**
      * Blocks that a slot has announced and that are not held for lack of room: refused, stored
      * after such a block, or evicted, less those that it has removed since. Of an evicted one each
-     * copy counts whose removal the engine will announce. An engine hash that is
-     * removed and not held is taken for one of them as long as there are some. There are none any
-     * more after {@link #clear}, or when the slot has removed as many blocks, held or not, as it
-     * had announced when it last got a missing one.
+     * copy counts whose removal the engine will announce. An engine hash that is removed and not
+     * held is taken for one of them as long as there are some. There are none any more after {@link
+     * #clear}, or when the slot has removed as many blocks, held or not, as it had announced when
+     * it last got a missing one.
      */
     public long missingBlocks(int workerSlot) {
         return tables.missing.missing(check(workerSlot));

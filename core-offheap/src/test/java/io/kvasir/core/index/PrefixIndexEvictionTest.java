@@ -354,7 +354,8 @@ class PrefixIndexEvictionTest {
             final List<long[]> prompts = new ArrayList<>();
             for (int i = 0; i < 60; i++) {
                 final boolean again = i > 0 && i < 59 && random.nextInt(3) > 0;
-                final long[] prompt = again ? prompts.get(random.nextInt(prompts.size())) : prompt(6);
+                final long[] prompt =
+                        again ? prompts.get(random.nextInt(prompts.size())) : prompt(6);
                 prompts.add(prompt);
                 assertEquals(StoreResult.STORED, full.store(0, true, 0, prompt, prompt, 6, false));
                 Arrays.stream(prompt).forEach(engine::add);
