@@ -1,7 +1,6 @@
 package io.kvasir.router;
 
 import io.kvasir.core.index.LowerTiers;
-import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.radix.OverlapScores;
 
@@ -37,26 +36,30 @@ final class TierScores {
      *     to be matched, too
      */
     void match(LowerTiers lower, RouteRequest request, boolean withEagle) {
-        match(lower.indexOrNull(StorageTier.HOST), request, withEagle, hostOrNull);
-        match(lower.indexOrNull(StorageTier.DISK), request, withEagle, diskOrNull);
-        match(lower.indexOrNull(StorageTier.SHARED), request, withEagle, sharedOrNull);
+        match(lower, StorageTier.HOST, request, withEagle, hostOrNull);
+        match(lower, StorageTier.DISK, request, withEagle, diskOrNull);
+        match(lower, StorageTier.SHARED, request, withEagle, sharedOrNull);
     }
 
     private void match(
-            PrefixIndex index, RouteRequest request, boolean withEagle, OverlapScores out) {
+            LowerTiers lower,
+            StorageTier tier,
+            RouteRequest request,
+            boolean withEagle,
+            OverlapScores out) {
         if (out == null) {
             return;
         }
-        if (index.blocks() == 0) { // most engines have no such tier
+        if (lower.indexOrNull(tier).blocks() == 0) { // most engines have no such tier
             out.clear();
             return;
         }
-        index.matchInside(request.localHashes, request.blockCount, out);
+        var _ = lower.matchInside(tier, request.localHashes, request.blockCount, out);
         if (withEagle) {
             if (eagle == null) {
                 eagle = new OverlapScores(maxSlots);
             }
-            index.matchInside(request.eagleHashes, request.eagleBlockCount, eagle);
+            var _ = lower.matchInside(tier, request.eagleHashes, request.eagleBlockCount, eagle);
             for (int i = 0; i < eagle.matchedSlots(); i++) {
                 final int slot = eagle.slotAt(i);
                 if (out.depth(slot) == 0) {
