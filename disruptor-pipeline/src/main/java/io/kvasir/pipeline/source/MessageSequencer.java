@@ -334,7 +334,7 @@ final class MessageSequencer {
         status.unloaded();
         status.complete();
         parts.decoder.forget();
-        parts.removals.forget();
+        parts.removals.beginAnew();
         parts.forecasts.forget();
         freshness.believe();
         output.clear();

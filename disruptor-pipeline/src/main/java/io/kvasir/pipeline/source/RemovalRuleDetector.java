@@ -21,13 +21,15 @@ final class RemovalRuleDetector {
     static final int OVER_PREDICTIONS = 8;
 
     private final boolean automatic;
+    private final CopyRule first;
     private CopyRule rule;
     private long reports;
     private int switches;
 
     RemovalRuleDetector(RemovalRule configured) {
         automatic = configured == RemovalRule.AUTO;
-        rule = configured == RemovalRule.LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+        first = configured == RemovalRule.LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+        rule = first;
     }
 
     CopyRule rule() {
@@ -84,5 +86,11 @@ final class RemovalRuleDetector {
      */
     void forget() {
         reports = 0;
+    }
+
+    /** The engine has begun anew, perhaps as another version: its rule is found out again. */
+    void beginAnew() {
+        rule = first;
+        forget();
     }
 }

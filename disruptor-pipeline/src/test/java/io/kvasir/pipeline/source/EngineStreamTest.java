@@ -742,6 +742,45 @@ class EngineStreamTest {
     }
 
     @Test
+    void theMeaningOfRemovalsIsFoundAnewAfterARestart() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        for (int i = 0; i < 8; i++) {
+            stream.reportEngineHit(4, 0, true);
+        }
+        replay(stream, 0, store(1));
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+        stream.onMessage(1, store(2));
+        stream.onMessage(2, batch(cleared()));
+        stream.onMessage(3, store(3));
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals(), "the same engine");
+
+        stream.onMessage(0, store(4)); // another one, which may be another version
+        assertEquals(1, stream.status().restarts());
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        stream.onMessage(1, store(4));
+        stream.onMessage(2, batch(removed(List.of(4))));
+        assertEquals(List.of(4L), held());
+        for (int i = 0; i < 7; i++) {
+            stream.reportEngineHit(4, 0, true);
+        }
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        stream.reportEngineHit(4, 0, true);
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+        assertEquals(2, stream.status().ruleSwitches());
+    }
+
+    @Test
+    void aRuleThatIsConfiguredStaysAfterARestart() {
+        final EngineStream stream = stream(c -> c.withRemovals(RemovalRule.LAST_COPY));
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(2));
+        stream.onMessage(0, store(3));
+        assertEquals(1, stream.status().restarts());
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+    }
+
+    @Test
     void aFixedRuleIsNotChangedButTheBlocksThatTheEngineHasNotAreDropped() {
         final EngineStream stream = stream(c -> c.withRemovals(RemovalRule.PHYSICAL));
         stream.onMessage(0, store(1));
