@@ -691,6 +691,21 @@ public final class RouteRequest {
     }
 
     /**
+     * The deepest {@link #overlap} of all workers but one.
+     *
+     * @param worker of the router that the request is made for
+     * @return blocks; 0 where no other one holds the first one
+     */
+    public int deepestOverlapBeside(Worker worker) {
+        int deepest = 0;
+        for (int i = 0; i < cached.matchedSlots(); i++) {
+            final int slot = cached.slotAt(i);
+            deepest = Math.max(deepest, slot == worker.slot() ? 0 : cached.depth(slot));
+        }
+        return deepest;
+    }
+
+    /**
      * Hashes of the prompt's beginnings: equal where two prompts of one router begin with the same
      * blocks, adapter and salt. Allocates nothing.
      *

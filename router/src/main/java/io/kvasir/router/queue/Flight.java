@@ -1,5 +1,6 @@
 package io.kvasir.router.queue;
 
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.PromptEnd;
@@ -27,6 +28,7 @@ final class Flight {
     final Worker worker;
     final long endsNs;
     final long[] keys; // of its beginnings, each a stride longer
+    private final int heldBefore; // leading blocks that the worker had when it was booked
     private final KvRouter router;
     private final Lease lease;
     private final long number;
@@ -34,13 +36,27 @@ final class Flight {
     private volatile Lease last; // of those that followed to its worker; null before
     final Set<Entry> followers = new HashSet<>(); // guarded by the waiting room
 
-    Flight(KvRouter router, Lease lease, long[] keys, long endsNs) {
+    Flight(KvRouter router, Lease lease, int heldBefore, long[] keys, long endsNs) {
         this.router = router;
         this.lease = lease;
+        this.heldBefore = heldBefore;
         this.keys = keys;
         this.endsNs = endsNs;
         worker = lease.worker();
         number = lease.requestId();
+    }
+
+    /**
+     * Whether its worker is taken to hold the prompt since it was booked, while it computes it:
+     * that is no answer of the engine.
+     */
+    boolean isPredicted(long nowNs) {
+        return worker.state() == IndexState.PREDICTED && phase(nowNs) == Phase.COMPUTING;
+    }
+
+    /** Leading blocks that its worker had before it. */
+    int heldBefore() {
+        return heldBefore;
     }
 
     /** A request that follows it was booked. */

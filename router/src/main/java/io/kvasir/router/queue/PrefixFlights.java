@@ -76,7 +76,8 @@ final class PrefixFlights {
      * Searches for the flight to follow: one on a worker that the request may use, and whose blocks
      * are not cached, or are cached there. An engine announces blocks before their prompt's first
      * token, and requests are booked before their blocks count as shared; until then the worker
-     * that has them seems dearer than one that has nothing.
+     * that has them seems dearer than one that has nothing. What a worker without events is taken
+     * to hold because the flight was booked on it is not cached as long as it is computed.
      *
      * @param request filled; is matched where there may be one
      * @param stride blocks
@@ -97,8 +98,17 @@ final class PrefixFlights {
             }
             if (mayUse(flight.worker, scratch)) {
                 out.depth = (i + 1) * stride;
-                final boolean isMissing = out.depth - request.deepestOverlap() >= stride;
-                out.isCached = out.depth - request.overlap(flight.worker) < stride;
+                final boolean isPredicted = flight.isPredicted(nowNs);
+                final int held =
+                        isPredicted
+                                ? Math.min(flight.heldBefore(), request.overlap(flight.worker))
+                                : request.overlap(flight.worker);
+                final int deepest =
+                        isPredicted
+                                ? Math.max(held, request.deepestOverlapBeside(flight.worker))
+                                : request.deepestOverlap();
+                final boolean isMissing = out.depth - deepest >= stride;
+                out.isCached = out.depth - held < stride;
                 if (isMissing || out.isCached) {
                     out.ahead = flight;
                 }
@@ -142,6 +152,7 @@ final class PrefixFlights {
                 new Flight(
                         router,
                         lease,
+                        request.overlap(lease.worker()),
                         Arrays.copyOf(look.keys, look.count),
                         nowNs + rules.waitNs());
         for (long key : flight.keys) {

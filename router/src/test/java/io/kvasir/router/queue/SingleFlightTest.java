@@ -313,17 +313,43 @@ class SingleFlightTest {
         assertTrue(admit(128).isWaiting());
     }
 
+    /** Without events a booked prompt counts as held at once; it is not computed by that. */
     @Test
-    void aPrefixThatItsWorkerIsTakenToHoldIsNotWaitedFor() {
+    void aPrefixThatItsWorkerIsOnlyTakenToHoldIsWaitedFor() {
         start(config(SingleFlight.WAIT).set(RouterSettings.APPROXIMATE, true));
         final Waiter first = admit(PREFIX);
+        awaitPredicted(PREFIX);
+        final List<Waiter> others = admitSome(3);
+        assertTrue(others.stream().allMatch(Waiter::isWaiting));
+        world.pass(WAIT_NS / 2);
+        world.computed(first);
+        for (Waiter other : others) {
+            assertSame(first.worker, other.worker);
+            assertEquals(PREFIX / 16, other.overlapBlocks);
+            assertEquals(WAIT_NS / 2, other.waitedNs);
+        }
+        assertEquals(1, world.queue.status().led());
+        assertEquals(3, world.queue.status().followed());
+        assertNotNull(admit(PREFIX).lease, "it is computed");
+    }
+
+    @Test
+    void whatAWorkerWasTakenToHoldBeforeIsNotWaitedFor() {
+        start(config(SingleFlight.WAIT).set(RouterSettings.APPROXIMATE, true));
+        final Waiter before = admit(256);
+        awaitPredicted(256);
+        world.computed(before);
+        final Waiter first = admit(PREFIX);
+        assertSame(before.worker, first.worker);
+        awaitPredicted(PREFIX);
+        assertNotNull(admit(256).lease, "only what was there is in common");
+        assertTrue(admit(384).isWaiting());
+    }
+
+    private void awaitPredicted(int tokens) {
         QueueWorld.await(
-                () -> world.router.routedPrefixes().blocks() >= PREFIX / 16,
+                () -> world.router.routedPrefixes().blocks() >= tokens / 16,
                 "its worker is taken to hold it");
-        final Waiter other = admit(PREFIX);
-        assertSame(first.worker, other.worker);
-        assertTrue(first.lease.isOpen());
-        assertEquals(0, world.queue.status().followed());
     }
 
     /** An engine announces blocks before the first token, until which its load counts them. */
