@@ -17,14 +17,16 @@ final class Formats {
 
     private Formats() {}
 
-    /** {@code template % values}: a tuple, a dict for named fields, or a single value. */
+    /**
+     * {@code template % values}: a tuple, a dict for named fields, or a single value. One that has
+     * items, such as a list, need not be used.
+     */
     static String percent(String template, Object values) {
         final List<?> given =
                 values instanceof Tuple tuple ? tuple : java.util.Collections.singletonList(values);
         Budget.current().text(template.length());
         final StringBuilder out = new StringBuilder();
         int used = 0;
-        boolean named = false;
         int at = 0;
         while (at < template.length()) {
             final char c = template.charAt(at++);
@@ -41,7 +43,7 @@ final class Formats {
                 }
                 value = PythonValues.item(dict, template.substring(at + 1, end));
                 taken = true;
-                named = true;
+                used = given.size(); // the dict is no single value any more
                 at = end + 1;
             }
             final int specStart = at;
@@ -74,10 +76,17 @@ final class Formats {
             }
             append(out, percentValue(value, flags, width, precision, type));
         }
-        if (!named && used < given.size() && !(values instanceof Map)) {
+        if (used < given.size() && !hasItems(values)) {
             throw new ValueException("not all arguments converted during string formatting");
         }
         return out.toString();
+    }
+
+    /** Whether a value that is no tuple or text has items by key or number. */
+    private static boolean hasItems(Object value) {
+        return value instanceof Map
+                || (value instanceof List && !(value instanceof Tuple))
+                || value instanceof Undefined;
     }
 
     private static String percentValue(

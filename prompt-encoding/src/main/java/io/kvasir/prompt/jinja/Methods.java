@@ -347,11 +347,15 @@ final class Methods {
     private static Object affix(String s, Arguments arguments, boolean start) {
         final Object affix = arguments.take("affix");
         Budget.current().text(s.length());
-        final String rest = s.substring(offset(s, arguments.take("start", null), 0));
+        final int from = start(s, arguments.take("start", null));
         if (arguments.positionalLeft() > 0) {
             throw new ValueException("startswith/endswith with an end is not implemented");
         }
         arguments.end();
+        if (from > s.length()) {
+            return false;
+        }
+        final String rest = s.substring(from);
         final List<?> candidates = affix instanceof Tuple tuple ? tuple : List.of(text(affix));
         for (Object candidate : candidates) {
             Budget.current().step();
@@ -372,6 +376,13 @@ final class Methods {
         final long given = Numbers.index(index);
         final long offset = Math.clamp(given < 0 ? given + length : given, 0, length);
         return s.offsetByCodePoints(0, (int) offset);
+    }
+
+    /** The same of where a part begins; behind the end, where nothing is, one more than that. */
+    private static int start(String s, Object index) {
+        return index != null && Numbers.index(index) > Text.length(s)
+                ? s.length() + 1
+                : offset(s, index, 0);
     }
 
     private static Object replace(String s, Arguments arguments) {
@@ -434,7 +445,7 @@ final class Methods {
 
     private static Object find(String s, Arguments arguments, boolean last) {
         final String wanted = text(arguments.take("sub"));
-        final int start = offset(s, arguments.take("start", null), 0);
+        final int start = start(s, arguments.take("start", null));
         final int end = offset(s, arguments.take("end", null), s.length());
         arguments.end();
         if (start > end) {
@@ -456,13 +467,20 @@ final class Methods {
 
     private static Object count(String s, Arguments arguments) {
         final String wanted = text(arguments.take("sub"));
+        final int start = start(s, arguments.take("start", null));
+        final int end = offset(s, arguments.take("end", null), s.length());
         arguments.end();
-        if (wanted.isEmpty()) {
-            return (long) Text.length(s) + 1;
+        if (start > end) {
+            return 0L;
         }
-        Budget.current().search(s.length(), wanted.length());
+        if (wanted.isEmpty()) {
+            return (long) s.codePointCount(start, end) + 1;
+        }
+        Budget.current().search(end - start, wanted.length());
         long count = 0;
-        for (int at = s.indexOf(wanted); at >= 0; at = s.indexOf(wanted, at + wanted.length())) {
+        for (int at = s.indexOf(wanted, start, end);
+                at >= 0;
+                at = s.indexOf(wanted, at + wanted.length(), end)) {
             count++;
         }
         return count;
