@@ -5,10 +5,10 @@ import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Pauses between tries to connect for the first time: 200 ms after the first one, twice as long
- * after each further one, at most 2 s, each with ±25 % of jitter. A refused TLS handshake costs
- * both sides more than a refused connection, and both are refused for as long as nothing is
- * changed. One thread.
+ * Pauses between tries to connect, or to do what a connection is for: 200 ms after the first one,
+ * twice as long after each further one, at most 2 s, each with ±25 % of jitter. A refused TLS
+ * handshake costs both sides more than a refused connection, and both are refused for as long as
+ * nothing is changed. One thread.
  */
 public final class ConnectPause {
     private static final long FIRST_NS = Duration.ofMillis(200).toNanos();
@@ -18,7 +18,7 @@ public final class ConnectPause {
     private long middleNs; // of the next one
 
     /** How a pause is spent. */
-    interface Sleeper {
+    public interface Sleeper {
         /** Returns after it. */
         void sleep(long ns) throws InterruptedException;
     }
@@ -28,12 +28,13 @@ public final class ConnectPause {
         this(TimeUnit.NANOSECONDS::sleep);
     }
 
-    ConnectPause(Sleeper sleeper) {
+    /** The same where pauses are spent in a way of the caller's. */
+    public ConnectPause(Sleeper sleeper) {
         this.sleeper = sleeper;
         middleNs = FIRST_NS;
     }
 
-    /** There is a connection: the next pause is the first one again. */
+    /** It has worked: the next pause is the first one again. */
     public void connected() {
         middleNs = FIRST_NS;
     }

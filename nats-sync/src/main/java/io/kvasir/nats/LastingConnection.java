@@ -10,23 +10,24 @@ import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.time.Clock;
-import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 /**
  * A connection that is there again until it is closed here. The client makes a lost one again by
  * itself, but gives it up for ever where a server refuses it twice for the same reason, as one does
  * whose accounts are not loaded yet, or with credentials that have expired. A daemon thread makes
- * such a one anew; the listener hears of that as of one that the client has made again.
+ * such a one anew, with pauses that grow ({@link ConnectPause}); the listener hears of that as of
+ * one that the client has made again.
  *
  * <p>Thread-safe.
  */
 public final class LastingConnection {
     private static final Logger LOG = LoggerFactory.getLogger(LastingConnection.class);
-    private static final Duration PAUSE = Duration.ofMillis(500);
 
     private final Options.Builder options;
     private final ConnectionListener listener;
     private final Preparation preparation;
+    private final ConnectPause.Sleeper sleeper;
     private volatile Connection connection; // null before the first
     private Thread renewing; // null before the first time; guarded by this
     private boolean closed; // guarded by this
@@ -38,10 +39,14 @@ public final class LastingConnection {
     }
 
     private LastingConnection(
-            Options.Builder options, ConnectionListener listener, Preparation preparation) {
+            Options.Builder options,
+            ConnectionListener listener,
+            Preparation preparation,
+            ConnectPause.Sleeper sleeper) {
         this.options = options.connectionListener(this::onEvent);
         this.listener = listener;
         this.preparation = preparation;
+        this.sleeper = sleeper;
     }
 
     /**
@@ -67,7 +72,17 @@ public final class LastingConnection {
     public static LastingConnection make(
             Options.Builder options, ConnectionListener listener, Preparation preparation)
             throws IOException, InterruptedException {
-        final LastingConnection lasting = new LastingConnection(options, listener, preparation);
+        return make(options, listener, preparation, TimeUnit.NANOSECONDS::sleep);
+    }
+
+    static LastingConnection make(
+            Options.Builder options,
+            ConnectionListener listener,
+            Preparation preparation,
+            ConnectPause.Sleeper sleeper)
+            throws IOException, InterruptedException {
+        final LastingConnection lasting =
+                new LastingConnection(options, listener, preparation, sleeper);
         lasting.connect();
         return lasting;
     }
@@ -127,21 +142,22 @@ public final class LastingConnection {
                 "{} was refused: {}; it is tried again without an end",
                 connection.getOptions().getConnectionName(),
                 connection.getLastError());
+        final ConnectPause pause = new ConnectPause(sleeper);
         try {
             while (isGivenUp()) {
-                connectAgain();
+                connectAgain(pause);
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // closing
         }
     }
 
-    private void connectAgain() throws InterruptedException {
+    private void connectAgain(ConnectPause pause) throws InterruptedException {
         try {
             connect();
         } catch (IOException e) {
             LOG.debug("it is still refused", e);
-            Thread.sleep(PAUSE);
+            pause.await();
             return;
         }
         say(connection, Events.RECONNECTED);

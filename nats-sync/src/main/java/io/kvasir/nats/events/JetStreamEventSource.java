@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.nats.ConnectPause;
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.ServerErrors;
@@ -52,7 +53,8 @@ import java.util.concurrent.locks.LockSupport;
  * the consumer is made again to begin with the oldest event. A message that comes again is
  * recognised by its number in the stream. Where nothing comes for {@value #SILENCE_S} s the server
  * is asked whether something waits there: a consumer that does not deliver it, as one whose
- * acknowledgements the server refuses, is made again, too.
+ * acknowledgements the server refuses, is made again, too. What fails is tried again after a {@link
+ * ConnectPause}, which begins anew once all has been read.
  *
  * <p>The plane counts as connected when it has got all that there was when the connection was made.
  * It counts as disconnected when that takes more than {@value #MOST_BEHIND_S} s after the consumer
@@ -66,7 +68,6 @@ public final class JetStreamEventSource implements AutoCloseable {
     private static final Duration NEXT = Duration.ofMillis(50);
     private static final Duration INACTIVE = Duration.ofHours(1);
     private static final Duration UNNAMED_INACTIVE = Duration.ofMinutes(5);
-    private static final long RETRY_PAUSE_MS = 500;
     private static final long APPLY_PAUSE_NS = TimeUnit.MICROSECONDS.toNanos(50);
     private static final int MOST_BEHIND_S = 5;
     private static final int SILENCE_S = 5;
@@ -83,6 +84,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private final EventPlane plane;
     private final Thread thread;
     private final List<Message> unacknowledged = new ArrayList<>(BATCH);
+    private final ConnectPause pause; // of the thread
     private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // of the thread, as all below
     private ZonedDateTime streamMade; // null before the first
@@ -150,6 +152,18 @@ public final class JetStreamEventSource implements AutoCloseable {
             String durable,
             EventPlane plane,
             StreamPosition startOrNull) {
+        this(access, names, replicas, durable, plane, startOrNull, new ConnectPause());
+    }
+
+    JetStreamEventSource(
+            NatsAccess access,
+            EventSubjects names,
+            int replicas,
+            String durable,
+            EventPlane plane,
+            StreamPosition startOrNull,
+            ConnectPause pause) {
+        this.pause = pause;
         this.replicas = EventStreams.checkReplicas(replicas);
         this.access = Objects.requireNonNull(access);
         this.names = Objects.requireNonNull(names);
@@ -195,7 +209,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                             access.address() + ": " + errors.reason(e, access.timeout()));
                     LOG.debug("{} cannot be read now", names.stream(), e);
                     plane.tick();
-                    Thread.sleep(RETRY_PAUSE_MS);
+                    pause.await();
                 }
             }
         } catch (InterruptedException e) {
@@ -358,6 +372,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         keep(message == null);
         if (!caughtUp && isCaughtUp(message, consumer)) {
             caughtUp = true;
+            pause.connected();
             plane.onCaughtUp();
             if (!missed.isEmpty()) {
                 plane.onMissed(missed);

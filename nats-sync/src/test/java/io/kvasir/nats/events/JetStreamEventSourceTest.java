@@ -2,7 +2,9 @@ package io.kvasir.nats.events;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.nats.ConnectPause;
 import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.testsupport.RunningNats;
@@ -23,6 +25,8 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.stream.LongStream;
 
 @Tag("integration") // starts a server
@@ -104,6 +108,26 @@ class JetStreamEventSourceTest {
         stream.publish(names.streamSubject(), Events.json(2, Events.store(2)));
         observed.await(() -> observed.held().equals(List.of(1L, 2L)), "both");
         observed.await(IndexState.EXACT);
+    }
+
+    @Test
+    void pausesBeginAnewOnceAllHasBeenRead() throws Exception {
+        final BlockingQueue<Long> pauses = new LinkedBlockingQueue<>();
+        final JetStreamEventSource source =
+                closing(
+                        new JetStreamEventSource(
+                                Patient.access(NATS.url()),
+                                names,
+                                1,
+                                null,
+                                observed.plane,
+                                null,
+                                new ConnectPause(pauses::add)));
+        for (int i = 0; i < 4; i++) {
+            observed.await(() -> observed.plane.status().unconnected().isEmpty(), "stream");
+            management.deleteConsumer(names.stream(), source.durable());
+            assertTrue(pauses.take() <= 250_000_000L);
+        }
     }
 
     @Test

@@ -1,0 +1,125 @@
+package io.kvasir.nats;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.nats.client.ConnectionListener.Events;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.TimeUnit;
+
+/** A server that lets its clients in or refuses them. Pauses are taken and not spent. */
+class LastingConnectionTest {
+    /** The client waits for all of it where it is refused. */
+    private static final Duration TIMEOUT = Duration.ofMillis(500);
+
+    private final SynchronousQueue<Long> pauses = new SynchronousQueue<>();
+    private final BlockingQueue<Events> events = new LinkedBlockingQueue<>();
+    private ServerSocket server;
+    private volatile boolean refuses;
+    private volatile Socket client; // the last one
+
+    @BeforeEach
+    void start() throws IOException {
+        server = new ServerSocket(0, 9, InetAddress.getLoopbackAddress());
+        Thread.ofPlatform().daemon().start(this::serve);
+    }
+
+    @AfterEach
+    void stop() throws IOException {
+        server.close();
+    }
+
+    private void serve() {
+        while (!server.isClosed()) {
+            try (Socket accepted = server.accept()) {
+                client = accepted;
+                talk(accepted);
+            } catch (IOException e) {
+                continue; // the client has left, or the server is closed
+            }
+        }
+    }
+
+    private void talk(Socket accepted) throws IOException {
+        say(accepted, "INFO {\"server_id\":\"i\",\"version\":\"2.10.0\",\"max_payload\":1048576}");
+        final BufferedReader in =
+                new BufferedReader(
+                        new InputStreamReader(
+                                accepted.getInputStream(), StandardCharsets.US_ASCII));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            if (line.equals("PING")) {
+                if (refuses) {
+                    say(accepted, "-ERR 'Authorization Violation'");
+                    return;
+                }
+                say(accepted, "PONG");
+            }
+        }
+    }
+
+    private static void say(Socket to, String line) throws IOException {
+        to.getOutputStream().write((line + "\r\n").getBytes(StandardCharsets.US_ASCII));
+    }
+
+    private LastingConnection made(NatsAccess access) throws InterruptedException {
+        while (true) {
+            try {
+                return LastingConnection.make(
+                        access.options("x"), (_, event) -> events.add(event), _ -> {}, pauses::put);
+            } catch (IOException e) {
+                Thread.sleep(1); // a slow machine
+            }
+        }
+    }
+
+    private void assertPauses(long... expectedMs) throws InterruptedException {
+        for (long each : expectedMs) {
+            final long ms = TimeUnit.NANOSECONDS.toMillis(pauses.take());
+            assertTrue(ms >= each * 3 / 4 && ms <= each * 5 / 4, ms + " ms");
+        }
+    }
+
+    /** Until the client lets go of the server, and then until it is let in again. */
+    private void refuseFor(long... expectedMs) throws Exception {
+        refuses = true;
+        client.close();
+        assertPauses(expectedMs);
+        events.clear();
+        refuses = false;
+        Events event = Events.CLOSED;
+        while (event != Events.RECONNECTED) {
+            final Long pause = pauses.poll(); // of a try that was refused before
+            assertTrue(pause == null || pause > 0);
+            event = events.poll(1, TimeUnit.MILLISECONDS);
+        }
+    }
+
+    @Test
+    void aServerThatRefusesIsTriedLessOftenAndFromTheStartAfterItHasLetOneIn() throws Exception {
+        final NatsAccess access =
+                new NatsAccess("nats://127.0.0.1:" + server.getLocalPort(), null, null, TIMEOUT);
+        final LastingConnection lasting = made(access);
+        try {
+            refuseFor(200, 400, 800, 1600, 2000, 2000);
+            refuseFor(200, 400);
+            assertEquals(access.address(), NatsAccess.addressOf(lasting.now()));
+        } finally {
+            lasting.close();
+        }
+    }
+}
