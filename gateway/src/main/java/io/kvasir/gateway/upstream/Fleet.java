@@ -364,7 +364,7 @@ public final class Fleet {
         final boolean admitted = watcher == null || wasInUse || hasAnswered;
         final Upstream upstream = registry.register(described, source, lastId++, router, admitted);
         if (sameOrNull != null) {
-            upstream.takeAdapters(sameOrNull.upstream);
+            upstream.takeLearned(sameOrNull.upstream);
         }
         if (hasAnswered
                 || (wasInUse

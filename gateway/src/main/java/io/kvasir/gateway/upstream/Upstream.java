@@ -156,11 +156,23 @@ public final class Upstream {
     }
 
     /**
+     * Takes what is known of the same engine under its former description, until it is asked again:
+     * what its probe and its answers have said, and its adapters.
+     */
+    void takeLearned(Upstream former) {
+        tokenizer(former.tokenizer, former.tokenizerDetail);
+        maxModelLength(former.maxModelLength);
+        statesCachedTokens = former.statesCachedTokens;
+        cache(former.engineBlockSize, former.engineBlocks);
+        takeAdapters(former);
+    }
+
+    /**
      * Takes what is known of the adapters of the same engine under its former description: what it
      * has listed, and the numbers that an operator has said. Where the router has no room for them
      * it stays with what is configured until the server lists them.
      */
-    void takeAdapters(Upstream former) {
+    private void takeAdapters(Upstream former) {
         final Set<String> names;
         final Map<Long, String> numbers;
         final Map<Long, String> said;

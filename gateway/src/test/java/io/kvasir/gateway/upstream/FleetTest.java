@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -18,6 +19,7 @@ import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.ModelConfig;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.testing.CapturedLog;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
@@ -39,6 +41,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.InetAddress;
 import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -545,6 +548,48 @@ class FleetTest {
         assertFalse(named("a").listsAdapters(), "another engine");
         assertEquals(Set.of(), named("a").ranks().getFirst().adapters());
         assertEquals(Map.of(), named("a").loraNumbers());
+    }
+
+    private static List<Integer> learned(Upstream upstream) {
+        return List.of(
+                upstream.engineBlockSize(),
+                upstream.engineBlocks(),
+                upstream.maxModelLength(),
+                upstream.cachedTokens(usage("{\"usage\":{\"prompt_tokens\":9}}")));
+    }
+
+    private static UsageReader usage(String answer) {
+        final UsageReader usage = new UsageReader();
+        final byte[] bytes = answer.getBytes(StandardCharsets.UTF_8);
+        assertTrue(usage.read(bytes, 0, bytes.length));
+        return usage;
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {",labels=zone:z1", ",lora=other", ",role=decode", ",role=prefill"})
+    void aWorkerThatIsDescribedAnewKeepsWhatItsEngineHasSaid(String keys) {
+        start();
+        fleet.watch(upstream -> () -> {});
+        source.view(List.of(worker("m", "a")));
+        final Upstream before = named("a");
+        before.probed();
+        before.cache(16, 5000);
+        before.maxModelLength(4096);
+        before.tokenizer(Upstream.TokenizerCheck.AGREES, "samples agree");
+        before.cachedTokens(
+                usage(
+                        "{\"usage\":{\"prompt_tokens\":9,"
+                                + "\"prompt_tokens_details\":{\"cached_tokens\":8}}}"));
+        source.view(List.of(worker("m", "a", keys)));
+        assertNotSame(before, named("a"));
+        assertEquals(List.of(16, 5000, 4096, 0), learned(named("a")));
+        assertEquals(5000, named("a").ranks().getFirst().kvBlocks());
+        assertEquals(Upstream.TokenizerCheck.AGREES, named("a").tokenizer());
+        assertEquals("samples agree", named("a").tokenizerDetail());
+        source.added(described("m", "http://h:2,name=a", 0)); // by a view it is waited for
+        final int unknown = UsageReader.UNKNOWN;
+        assertEquals(List.of(unknown, unknown, unknown, unknown), learned(named("a")));
+        assertEquals(Upstream.TokenizerCheck.UNKNOWN, named("a").tokenizer());
     }
 
     @Test
