@@ -37,6 +37,16 @@ class RefusedMemoryTest {
         assertTrue(run.err().contains(LIMIT), run.err());
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"12q", "10MB", ""})
+    void aLimitThatIsNoNumberIsFoundByTheCheckOfAConfiguration(String limit) {
+        System.setProperty(LIMIT, limit);
+        final CommandRun run =
+                CommandRun.of("serve", "--model=m", "--worker=http://h:1", "--check-config");
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains(LIMIT + "=" + limit + " is no number"), run.err());
+    }
+
     @Test
     void itHasATraceWithDebug() {
         final CommandRun run = CommandRun.of("slots", "--port=0", "--debug");

@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import io.kvasir.core.memory.OffHeap;
 import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
@@ -20,10 +21,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
 
-/** The files and folders that a gateway needs to start. Stateless. */
+/**
+ * The files and folders that a gateway needs to start, and what else of its process is not among
+ * its settings. Stateless.
+ */
 public final class StartFiles {
     private static final List<Consumer<GatewayConfig>> READERS =
             List.of(
+                    StartFiles::checkMemoryLimit,
                     StartFiles::adminTokens,
                     TrustedCallers::new,
                     WorkerKey::new,
@@ -40,7 +45,7 @@ public final class StartFiles {
     /**
      * Reads those that a configuration uses, and connects to nothing.
      *
-     * @return what {@link GatewayServer#start} would refuse, of all files; empty for nothing
+     * @return what {@link GatewayServer#start} would refuse, of all of it; empty for nothing
      */
     public static List<String> problems(GatewayConfig config) {
         final List<String> problems = new ArrayList<>();
@@ -52,6 +57,11 @@ public final class StartFiles {
             }
         }
         return problems;
+    }
+
+    /** It is a property of the JVM, for all memory of the process. */
+    private static void checkMemoryLimit(GatewayConfig config) {
+        var _ = OffHeap.limit();
     }
 
     /** Those that are not there are made. */
