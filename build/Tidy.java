@@ -11,10 +11,19 @@ import com.sun.source.util.DocTrees;
 import com.sun.source.util.JavacTask;
 import com.sun.source.util.TreePathScanner;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import javax.lang.model.element.Modifier;
@@ -40,7 +49,7 @@ class Tidy {
 
     private static final int MAX_PASSES = 4;
     private static final JavaCompiler JAVAC = ToolProvider.getSystemJavaCompiler();
-    private final List<String> complaints = new ArrayList<>();
+    private final Queue<String> complaints = new ConcurrentLinkedQueue<>();
     private final boolean fix;
     private final Path root;
 
@@ -62,9 +71,9 @@ class Tidy {
         }
         final Formatter formatter =
                 new Formatter(JavaFormatterOptions.builder().style(JavaFormatterOptions.Style.AOSP).build());
-        for (Path source : sources) {
-            tidy.format(formatter, source);
-        }
+        final KnownTexts known = new KnownTexts(tidy.root.resolve("target/tidy-known-texts"));
+        sources.parallelStream().forEach(source -> tidy.format(formatter, known, source));
+        known.write();
         final List<Path> main = sources.stream().filter(p -> p.toString().contains("/src/main/")).toList();
         if (!main.isEmpty()) {
             tidy.javadoc(main);
@@ -72,29 +81,33 @@ class Tidy {
         for (Path source : main) {
             tidy.forbidden(source);
         }
-        tidy.complaints.forEach(System.err::println);
+        tidy.complaints.stream().sorted().forEach(System.err::println);
         System.out.println("tidy: " + sources.size() + " sources, " + tidy.complaints.size() + " complaints");
         if (!tidy.complaints.isEmpty()) {
             System.exit(1);
         }
     }
 
-    private void format(Formatter formatter, Path source) throws IOException {
-        final String text = Files.readString(source);
-        final String formatted;
+    private void format(Formatter formatter, KnownTexts known, Path source) {
         try {
-            formatted = stable(formatter, text);
+            final String text = Files.readString(source);
+            if (known.isFormatted(text)) {
+                return;
+            }
+            final String formatted = stable(formatter, text);
+            if (formatted.equals(text)) {
+                known.formatted(text);
+                return;
+            }
+            if (fix) {
+                Files.writeString(source, formatted);
+            } else {
+                complain(source, firstDifference(text, formatted), "format differs; run: mvn -q -N verify -Dtidy.mode=fix");
+            }
         } catch (FormatterException e) {
             complain(source, 1, "cannot be formatted: " + e.getMessage());
-            return;
-        }
-        if (formatted.equals(text)) {
-            return;
-        }
-        if (fix) {
-            Files.writeString(source, formatted);
-        } else {
-            complain(source, firstDifference(text, formatted), "format differs; run: mvn -q -N verify -Dtidy.mode=fix");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 
@@ -201,5 +214,47 @@ class Tidy {
 
     private void complain(Path source, int line, String what) {
         complaints.add(root.relativize(source.toAbsolutePath()) + ":" + line + ": " + what);
+    }
+
+    /** Texts that this formatter, on this JDK, leaves as they are, by digest: most are the same the next time. */
+    private static final class KnownTexts {
+        private final Path file;
+        private final String formatter = System.getProperty("java.class.path") + System.getProperty("java.vm.version");
+        private final Set<String> before = new HashSet<>();
+        private final Set<String> now = ConcurrentHashMap.newKeySet();
+
+        KnownTexts(Path file) throws IOException {
+            this.file = file;
+            if (Files.exists(file)) {
+                before.addAll(Files.readAllLines(file));
+            }
+        }
+
+        boolean isFormatted(String text) {
+            final boolean known = before.contains(digest(text));
+            if (known) {
+                formatted(text);
+            }
+            return known;
+        }
+
+        void formatted(String text) {
+            now.add(digest(text));
+        }
+
+        void write() throws IOException {
+            Files.createDirectories(file.getParent());
+            Files.write(file, now.stream().sorted().toList());
+        }
+
+        private String digest(String text) {
+            try {
+                final MessageDigest digest = MessageDigest.getInstance("SHA-256");
+                digest.update(formatter.getBytes(StandardCharsets.UTF_8));
+                return HexFormat.of().formatHex(digest.digest(text.getBytes(StandardCharsets.UTF_8)));
+            } catch (NoSuchAlgorithmException e) {
+                throw new IllegalStateException(e);
+            }
+        }
     }
 }
