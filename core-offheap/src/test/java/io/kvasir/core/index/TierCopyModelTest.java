@@ -46,7 +46,11 @@ class TierCopyModelTest {
                             new LowerTiersConfig(
                                     Set.of(tier),
                                     new PrefixIndexConfig(
-                                            2, 10_000, OTHER_BLOCKS + 20, 4 << 20, CapacityRule.EVICT)),
+                                            2,
+                                            10_000,
+                                            OTHER_BLOCKS + 20,
+                                            4 << 20,
+                                            CapacityRule.EVICT)),
                             gate);
             final NaiveTiers naive = new NaiveTiers(1, 1);
             final List<List<Long>> prompts = new ArrayList<>();
@@ -83,8 +87,7 @@ class TierCopyModelTest {
         for (List<Long> prompt : prompts) {
             lower.match(tier, longs(prompt), prompt.size(), scores);
             final int most = naive.depth(0, 0, prompt);
-            assertTrue(
-                    scores.depth(0) <= most, () -> scores.depth(0) + " blocks, not " + most);
+            assertTrue(scores.depth(0) <= most, () -> scores.depth(0) + " blocks, not " + most);
         }
     }
 
