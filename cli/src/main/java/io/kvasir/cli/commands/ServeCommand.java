@@ -103,6 +103,16 @@ public final class ServeCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
+        final CompletableFuture<GatewayServer> started = new CompletableFuture<>();
+        if (!dumpConfig && !checkConfig) {
+            // first of all, for the start would be ended by it; where refused, it ends the process
+            var _ =
+                    ProcessSignals.on(
+                            "HUP",
+                            () -> {
+                                var _ = started.thenAccept(it -> it.reload(this::effectiveConfig));
+                            });
+        }
         final GatewayConfig effective = effectiveConfig();
         if (dumpConfig || checkConfig) {
             if (!dumpConfig) {
@@ -121,14 +131,6 @@ public final class ServeCommand implements Callable<Integer> {
         LogSetup.apply(effective, debug);
         logUnknownVariables();
         final Shutdown shutdown = Shutdown.of(this::closeRunning);
-        final CompletableFuture<GatewayServer> started = new CompletableFuture<>();
-        // before the start, which would be ended by it; where refused, it ends the process
-        var _ =
-                ProcessSignals.on(
-                        "HUP",
-                        () -> {
-                            var _ = started.thenAccept(it -> it.reload(this::effectiveConfig));
-                        });
         final GatewayServer gateway = start(effective);
         running.set(gateway);
         final CountDownLatch endOrNull = endSignal();
