@@ -862,6 +862,43 @@ class Http2ClientsTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "Upgrade: h2c",
+                "Upgrade: h2c|Connection: upgrade",
+                "Upgrade: h2c|Connection: keep-alive, Upgrade",
+                "Upgrade: h2c|HTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA",
+                "Upgrade: h2c|HTTP2-Settings: %|Connection: Upgrade, HTTP2-Settings",
+                "upgrade: websocket",
+                "upgrade: websocket|Connection: Upgrade",
+                "Upgrade: websocket, h2c",
+                "Upgrade: websocket, h2c|Connection: Upgrade",
+                "Upgrade: h2c|Upgrade: websocket",
+                "Upgrade: h2c|Upgrade: h2c|Connection: keep-alive|Connection: upgrade",
+                "Upgrade: TLS/1.0, HTTP/1.1|Connection: Upgrade",
+                "Upgrade:",
+                "Connection: Upgrade"
+            })
+    void anUpgradeIsIgnoredAndTheConnectionServesOn(String headers) throws Exception {
+        for (boolean http2 : new boolean[] {true, false}) {
+            gateway = GatewayServer.start(config().set(GatewaySettings.HTTP2, http2).build());
+            try (RawClient client = new RawClient(gateway.port())) {
+                final String head = "Host: x\r\n" + headers.replace("|", "\r\n") + "\r\n";
+                for (String request :
+                        List.of(
+                                "GET /v1/models HTTP/1.1\r\n" + head + "\r\n",
+                                "POST %s HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n%s"
+                                        .formatted(PATH, head, WHOLE.length(), WHOLE))) {
+                    client.send(request).readUntil("HTTP/1.1 "); // after the former answer
+                    assertEquals("200 ", client.readUntil(" "), request);
+                    client.readUntil(request.startsWith("GET") ? "\"object\":\"list\"" : ANSWER);
+                }
+            }
+            gateway.close();
+        }
+    }
+
     @Test
     void curlSpeaksIt() throws Exception {
         gateway = GatewayServer.start(config().build());

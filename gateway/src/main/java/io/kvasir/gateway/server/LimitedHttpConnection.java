@@ -1,5 +1,7 @@
 package io.kvasir.gateway.server;
 
+import org.eclipse.jetty.http.HttpField;
+import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.io.AbstractEndPoint;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.io.EndPoint;
@@ -61,8 +63,21 @@ final class LimitedHttpConnection extends HttpConnection implements IdleConnecti
 
     @Override
     protected RequestHandler newRequestHandler() {
-        requests = super.newRequestHandler();
+        requests = new WithoutUpgrades();
         return requests;
+    }
+
+    /**
+     * {@code Upgrade} is ignored, as no server has to take one up, and none may where {@code
+     * Connection} does not name it (RFC 9110, 7.8). Jetty would answer 400 then.
+     */
+    private final class WithoutUpgrades extends RequestHandler {
+        @Override
+        public void parsedHeader(HttpField field) {
+            if (field.getHeader() != HttpHeader.UPGRADE) {
+                super.parsedHeader(field);
+            }
+        }
     }
 
     @Override
