@@ -165,6 +165,30 @@ class ServeCommandTest {
         assertTrue(run.err().contains("retries=-1 is out of range"), run.err());
     }
 
+    @Test
+    void eachWrongElementOfAModelIsSaidWithTheModel() {
+        final String model = "name=n,foo=1,block-size=x,nothing,block-size=32,mode=fast";
+        final CommandRun run =
+                CommandRun.of(
+                        "serve",
+                        "--model=m",
+                        "--worker=http://h:1",
+                        "--serve-model=" + model,
+                        "--serve-model=name=o,host=h",
+                        "--check-config");
+        assertEquals(2, run.exitCode(), run.err());
+        final List<String> said =
+                run.err().lines().filter(line -> line.contains("serve-model=")).toList();
+        final List<String> parts =
+                List.of("'foo'", "block-size=x is", "'nothing'", "'block-size' is", "mode=fast");
+        assertEquals(parts.size() + 1, said.size(), run.err());
+        for (int i = 0; i < parts.size(); i++) {
+            assertTrue(said.get(i).contains("serve-model=" + model + " "), said.get(i));
+            assertTrue(said.get(i).contains(parts.get(i)), said.get(i));
+        }
+        assertTrue(said.getLast().contains("serve-model=name=o,host=h 'host'"), run.err());
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {

@@ -190,11 +190,21 @@ public final class ConfigFile {
 
     private ModelConfig model(Node item) {
         if (!(item instanceof MappingNode mapping)) {
-            return at(item, () -> ModelConfig.parse(text(item)));
+            return model(item, text(item));
         }
         final ModelConfig.Builder model = new ModelConfig.Builder();
         WrongSettingsException.throwIfAnyFails(mapping.getValue(), tuple -> read(tuple, model));
         return at(item, model::build);
+    }
+
+    /** In the form of a flag. */
+    private ModelConfig model(Node item, String text) {
+        try {
+            return ModelConfig.parse(text);
+        } catch (IllegalArgumentException e) {
+            final String from = origin(item) + ": "; // of each line
+            throw new Located(from + e.getMessage().replace("\n", "\n" + from));
+        }
     }
 
     private void read(NodeTuple tuple, ModelConfig.Builder model) {

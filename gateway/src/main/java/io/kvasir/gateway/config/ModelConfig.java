@@ -5,6 +5,7 @@ import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.SettingTable;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;
+import io.kvasir.router.settings.WrongSettingsException;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -64,30 +65,33 @@ public final class ModelConfig {
      * Parses the form used by the {@code --serve-model} flag: {@code
      * name=M,tokenizer=DIR,lora=A;B,block-size=32}. Elements of lists have semicolons between.
      *
-     * @throws IllegalArgumentException if there is no name, or a key or value is wrong; the message
-     *     names it
+     * @throws IllegalArgumentException if there is no name, or keys or values are wrong; the
+     *     message has a line for each of them
      */
     public static ModelConfig parse(String flag) {
         final Builder builder = new Builder();
-        for (String part : flag.split(",", -1)) {
-            final int equals = part.indexOf('=');
-            if (equals < 1 || equals == part.length() - 1) {
-                throw new IllegalArgumentException("has '" + part + "', which is not key=value");
-            }
-            final String key = part.substring(0, equals).strip();
-            final String value = part.substring(equals + 1).strip();
-            if (key.equals(NAME)) {
-                builder.name(value);
-                continue;
-            }
-            final Setting<?> setting = builder.key(key);
-            builder.parse(
-                    setting,
-                    setting.isList() ? List.of(value.split(";", -1)) : List.of(value),
-                    Source.CODE,
-                    GatewaySettings.MODELS.name());
-        }
+        WrongSettingsException.throwIfAnyFails(
+                List.of(flag.split(",", -1)), part -> parse(part, builder));
         return builder.build();
+    }
+
+    private static void parse(String part, Builder builder) {
+        final int equals = part.indexOf('=');
+        if (equals < 1 || equals == part.length() - 1) {
+            throw new IllegalArgumentException("has '" + part + "', which is not key=value");
+        }
+        final String key = part.substring(0, equals).strip();
+        final String value = part.substring(equals + 1).strip();
+        if (key.equals(NAME)) {
+            builder.name(value);
+            return;
+        }
+        final Setting<?> setting = builder.key(key);
+        builder.parse(
+                setting,
+                setting.isList() ? List.of(value.split(";", -1)) : List.of(value),
+                Source.CODE,
+                GatewaySettings.MODELS.name());
     }
 
     /** Name under which the model is served. */

@@ -109,6 +109,18 @@ class ModelConfigTest {
                 () -> new ModelConfig.Builder().set(RouterSettings.BLOCK_SIZE, 0));
     }
 
+    @Test
+    void eachWrongElementOfATextInAFileIsSaidWithItsLine() {
+        final Exception e =
+                assertThrows(
+                        IllegalArgumentException.class,
+                        () -> read("model: m\nmodels:\n- name=n,foo=1,block-size=x\n"));
+        final List<String> said = e.getMessage().lines().toList();
+        assertEquals(2, said.size(), e.getMessage());
+        assertTrue(said.get(0).contains("kvasir.yaml:3: unknown setting 'foo'"), said.get(0));
+        assertTrue(said.get(1).contains("kvasir.yaml:3: block-size=x is"), said.get(1));
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',

@@ -374,7 +374,9 @@ public final class Setting<T> {
             throw new IllegalArgumentException(
                     name + "=" + text + " is not a number; range: " + range, e);
         } catch (IllegalArgumentException e) {
-            throw new IllegalArgumentException(name + "=" + text + " " + e.getMessage(), e);
+            final String of = name + "=" + text + " ";
+            throw new IllegalArgumentException(
+                    of + String.valueOf(e.getMessage()).replace("\n", "\n" + of), e);
         }
     }
 
