@@ -209,6 +209,7 @@ public final class Kvasir implements Runnable {
             case NoSuchFileException missing -> "no such file: " + missing.getFile();
             case AccessDeniedException denied -> "no permission: " + denied.getFile();
             case IOException io -> firstLine(io);
+            case InterruptedException _ -> "ended before it was done";
             case OutOfMemoryError memory ->
                     "no memory: " + firstLine(memory) + "; lower the sizes that options name";
             default ->

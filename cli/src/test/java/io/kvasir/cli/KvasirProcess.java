@@ -25,6 +25,7 @@ public final class KvasirProcess implements AutoCloseable {
     private final Process process;
     private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
     private final List<String> seen = new ArrayList<>();
+    private final Thread reader;
 
     public KvasirProcess(String... args) throws IOException {
         this(List.of(), args);
@@ -50,7 +51,7 @@ public final class KvasirProcess implements AutoCloseable {
         builder.environment().putIfAbsent("KVASIR_WARM_UP_MS", "0"); // short tests, cold code
         builder.environment().putAll(variables);
         process = builder.start();
-        Thread.ofVirtual().start(this::read);
+        reader = Thread.ofVirtual().start(this::read);
     }
 
     /** One whose standard error is a pipe that nothing reads. */
@@ -105,6 +106,13 @@ public final class KvasirProcess implements AutoCloseable {
             throw new AssertionError("still running; it wrote " + seen + lines);
         }
         return process.exitValue();
+    }
+
+    /** All that it wrote, standard output and error alike, up to its end. */
+    public List<String> output() throws InterruptedException {
+        reader.join();
+        lines.drainTo(seen);
+        return List.copyOf(seen);
     }
 
     /** Asks the process to end, as kill does, and gives its exit code. */

@@ -628,7 +628,7 @@ public final class GatewayServer implements AutoCloseable {
         final Duration lameDuck = config.get(GatewaySettings.LAME_DUCK);
         LOG.info("not ready any more; the port closes in {} ms", lameDuck.toMillis());
         Thread.sleep(lameDuck);
-        close(HANDSHAKES);
+        close(HANDSHAKES, config.get(GatewaySettings.DRAIN_TIMEOUT));
     }
 
     /**
@@ -637,22 +637,27 @@ public final class GatewayServer implements AutoCloseable {
      */
     @Override
     public void close() {
-        close(Duration.ZERO);
+        close(Duration.ZERO, config.get(GatewaySettings.DRAIN_TIMEOUT));
     }
 
-    private void close(Duration handshakes) {
+    /** The same without waiting for running requests: they are cut at once. */
+    public void cut() {
+        close(Duration.ZERO, Duration.ZERO);
+    }
+
+    private void close(Duration handshakes, Duration drainTimeout) {
         readiness.drain();
         cap.end(); // it would have the port accept again while that is closed
         connector.close(handshakes);
         Http2ConnectionFactory.goAway(connector);
         try {
-            final boolean isIdle = idleWithin(config.get(GatewaySettings.DRAIN_TIMEOUT));
+            final boolean isIdle = idleWithin(drainTimeout);
             cutHeads();
             if (!isIdle) {
                 LOG.warn(
                         "{} requests are cut at the end of drain-timeout-ms={}",
                         requests.getCurrentRequestCount(),
-                        config.get(GatewaySettings.DRAIN_TIMEOUT).toMillis());
+                        drainTimeout.toMillis());
                 models.all().forEach(model -> model.routers().closeQueues());
                 cutRunning();
             }

@@ -40,6 +40,8 @@ public final class ChatDriver {
      * request of it fails.
      *
      * @return real time from the start to the last answer in ns
+     * @throws InterruptedException if the thread is interrupted: nothing more is asked, and answers
+     *     are not waited for
      */
     public long play(ChatWorkload workload) throws InterruptedException {
         final long startNs = System.nanoTime();
@@ -49,8 +51,13 @@ public final class ChatDriver {
                 running.add(
                         users.submit(() -> chat(conversation, workload.shape().turns(), startNs)));
             }
-            for (Future<?> one : running) {
-                one.get();
+            try {
+                for (Future<?> one : running) {
+                    one.get();
+                }
+            } catch (InterruptedException e) {
+                users.shutdownNow(); // close would wait for their answers
+                throw e;
             }
         } catch (ExecutionException e) {
             throw new IllegalStateException("a conversation broke off", e.getCause());
@@ -59,12 +66,12 @@ public final class ChatDriver {
     }
 
     private Void chat(ChatWorkload.Conversation conversation, int turns, long startNs)
-            throws InterruptedException {
+            throws InterruptedException, ExecutionException {
         long dueNs = startNs + conversation.startMs() * NS_PER_MS;
         for (int turn = 0; turn < turns; turn++) {
             Thread.sleep(Duration.ofNanos(Math.max(0, dueNs - System.nanoTime())));
             final Outcome outcome =
-                    client.send(PATH, conversation.nextRequest(model), dueNs, true).join();
+                    client.send(PATH, conversation.nextRequest(model), dueNs, true).get();
             outcomes.accept(outcome);
             if (outcome.failed()) {
                 break;

@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 
 /**
  * Plays a trace open loop: every request is sent at its own time, whatever became of the others,
@@ -48,6 +49,8 @@ public final class TraceDriver {
      * Sends all requests on the calling thread and waits for the last answer.
      *
      * @return time from the first arrival to the last answer in ns
+     * @throws InterruptedException if the thread is interrupted: nothing more is sent, and answers
+     *     are not waited for
      */
     public long play(List<MooncakeTrace.Request> requests) throws InterruptedException {
         final List<CompletableFuture<Void>> running = new ArrayList<>(requests.size());
@@ -65,8 +68,10 @@ public final class TraceDriver {
                 running.add(client.send(PATH, body, dueNs, false).thenAccept(stats::record));
             }
             clock.leave(); // the answers are made by others
-            CompletableFuture.allOf(running.toArray(CompletableFuture[]::new)).join();
+            CompletableFuture.allOf(running.toArray(CompletableFuture[]::new)).get();
             return clock.nanoTime() - startNs;
+        } catch (ExecutionException e) {
+            throw new IllegalStateException("an answer could not be counted", e.getCause());
         } finally {
             clock.leave();
             writer.interrupt();

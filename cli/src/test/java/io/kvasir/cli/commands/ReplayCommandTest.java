@@ -8,6 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.sun.net.httpserver.HttpServer;
 
 import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.KvasirProcess;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.demo.Cluster;
 import io.kvasir.gateway.GatewayServer;
@@ -267,6 +268,34 @@ class ReplayCommandTest {
         final CommandRun run = replay(option.replace(';', ','));
         assertEquals(exitCode, run.exitCode(), run.out() + run.err());
         assertTrue(run.err().contains(expected), run.err());
+    }
+
+    /** One answer takes long, so that what waits for it has time for all else that is due. */
+    @Test
+    void whatIsAskedToEndPlaysNoFurtherRequestAndNoFurtherMode() throws Exception {
+        final List<String> lines = new ArrayList<>();
+        for (int i = 0; i < 800; i++) {
+            lines.add(
+                    "{\"timestamp\": %d, \"input_length\": 32, \"output_length\": %d, \"hash_ids\": [1]}"
+                            .formatted(i * 10L, i == 301 ? 200 : 2));
+        }
+        final Path longer = Files.write(dir.resolve("longer.jsonl"), lines);
+        try (KvasirProcess process =
+                new KvasirProcess(
+                        "replay",
+                        "--trace=" + longer,
+                        "--workers=1",
+                        "--speed-up=1",
+                        "--inter-token-ms=100",
+                        "--modes=kv,random")) {
+            process.await(line -> line.startsWith("kv "));
+            assertEquals(143, process.terminate());
+            final List<String> output = process.output();
+            assertTrue(output.stream().noneMatch(l -> l.startsWith("random")), output::toString);
+            assertTrue(
+                    output.stream().noneMatch(l -> l.matches("kv +(799|800)/800 .*")),
+                    output::toString);
+        }
     }
 
     private CommandRun replay(String... more) {
