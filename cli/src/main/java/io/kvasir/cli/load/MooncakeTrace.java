@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.WholeNumber;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -24,6 +25,12 @@ import java.util.List;
 public final class MooncakeTrace {
     /** Prompt tokens one hash id stands for; the last one may stand for fewer. */
     static final int TOKENS_PER_HASH_ID = 512;
+
+    /** Some 126 years, whose ns a long has, Unix time or not. */
+    private static final long LARGEST_MS = 4_000_000_000_000L;
+
+    /** Of timestamps of any unit, which a double has exactly. */
+    private static final long LARGEST_TIMESTAMP = 1L << 53;
 
     private MooncakeTrace() {}
 
@@ -46,11 +53,11 @@ public final class MooncakeTrace {
      * @throws CommandFailure naming the line, when a line is not a request or times go backwards
      */
     public static List<Request> read(Path file, int limit) throws IOException {
-        return read(file, limit, TOKENS_PER_HASH_ID);
+        return read(file, limit, TOKENS_PER_HASH_ID, LARGEST_MS);
     }
 
     /**
-     * Reads the first requests of a trace of another grain.
+     * Reads the first requests of a trace of another grain, whose timestamps are of any unit.
      *
      * @param limit requests to read at most
      * @param tokensPerHashId prompt tokens one hash id stands for
@@ -58,6 +65,11 @@ public final class MooncakeTrace {
      * @throws CommandFailure naming the line, when a line is not a request or times go backwards
      */
     public static List<Request> read(Path file, int limit, int tokensPerHashId) throws IOException {
+        return read(file, limit, tokensPerHashId, LARGEST_TIMESTAMP);
+    }
+
+    private static List<Request> read(
+            Path file, int limit, int tokensPerHashId, long largestTimestamp) throws IOException {
         final List<Request> requests = new ArrayList<>();
         try (BufferedReader lines = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
             int number = 0;
@@ -66,7 +78,8 @@ public final class MooncakeTrace {
                     line = lines.readLine()) {
                 number++;
                 if (!line.isBlank()) {
-                    final Request request = parse(line, file + ":" + number, tokensPerHashId);
+                    final Request request =
+                            parse(line, file + ":" + number, tokensPerHashId, largestTimestamp);
                     if (!requests.isEmpty()
                             && request.timestampMs < requests.getLast().timestampMs) {
                         throw new CommandFailure(
@@ -87,7 +100,8 @@ public final class MooncakeTrace {
         return requests;
     }
 
-    private static Request parse(String line, String where, int tokensPerHashId) {
+    private static Request parse(
+            String line, String where, int tokensPerHashId, long largestTimestamp) {
         final JsonNode node;
         try {
             node = Json.MAPPER.readTree(line);
@@ -95,9 +109,23 @@ public final class MooncakeTrace {
             throw new CommandFailure(where + ": not JSON: " + e.getOriginalMessage(), e);
         }
         final int inputLength = positive(node, "input_length", where);
-        final JsonNode ids = node.path("hash_ids");
+        return new Request(
+                WholeNumber.of(
+                        node.path("timestamp"),
+                        "timestamp",
+                        where,
+                        -largestTimestamp,
+                        largestTimestamp),
+                inputLength,
+                positive(node, "output_length", where),
+                hashIds(node.path("hash_ids"), inputLength, tokensPerHashId, where));
+    }
+
+    private static long[] hashIds(
+            JsonNode ids, int inputLength, int tokensPerHashId, String where) {
         final int needed = Math.ceilDiv(inputLength, tokensPerHashId);
-        if (ids.size() < needed) {
+        final int count = ids.isArray() ? ids.size() : 0;
+        if (count < needed) {
             throw new CommandFailure(
                     where
                             + ": input_length "
@@ -107,26 +135,16 @@ public final class MooncakeTrace {
                             + " hash_ids of "
                             + tokensPerHashId
                             + " tokens, found "
-                            + ids.size());
+                            + count);
         }
         final long[] hashIds = new long[needed];
         for (int i = 0; i < needed; i++) {
-            hashIds[i] = ids.get(i).asLong();
+            hashIds[i] = WholeNumber.hash(ids.get(i), "hash_ids[" + i + "]", where);
         }
-        final JsonNode timestamp = node.path("timestamp");
-        if (!timestamp.isNumber()) {
-            throw new CommandFailure(where + ": timestamp is missing or not a number");
-        }
-        return new Request(
-                timestamp.asLong(), inputLength, positive(node, "output_length", where), hashIds);
+        return hashIds;
     }
 
     private static int positive(JsonNode node, String field, String where) {
-        final int value = node.path(field).asInt(0);
-        if (value < 1) {
-            throw new CommandFailure(
-                    where + ": " + field + " is " + node.path(field) + ", at least 1 is needed");
-        }
-        return value;
+        return (int) WholeNumber.of(node.path(field), field, where, 1, Integer.MAX_VALUE);
     }
 }
