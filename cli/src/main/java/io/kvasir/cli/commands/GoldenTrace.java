@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.WholeNumber;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -18,13 +19,15 @@ import java.util.Map;
  * The requests of a golden trace: what a real engine was asked and how much it found in its cache.
  */
 final class GoldenTrace {
+    private static final long LARGEST_TOKEN = 0xFFFF_FFFFL;
+
     private GoldenTrace() {}
 
     /**
      * One request as the engine served it.
      *
      * @param number as in the mark {@code REQ number} of the event file
-     * @param prompt token ids; not copied
+     * @param prompt token ids, unsigned; not copied
      * @param cachedTokens the engine's own statement of its prefix hit
      */
     @SuppressWarnings("ArrayRecordComponent") // never compared
@@ -35,7 +38,8 @@ final class GoldenTrace {
      * concurrent bursts have no {@code i} and are passed over, nothing is predicted for them.
      *
      * @return by number, in the file's order
-     * @throws CommandFailure naming the line that is no such request
+     * @throws CommandFailure naming the line that is no such request, or has another one's {@code
+     *     i}
      */
     static Map<Integer, Request> read(Path file) throws IOException {
         final Map<Integer, Request> requests = new LinkedHashMap<>();
@@ -47,7 +51,15 @@ final class GoldenTrace {
                     final JsonNode node = parse(line, file + ":" + number);
                     if (node.has("i")) {
                         final Request request = request(node, file + ":" + number);
-                        requests.put(request.number(), request);
+                        if (requests.put(request.number(), request) != null) {
+                            throw new CommandFailure(
+                                    file
+                                            + ":"
+                                            + number
+                                            + ": i "
+                                            + request.number()
+                                            + " is that of an earlier line, too");
+                        }
                     }
                 }
             }
@@ -68,15 +80,18 @@ final class GoldenTrace {
 
     private static Request request(JsonNode node, String where) {
         final JsonNode prompt = node.path("prompt");
-        final JsonNode cached = node.path("cached_tokens");
-        if (!prompt.isArray() || !cached.isInt()) {
-            throw new CommandFailure(
-                    where + ": prompt must be an array of ids and cached_tokens a number");
+        if (!prompt.isArray()) {
+            throw new CommandFailure(where + ": prompt is no array of token ids");
         }
         final int[] ids = new int[prompt.size()];
         for (int i = 0; i < ids.length; i++) {
-            ids[i] = (int) prompt.get(i).asLong();
+            final String field = "prompt[" + i + "]";
+            ids[i] = (int) WholeNumber.of(prompt.get(i), field, where, 0, LARGEST_TOKEN);
         }
-        return new Request(node.get("i").asInt(), ids, cached.asInt());
+        return new Request(count(node, "i", where), ids, count(node, "cached_tokens", where));
+    }
+
+    private static int count(JsonNode node, String field, String where) {
+        return (int) WholeNumber.of(node.path(field), field, where, 0, Integer.MAX_VALUE);
     }
 }

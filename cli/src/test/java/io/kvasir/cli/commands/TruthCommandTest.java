@@ -183,6 +183,33 @@ class TruthCommandTest {
         assertFalse(run.err().contains("    at "), run.err());
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "{\"i\":9000,\"prompt\":[1,\"x\"],\"cached_tokens\":0} | prompt[1] is \"x\"",
+                "{\"i\":9000,\"prompt\":[4294967296],\"cached_tokens\":0} | prompt[0] is"
+                        + " 4294967296",
+                "{\"i\":9000,\"prompt\":[-1],\"cached_tokens\":0} | prompt[0] is -1",
+                "{\"i\":9000,\"prompt\":[1.5],\"cached_tokens\":0} | prompt[0] is 1.5",
+                "{\"i\":9000,\"prompt\":\"x\",\"cached_tokens\":0} | prompt is no array",
+                "{\"i\":9000,\"prompt\":[1],\"cached_tokens\":-1} | cached_tokens is -1",
+                "{\"i\":9000,\"prompt\":[1],\"cached_tokens\":\"0\"} | cached_tokens is \"0\"",
+                "{\"i\":9000,\"prompt\":[1]} | cached_tokens is missing",
+                "{\"i\":\"9000\",\"prompt\":[1],\"cached_tokens\":0} | i is \"9000\"",
+                "{\"i\":4294967296,\"prompt\":[1],\"cached_tokens\":0} | i is 4294967296",
+                "{\"i\":1,\"prompt\":[1],\"cached_tokens\":0} | i 1 is that of an earlier line,"
+                        + " too",
+            })
+    void aRequestThatIsNoneIsRefusedByItsLine(String line, String expected) throws IOException {
+        final List<String> lines = new ArrayList<>(Files.readAllLines(REQUESTS));
+        lines.add(line);
+        final Path file = Files.write(dir.resolve("requests.jsonl"), lines);
+        final CommandRun run = truth(EVENTS, file, 64);
+        assertEquals(3, run.exitCode(), run.out());
+        assertTrue(run.err().contains(file + ":" + lines.size() + ": " + expected), run.err());
+    }
+
     @Test
     void aPipeIsRefusedAsItsSizeIsUnknown() throws Exception {
         final Path pipe = dir.resolve("events.pipe");
