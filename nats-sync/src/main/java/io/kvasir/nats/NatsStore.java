@@ -90,6 +90,11 @@ public final class NatsStore implements LeasedStore {
         return bucketTtl;
     }
 
+    @Override
+    public boolean renewsRevisions() {
+        return true;
+    }
+
     // -- the bucket
 
     private synchronized KvBucket opened() {

@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.registry.FaultyStore;
 import io.kvasir.registry.InstanceId;
+import io.kvasir.registry.LeaseLock;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.LockingStoreContract;
 import io.kvasir.registry.Registrar;
@@ -15,6 +17,7 @@ import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
 import io.nats.client.JetStreamApiException;
+import io.nats.client.api.KeyValueConfiguration;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -115,6 +118,25 @@ class NatsStoreTest extends LockingStoreContract {
         final LeasedStore other = open(Duration.ofSeconds(70));
         other.get("ns/a");
         assertEquals(Duration.ofSeconds(7), other.ttl());
+    }
+
+    @Test
+    void aLockOfAKilledHolderEndsAlsoInABucketWithoutATtl() throws Exception {
+        final Connection raw = closing(Patient.connect(NATS.url()));
+        raw.keyValueManagement().create(KeyValueConfiguration.builder().name(bucket).build());
+        raw.keyValue(bucket).put("locks.b", "no holder's");
+        final Duration ttl = Duration.ofSeconds(1);
+        final FaultyStore killedStore = new FaultyStore(open(ttl));
+        final LeaseLock killed = closing(new LeaseLock(killedStore, "locks/a"));
+        assertTrue(killed.take());
+        killedStore.cutOff(true);
+        final LeaseLock next = closing(new LeaseLock(open(ttl), "locks/a"));
+        eventually("it is taken over", next::take);
+        killedStore.cutOff(false);
+        assertThrows(IllegalStateException.class, killed::check);
+        next.check();
+        final LeaseLock other = closing(new LeaseLock(open(ttl), "locks/b"));
+        eventually("a value of others is taken over", other::take);
     }
 
     @Test

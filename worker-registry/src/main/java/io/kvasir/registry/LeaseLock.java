@@ -4,6 +4,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.LongSupplier;
 
 /**
  * A lock that one of many processes has: the process that has made a key of a {@link LeasedStore}
@@ -16,17 +18,29 @@ import java.util.concurrent.TimeUnit;
  * anew, or the key has ended. A step must be harmless where the process is stopped for longer than
  * the TTL between the check and the step.
  *
+ * <p>A store whose keys do not end, as a bucket that others have made without a TTL, would keep the
+ * lock of a killed holder for ever. Where renewals give a key another revision, a key whose
+ * revision has been the same for three TTLs by this process' own monotonic clock is taken over, on
+ * condition that it has that revision still, whatever its value is.
+ *
  * <p>Any thread; a lock orders the calls, which wait for the store.
  */
 public final class LeaseLock implements AutoCloseable {
     private static final int RENEWALS_PER_TTL = 3;
+    private static final int SILENT_TTLS = 3;
+    private static final long LONG_NS = TimeUnit.MINUTES.toNanos(1);
 
     private final LeasedStore store;
     private final String key;
     private final byte[] holder;
+    private final Consumer<String> warnings;
+    private final LongSupplier clock;
     private long revision = LeasedStore.CONFLICT; // of the key; without the lock CONFLICT
     private Thread renewing; // null where the lock is not held
     private RegistryException lastFailure; // of a renewal; null for none
+    private long othersRevision = LeasedStore.CONFLICT; // that another's key had last
+    private long othersSinceNs; // when it was read first
+    private boolean longSaid; // of that revision
     private boolean closed;
 
     /**
@@ -36,8 +50,26 @@ public final class LeaseLock implements AutoCloseable {
      * @param key of the lock
      */
     public LeaseLock(LeasedStore store, String key) {
+        this(store, key, _ -> {});
+    }
+
+    /**
+     * Takes nothing yet.
+     *
+     * @param store where the key is; closed with this
+     * @param key of the lock
+     * @param warnings hears, in words, of a lock that is not renewed; called by {@link #take}
+     */
+    public LeaseLock(LeasedStore store, String key, Consumer<String> warnings) {
+        this(store, key, warnings, System::nanoTime);
+    }
+
+    /** The same by another clock, in ns. */
+    LeaseLock(LeasedStore store, String key, Consumer<String> warnings, LongSupplier clock) {
         this.store = store;
         this.key = key;
+        this.warnings = warnings;
+        this.clock = clock;
         holder = UUID.randomUUID().toString().getBytes(StandardCharsets.US_ASCII);
     }
 
@@ -55,6 +87,9 @@ public final class LeaseLock implements AutoCloseable {
             return renew();
         }
         revision = own(store.put(key, holder, LeasedStore.ABSENT));
+        if (revision == LeasedStore.CONFLICT && store.renewsRevisions()) {
+            revision = takenOver();
+        }
         if (revision == LeasedStore.CONFLICT) {
             return false;
         }
@@ -71,6 +106,51 @@ public final class LeaseLock implements AutoCloseable {
         return there != null && Arrays.equals(there.value(), holder)
                 ? there.revision()
                 : LeasedStore.CONFLICT;
+    }
+
+    /** The revision of what nothing renews, once it is this one's, else CONFLICT. */
+    private long takenOver() {
+        final Stored there = store.get(key);
+        if (there == null || !isSilent(there.revision())) {
+            return LeasedStore.CONFLICT;
+        }
+        final long taken = store.put(key, holder, there.revision());
+        if (taken != LeasedStore.CONFLICT) {
+            warnings.accept(
+                    "the lock "
+                            + this
+                            + " was taken over: nothing has renewed it for "
+                            + seconds(SILENT_TTLS * store.ttl().toNanos())
+                            + ", and its store does not end it; make the store with a TTL of "
+                            + seconds(store.ttl().toNanos()));
+        }
+        return taken;
+    }
+
+    private boolean isSilent(long now) {
+        final long nowNs = clock.getAsLong();
+        if (now != othersRevision) {
+            othersRevision = now;
+            othersSinceNs = nowNs;
+            longSaid = false;
+        }
+        final long silentNs = nowNs - othersSinceNs;
+        if (silentNs >= LONG_NS && !longSaid) {
+            longSaid = true;
+            warnings.accept(
+                    "the lock "
+                            + this
+                            + " is another's, which has not renewed it for "
+                            + seconds(silentNs)
+                            + "; with a TTL of "
+                            + seconds(store.ttl().toNanos())
+                            + " it is taken over after three times that");
+        }
+        return silentNs > SILENT_TTLS * store.ttl().toNanos();
+    }
+
+    private static String seconds(long ns) {
+        return TimeUnit.NANOSECONDS.toSeconds(ns) + " s";
     }
 
     /** Whether this has the lock as far as it knows; see {@link #check}. */

@@ -40,6 +40,16 @@ public interface LeasedStore extends AutoCloseable {
     /** How long a key outlives its last renewal. */
     Duration ttl();
 
+    /**
+     * Whether each renewal gives its key another revision, so that a revision that stays is one
+     * that is not renewed.
+     *
+     * @return false where that is not so, or not known
+     */
+    default boolean renewsRevisions() {
+        return false;
+    }
+
     /** Reads a key; null if it is not there. */
     Stored get(String key);
 

@@ -3,7 +3,7 @@ package io.kvasir.registry;
 import java.time.Duration;
 
 /** Another store, from which this one can be cut off; for one process of a test. */
-public final class FaultyStore implements LeasedStore {
+public class FaultyStore implements LeasedStore {
     private final LeasedStore store;
     private volatile boolean cutOff;
     private volatile boolean deaf;
@@ -44,6 +44,11 @@ public final class FaultyStore implements LeasedStore {
     @Override
     public Duration ttl() {
         return store.ttl();
+    }
+
+    @Override
+    public boolean renewsRevisions() {
+        return store.renewsRevisions();
     }
 
     @Override

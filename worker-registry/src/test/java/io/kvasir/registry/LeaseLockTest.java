@@ -10,7 +10,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 class LeaseLockTest {
@@ -21,11 +24,16 @@ class LeaseLockTest {
     private final FaultyStore firstStore = new FaultyStore(memory);
     private final LeaseLock first = new LeaseLock(firstStore, KEY);
     private final LeaseLock second = new LeaseLock(memory, KEY);
+    private final List<String> warnings = new ArrayList<>();
+    private final FaultyStore lateStore = new FaultyStore(memory);
+    private long nowNs = -1;
+    private final LeaseLock late = new LeaseLock(lateStore, KEY, warnings::add, () -> nowNs);
 
     @AfterEach
     void close() {
         first.close();
         second.close();
+        late.close();
     }
 
     @Test
@@ -109,6 +117,92 @@ class LeaseLockTest {
         }
         lock.close();
         assertNull(shortLived.get(KEY));
+    }
+
+    @Test
+    void whatNobodyRenewsIsTakenOverWhereTheStoreDoesNotEndIt() {
+        for (byte[] left : new byte[][] {"killed".getBytes(StandardCharsets.US_ASCII), {}}) {
+            memory.force(KEY, left);
+            assertFalse(late.take());
+            passed(NEVER.multipliedBy(3));
+            assertFalse(late.take(), "a renewal may be on its way");
+            passed(Duration.ofNanos(1));
+            assertTrue(late.take());
+            late.check();
+            assertFalse(second.take());
+            late.release();
+        }
+        assertEquals(4, warnings.size(), warnings::toString);
+        assertTrue(warnings.get(0).contains("memory:lock"), warnings::toString);
+        assertTrue(warnings.get(1).contains("taken over"), warnings::toString);
+    }
+
+    @Test
+    void aLockThatIsRenewedIsTakenOverByNobody() {
+        assertTrue(first.take());
+        for (int i = 0; i < 8; i++) {
+            assertFalse(late.take());
+            passed(NEVER.multipliedBy(2));
+            first.check();
+        }
+        assertEquals(List.of(), warnings);
+    }
+
+    @Test
+    void whoWasTakenForDeadAndIsNotFindsItAtItsNextCheck() {
+        assertTrue(first.take());
+        assertFalse(late.take());
+        passed(NEVER.multipliedBy(4));
+        assertTrue(late.take());
+        assertThrows(IllegalStateException.class, first::check);
+        late.check();
+    }
+
+    @Test
+    void aTakeOverWhoseAnswerWasLostIsOnesOwn() {
+        assertTrue(first.take());
+        assertFalse(late.take());
+        passed(NEVER.multipliedBy(4));
+        lateStore.deaf(true);
+        assertThrows(RegistryException.class, late::take);
+        lateStore.deaf(false);
+        assertTrue(late.take());
+        late.check();
+    }
+
+    @Test
+    void whereARenewalLeavesTheRevisionNothingIsTakenOver() {
+        final LeaseLock lock =
+                new LeaseLock(
+                        new FaultyStore(memory) {
+                            @Override
+                            public boolean renewsRevisions() {
+                                return false;
+                            }
+                        },
+                        KEY,
+                        warnings::add,
+                        () -> nowNs);
+        assertTrue(first.take());
+        assertFalse(lock.take());
+        passed(NEVER.multipliedBy(8));
+        assertFalse(lock.take());
+        assertEquals(List.of(), warnings);
+    }
+
+    @Test
+    void aLockThatStaysForLongIsSaidOnce() {
+        memory.force(KEY, new byte[1]);
+        for (int i = 0; i < 8; i++) {
+            assertFalse(late.take());
+            passed(Duration.ofMinutes(1));
+        }
+        assertEquals(1, warnings.size(), warnings::toString);
+        assertTrue(warnings.get(0).contains("has not renewed it"), warnings::toString);
+    }
+
+    private void passed(Duration time) {
+        nowNs += time.toNanos();
     }
 
     @Test

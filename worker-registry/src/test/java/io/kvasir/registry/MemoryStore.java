@@ -71,6 +71,11 @@ public final class MemoryStore implements LeasedStore {
     }
 
     @Override
+    public boolean renewsRevisions() {
+        return true;
+    }
+
+    @Override
     public synchronized Stored get(String key) {
         check();
         return keys.get(key);

@@ -15,11 +15,15 @@ import io.kvasir.registry.LeaseLock;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.router.settings.RouterSettings;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.time.Duration;
 
 /** Snapshots of the event planes of a gateway's routers, shared with other gateways. Stateless. */
 final class SharedSnapshots {
+    private static final Logger LOG = LoggerFactory.getLogger(SharedSnapshots.class);
     private static final String LOCKS = "kvasir-locks";
     private static final String ETCD_LOCKS = "/kvasir/locks/";
     private static final Duration LOCK_TTL = Duration.ofSeconds(10);
@@ -48,7 +52,7 @@ final class SharedSnapshots {
                     new NatsStateStore(
                             access,
                             names.bucket(),
-                            new LeaseLock(locks(config, access), names.bucket())),
+                            new LeaseLock(locks(config, access), names.bucket(), LOG::warn)),
                     new PlaneSnapshotConfig(
                             threshold,
                             config.get(RouterSettings.BLOCK_SIZE),
