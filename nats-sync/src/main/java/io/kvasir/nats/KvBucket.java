@@ -143,7 +143,12 @@ final class KvBucket {
      * @param otherwise where values stay for ever
      */
     Duration ttl(Duration otherwise) {
-        return ttl.isZero() ? otherwise : ttl;
+        return keepsForEver() ? otherwise : ttl;
+    }
+
+    /** Whether values stay until they are deleted. */
+    boolean keepsForEver() {
+        return ttl.isZero();
     }
 
     /** Whether it is still the bucket that was opened, and not deleted or another. */

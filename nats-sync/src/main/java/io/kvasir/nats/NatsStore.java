@@ -12,6 +12,9 @@ import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
 import io.nats.client.impl.NatsKeyValueWatchSubscription;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -19,12 +22,14 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
 /**
  * Keys in a bucket of NATS's key-value store: each is renewed by being written again, and NATS
  * forgets what is older than the bucket's TTL. The bucket is made where it is not there; one that
- * is there keeps its own TTL. A slash of a key is a dot there.
+ * is there keeps its own TTL; one that has none, in which nothing ends, is logged once. A slash of
+ * a key is a dot there.
  *
  * <p>NATS does not tell when a value has aged: with a watch, what was silent for the TTL is asked
  * for, and is gone when NATS no longer has it. After a lost connection, and where the bucket was
@@ -37,6 +42,7 @@ public final class NatsStore implements LeasedStore {
     /** The bucket if nothing else is said. */
     public static final String BUCKET = "kvasir-workers";
 
+    private static final Logger LOG = LoggerFactory.getLogger(NatsStore.class);
     private static final Pattern NAME = Pattern.compile("[-_a-zA-Z0-9]{1,64}");
     private static final int CHECKS_PER_TTL = 3;
     private static final long PAUSE_MS = 200;
@@ -46,9 +52,11 @@ public final class NatsStore implements LeasedStore {
     private final String name;
     private final Duration ttl;
     private final ConnectPause connecting; // of the watching thread
+    private final Consumer<String> warnings;
     private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // null: to be made; guarded by this
     private KvBucket bucket; // null: to be opened; guarded by this
+    private boolean forEverSaid; // guarded by this
     private Thread watching; // guarded by this
     private volatile Duration bucketTtl;
     private volatile boolean reconnected;
@@ -62,10 +70,15 @@ public final class NatsStore implements LeasedStore {
      * @param ttl of values where the bucket is made now, 1 s..1 h
      */
     public NatsStore(NatsAccess access, String bucket, Duration ttl) {
-        this(access, bucket, ttl, new ConnectPause());
+        this(access, bucket, ttl, new ConnectPause(), LOG::warn);
     }
 
-    NatsStore(NatsAccess access, String bucket, Duration ttl, ConnectPause connecting) {
+    NatsStore(
+            NatsAccess access,
+            String bucket,
+            Duration ttl,
+            ConnectPause connecting,
+            Consumer<String> warnings) {
         if (!NAME.matcher(bucket).matches()) {
             throw new IllegalArgumentException(
                     "bucket='" + bucket + "': 1..64 letters, digits, - and _");
@@ -76,6 +89,7 @@ public final class NatsStore implements LeasedStore {
         this.access = access;
         this.ttl = ttl;
         this.connecting = connecting;
+        this.warnings = warnings;
         name = bucket;
         bucketTtl = ttl;
     }
@@ -111,8 +125,25 @@ public final class NatsStore implements LeasedStore {
             }
             bucket = KvBucket.open(connection.now(), errors, name, ttl, access.timeout());
             bucketTtl = bucket.ttl(ttl);
+            if (bucket.keepsForEver() && !forEverSaid) {
+                forEverSaid = true;
+                sayForEver();
+            }
         }
         return bucket;
+    }
+
+    private void sayForEver() {
+        warnings.accept(
+                "bucket "
+                        + name
+                        + " of NATS has no TTL, as others have made it: what a killed process has"
+                        + " left in it, such as a worker's registration, stays for ever; give it"
+                        + " one: nats stream edit KV_"
+                        + name
+                        + " --max-age "
+                        + ttl.toSeconds()
+                        + "s");
     }
 
     private LastingConnection connect() {

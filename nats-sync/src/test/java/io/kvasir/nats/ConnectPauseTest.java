@@ -57,7 +57,8 @@ class ConnectPauseTest {
                         NatsAccess.of("tls://127.0.0.1:1"),
                         NatsStore.BUCKET,
                         Duration.ofSeconds(5),
-                        new ConnectPause(taken::add))) {
+                        new ConnectPause(taken::add),
+                        _ -> {})) {
             store.watch("x", DEAF);
             for (long expectedMs : new long[] {200, 400, 800, 1600, 2000}) {
                 assertAround(expectedMs, taken.take());

@@ -27,7 +27,9 @@ import java.io.IOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
 @Tag("integration")
@@ -137,6 +139,34 @@ class NatsStoreTest extends LockingStoreContract {
         next.check();
         final LeaseLock other = closing(new LeaseLock(open(ttl), "locks/b"));
         eventually("a value of others is taken over", other::take);
+    }
+
+    @Test
+    void aBucketWithoutATtlIsSaidOnceAndOneWithATtlIsNot() throws Exception {
+        final List<String> warnings = new CopyOnWriteArrayList<>();
+        warned(warnings).get("ns/a");
+        assertEquals(List.of(), warnings);
+        final Connection raw = closing(Patient.connect(NATS.url()));
+        raw.keyValueManagement().delete(bucket);
+        raw.keyValueManagement().create(KeyValueConfiguration.builder().name(bucket).build());
+        final LeasedStore store = warned(warnings);
+        store.get("ns/a");
+        raw.keyValueManagement().delete(bucket);
+        raw.keyValueManagement().create(KeyValueConfiguration.builder().name(bucket).build());
+        store.keepAlive(); // opens the other one
+        store.get("ns/a");
+        assertEquals(1, warnings.size(), warnings::toString);
+        assertTrue(warnings.getFirst().contains("KV_" + bucket + " --max-age 30s"));
+    }
+
+    private LeasedStore warned(List<String> warnings) {
+        return closing(
+                new NatsStore(
+                        new NatsAccess(NATS.url(), null, null, TIMEOUT),
+                        bucket,
+                        Duration.ofSeconds(30),
+                        new ConnectPause(),
+                        warnings::add));
     }
 
     @Test
