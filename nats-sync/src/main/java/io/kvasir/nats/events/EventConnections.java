@@ -63,4 +63,17 @@ final class EventConnections {
                         + "; the server's max_payload must be higher for it",
                 e);
     }
+
+    /** A message that is longer than the stream takes, which others have made so. */
+    static UnpublishableException unpublishable(
+            NatsAccess access, EventSubjects names, Exception e) {
+        return new UnpublishableException(
+                access.address()
+                        + ": "
+                        + e.getMessage()
+                        + "; the max_msg_size of stream "
+                        + names.stream()
+                        + " must be higher for it",
+                e);
+    }
 }

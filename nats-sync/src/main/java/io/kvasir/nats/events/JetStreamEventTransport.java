@@ -22,9 +22,12 @@ import java.time.InstantSource;
  * have each message: what is published is kept for an hour.
  *
  * <p>Makes the stream if it is not there. After a failure some of the events may be in the stream;
- * the same ones published again are recognised by their numbers.
+ * the same ones published again are recognised by their numbers. What is longer than the stream
+ * takes is refused for good.
  */
 public final class JetStreamEventTransport implements RouterEventTransport {
+    private static final int MESSAGE_TOO_LONG = 10054;
+
     private final NatsAccess access;
     private final EventSubjects names;
     private final String subject;
@@ -35,6 +38,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
     private final LastingConnection connection;
     private final JetStreamOptions options;
     private JetStream stream; // null until it is there
+    private long streamMessageBytes; // most bytes of a message with its headers, of that stream
 
     /**
      * Connects; later it connects again by itself.
@@ -78,11 +82,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
     public synchronized void publish(long workerId, int dpRank, long firstEventId, KvBatch events)
             throws IOException {
         try {
-            if (stream == null) {
-                final Connection to = connection.now();
-                EventStreams.open(to.jetStreamManagement(options), names, replicas);
-                stream = to.jetStream(options);
-            }
+            open();
             if (envelopesOrNull != null) {
                 stream.publish(
                         subject, envelopesOrNull.next(workerId, dpRank, firstEventId, events));
@@ -98,14 +98,38 @@ public final class JetStreamEventTransport implements RouterEventTransport {
         } catch (IllegalArgumentException e) {
             throw EventConnections.unpublishable(access, e);
         } catch (IOException | JetStreamApiException | IllegalStateException e) {
-            stream = null; // it may have been deleted
+            stream = null; // it may have been deleted, or changed
+            if (e instanceof JetStreamApiException refused
+                    && refused.getApiErrorCode() == MESSAGE_TOO_LONG) {
+                throw EventConnections.unpublishable(access, names, e);
+            }
             throw new IOException(access.address() + ": " + errors.reason(e, access.timeout()), e);
         }
     }
 
+    private void open() throws IOException, JetStreamApiException {
+        if (stream != null) {
+            return;
+        }
+        final Connection to = connection.now();
+        final long most =
+                EventStreams.open(to.jetStreamManagement(options), names, replicas)
+                        .getConfiguration()
+                        .getMaximumMessageSize();
+        streamMessageBytes = most <= 0 ? Long.MAX_VALUE : most;
+        stream = to.jetStream(options);
+    }
+
+    /** What server and stream take; where the stream cannot be asked, the server's alone. */
     @Override
-    public long maxMessageBytes() {
-        return EventConnections.maxMessageBytes(connection);
+    public synchronized long maxMessageBytes() {
+        final long server = EventConnections.maxMessageBytes(connection);
+        try {
+            open();
+        } catch (IOException | JetStreamApiException | IllegalStateException e) {
+            return server; // the publishing that follows says why
+        }
+        return Math.min(server, streamMessageBytes);
     }
 
     @Override

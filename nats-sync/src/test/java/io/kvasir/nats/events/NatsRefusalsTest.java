@@ -24,6 +24,7 @@ import io.kvasir.testsupport.NatsServer;
 import io.nats.client.Connection;
 import io.nats.client.JetStream;
 import io.nats.client.JetStreamManagement;
+import io.nats.client.api.StreamConfiguration;
 
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
@@ -254,6 +255,59 @@ class NatsRefusalsTest {
                 assertTrue(message.contains("max_payload"), message);
             }
             assertEquals(MAX_PAYLOAD, core.maxMessageBytes());
+        }
+    }
+
+    private static EventSubjects streamOfShortMessages() throws Exception {
+        final EventSubjects own = names();
+        final Connection connection = Patient.connect(access("all").servers());
+        connection
+                .jetStreamManagement()
+                .addStream(
+                        StreamConfiguration.builder()
+                                .name(own.stream())
+                                .subjects(own.streamSubjects())
+                                .maximumMessageSize(MAX_PAYLOAD / 4)
+                                .build());
+        connection.close();
+        return own;
+    }
+
+    @Test
+    void longStoresAreCutToWhatAStreamThatOthersMadeTakes() throws Exception {
+        final int blocks = 1_000;
+        final long[] names = LongStream.rangeClosed(1, blocks).map(i -> -i).toArray();
+        for (StreamForm form : StreamForm.values()) {
+            final EventSubjects kept = streamOfShortMessages();
+            try (ObservedPlane reader = new ObservedPlane();
+                    KvEventPublisher publisher =
+                            new KvEventPublisher(
+                                    ObservedPlane.WORKER,
+                                    0,
+                                    4,
+                                    new JetStreamEventTransport(access("all"), kept, form))) {
+                publisher.publishStored(new int[4 * blocks], names, null);
+                final JetStreamEventSource stream =
+                        new JetStreamEventSource(access("all"), kept, null, reader.plane);
+                reader.await(() -> reader.held().size() == blocks, "all blocks");
+                stream.close();
+            }
+        }
+    }
+
+    @Test
+    void whatTheStreamDoesNotTakeIsRefusedForGoodAndTheNextEventIsPublished() throws Exception {
+        try (JetStreamEventTransport kept =
+                new JetStreamEventTransport(
+                        access("all"), streamOfShortMessages(), StreamForm.EVENTS)) {
+            final String message =
+                    assertThrows(
+                                    UnpublishableException.class,
+                                    () -> kept.publish(1, 0, 1, stores(64)))
+                            .getMessage();
+            assertTrue(message.contains("max_msg_size"), message);
+            kept.publish(1, 0, 2, stores(1));
+            assertEquals(MAX_PAYLOAD / 4, kept.maxMessageBytes());
         }
     }
 
