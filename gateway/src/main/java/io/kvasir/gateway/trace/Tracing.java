@@ -5,6 +5,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.opentelemetry.api.trace.SpanKind;
 import io.opentelemetry.api.trace.Tracer;
 import io.opentelemetry.api.trace.propagation.W3CTraceContextPropagator;
+import io.opentelemetry.common.ComponentLoader;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.propagation.TextMapGetter;
 import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporter;
@@ -60,6 +61,10 @@ public final class Tracing implements AutoCloseable {
     }
 
     private SdkTracerProvider provider(URI endpoint) {
+        final CollectorAnswers answers =
+                new CollectorAnswers(
+                        ComponentLoader.forClassLoader(
+                                OtlpHttpSpanExporter.class.getClassLoader()));
         return SdkTracerProvider.builder()
                 .setResource(
                         Resource.getDefault().toBuilder()
@@ -72,7 +77,9 @@ public final class Tracing implements AutoCloseable {
                                         new CountedExporter(
                                                 OtlpHttpSpanExporter.builder()
                                                         .setEndpoint(endpoint.toString())
+                                                        .setComponentLoader(answers)
                                                         .build(),
+                                                answers,
                                                 counts))
                                 .setScheduleDelay(SEND_EVERY)
                                 .build())

@@ -24,6 +24,7 @@ public final class FakeCollector implements AutoCloseable {
     public final List<Span> spans = new CopyOnWriteArrayList<>();
     public final List<ResourceSpans> batches = new CopyOnWriteArrayList<>();
     public volatile int status = 200;
+    public volatile byte[] answer = ExportTraceServiceResponse.getDefaultInstance().toByteArray();
 
     public FakeCollector() {
         this(0);
@@ -43,8 +44,7 @@ public final class FakeCollector implements AutoCloseable {
                 exchange -> {
                     final ExportTraceServiceRequest request =
                             ExportTraceServiceRequest.parseFrom(exchange.getRequestBody());
-                    final byte[] answer =
-                            ExportTraceServiceResponse.getDefaultInstance().toByteArray();
+                    final byte[] sent = answer;
                     if (status == 200) {
                         for (ResourceSpans batch : request.getResourceSpansList()) {
                             batches.add(batch);
@@ -53,7 +53,8 @@ public final class FakeCollector implements AutoCloseable {
                         }
                     }
                     exchange.getResponseHeaders().add("content-type", "application/x-protobuf");
-                    exchange.sendResponseHeaders(status, answer.length == 0 ? -1 : answer.length);
+                    exchange.sendResponseHeaders(status, sent.length == 0 ? -1 : sent.length);
+                    exchange.getResponseBody().write(sent);
                     exchange.close();
                 });
         server.start();
