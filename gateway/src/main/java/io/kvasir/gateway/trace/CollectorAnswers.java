@@ -1,5 +1,6 @@
 package io.kvasir.gateway.trace;
 
+import io.kvasir.registry.FailureText;
 import io.opentelemetry.common.ComponentLoader;
 import io.opentelemetry.sdk.common.CompletableResultCode;
 import io.opentelemetry.sdk.common.export.HttpResponse;
@@ -17,8 +18,19 @@ import java.util.function.Consumer;
  * exporter hears of it. Thread-safe.
  */
 final class CollectorAnswers implements ComponentLoader {
+    private static final int HUNDRED = 100;
+    private static final int SUCCESS = 2; // hundreds of a status
+
     private final ComponentLoader found;
-    private volatile PartialSuccess last = PartialSuccess.WHOLE;
+    private volatile Answer last = new Answer("", PartialSuccess.WHOLE);
+
+    /**
+     * What the collector has answered.
+     *
+     * @param fault in words, why nothing was taken; empty for none
+     * @param part what was taken, where something was
+     */
+    record Answer(String fault, PartialSuccess part) {}
 
     /**
      * @param found has the HTTP client
@@ -28,7 +40,7 @@ final class CollectorAnswers implements ComponentLoader {
     }
 
     /** What was said of the spans that were sent last. */
-    PartialSuccess last() {
+    Answer last() {
         return last;
     }
 
@@ -59,19 +71,26 @@ final class CollectorAnswers implements ComponentLoader {
                 MessageWriter message,
                 Consumer<HttpResponse> onResponse,
                 Consumer<Throwable> onError) {
-            last = PartialSuccess.WHOLE;
+            last = new Answer("it does not answer", PartialSuccess.WHOLE);
             sender.send(
                     message,
                     response -> {
-                        answered(response);
+                        last = answer(response);
                         onResponse.accept(response);
                     },
-                    onError);
+                    failure -> {
+                        last = new Answer(FailureText.of(failure), PartialSuccess.WHOLE);
+                        onError.accept(failure);
+                    });
         }
 
-        private void answered(HttpResponse response) {
+        private static Answer answer(HttpResponse response) {
+            final int status = response.getStatusCode();
+            if (status / HUNDRED != SUCCESS) {
+                return new Answer("it answered " + status, PartialSuccess.WHOLE);
+            }
             final byte[] body = response.getResponseBody();
-            last = body == null ? PartialSuccess.WHOLE : PartialSuccess.read(body);
+            return new Answer("", body == null ? PartialSuccess.WHOLE : PartialSuccess.read(body));
         }
 
         @Override

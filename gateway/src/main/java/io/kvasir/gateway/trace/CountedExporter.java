@@ -14,8 +14,8 @@ import java.util.function.Consumer;
 import java.util.regex.Pattern;
 
 /**
- * Counts what another exporter sends, and logs the first failure of a row of them, and once each
- * reason for which a collector takes some spans of many.
+ * Counts what another exporter sends, and logs why it fails, again where the reason changes, and
+ * once each reason for which a collector takes some spans of many.
  */
 final class CountedExporter implements SpanExporter {
     private static final Logger LOG = LoggerFactory.getLogger(CountedExporter.class);
@@ -24,26 +24,31 @@ final class CountedExporter implements SpanExporter {
 
     private final SpanExporter exporter;
     private final CollectorAnswers answers;
+    private final String address;
     private final TraceCounts counts;
     private final Consumer<String> warnings;
     private final Set<String> partsSaid = ConcurrentHashMap.newKeySet();
-    private volatile boolean failing;
+    private volatile String fault = ""; // that was logged last; empty since some were taken
 
     /**
      * @param answers of that exporter
+     * @param address of the collector, as the log may have it
      */
-    CountedExporter(SpanExporter exporter, CollectorAnswers answers, TraceCounts counts) {
-        this(exporter, answers, counts, LOG::warn);
+    CountedExporter(
+            SpanExporter exporter, CollectorAnswers answers, String address, TraceCounts counts) {
+        this(exporter, answers, address, counts, LOG::warn);
     }
 
     /** The same with another log. */
     CountedExporter(
             SpanExporter exporter,
             CollectorAnswers answers,
+            String address,
             TraceCounts counts,
             Consumer<String> warnings) {
         this.exporter = exporter;
         this.answers = answers;
+        this.address = address;
         this.counts = counts;
         this.warnings = warnings;
     }
@@ -54,21 +59,30 @@ final class CountedExporter implements SpanExporter {
         final CompletableResultCode result = exporter.export(spans);
         return result.whenComplete(
                 () -> {
+                    final CollectorAnswers.Answer answer = answers.last();
                     if (result.isSuccess()) {
-                        taken(count, answers.last());
-                        failing = false;
-                        return;
+                        taken(count, answer.part());
+                        fault = "";
+                    } else {
+                        refused(count, answer.fault());
                     }
-                    counts.failed(count);
-                    if (!failing) {
-                        warnings.accept(
-                                "the collector of traces did not take "
-                                        + count
-                                        + " spans, nor will others be kept until it does: "
-                                        + reason(result.getFailureThrowable()));
-                    }
-                    failing = true;
                 });
+    }
+
+    private void refused(int count, String why) {
+        counts.failed(count);
+        final String now = why.isEmpty() ? "it was not asked" : why;
+        if (!fault.equals(now)) {
+            fault = now;
+            warnings.accept(
+                    "the collector of traces at "
+                            + address
+                            + " takes no spans: "
+                            + now
+                            + "; these "
+                            + count
+                            + " are lost, and so are those that do not fit beside 2,048 that wait");
+        }
     }
 
     private void taken(int count, PartialSuccess answer) {
@@ -80,19 +94,15 @@ final class CountedExporter implements SpanExporter {
                 && partsSaid.size() < MAX_PARTS_SAID
                 && partsSaid.add(NUMBER.matcher(message).replaceAll("#"))) {
             warnings.accept(
-                    "the collector of traces took "
+                    "the collector of traces at "
+                            + address
+                            + " took "
                             + (count - rejected)
                             + " of "
                             + count
                             + " spans: "
                             + (message.isEmpty() ? "it does not say why" : message));
         }
-    }
-
-    private static String reason(Throwable failure) {
-        return failure == null || failure.getCause() == null
-                ? "it answered with an error"
-                : failure.getCause().toString();
     }
 
     @Override

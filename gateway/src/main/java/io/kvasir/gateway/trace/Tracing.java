@@ -80,10 +80,17 @@ public final class Tracing implements AutoCloseable {
                                                         .setComponentLoader(answers)
                                                         .build(),
                                                 answers,
+                                                withoutUser(endpoint),
                                                 counts))
                                 .setScheduleDelay(SEND_EVERY)
                                 .build())
                 .build();
+    }
+
+    private static String withoutUser(URI endpoint) {
+        return endpoint.getRawUserInfo() == null
+                ? endpoint.toString()
+                : endpoint.toString().replace(endpoint.getRawUserInfo() + "@", "");
     }
 
     /** Whether requests are traced. */

@@ -38,6 +38,7 @@ class CountedExporterTest {
                                                     .setComponentLoader(answers)
                                                     .build(),
                                             answers,
+                                            "http://c:4318",
                                             counts,
                                             warnings::add)))
                     .build();
@@ -84,6 +85,35 @@ class CountedExporterTest {
         assertEquals(4, counts.failed());
         assertTrue(warnings.getLast().contains("took 0 of 1 spans"));
         assertEquals(3, warnings.size(), warnings::toString);
+    }
+
+    @Test
+    void whyACollectorTakesNothingIsSaidInWordsAndAgainWhenTheReasonChanges() {
+        collector.status = 401;
+        send();
+        send();
+        collector.status = 503;
+        send();
+        collector.status = 200;
+        send();
+        collector.status = 503;
+        send();
+        collector.close();
+        send();
+        send();
+        assertEquals(6, counts.failed());
+        assertEquals(4, warnings.size(), warnings::toString);
+        final String begin = "the collector of traces at http://c:4318 takes no spans: ";
+        final List<String> reasons =
+                List.of(
+                        "it answered 401",
+                        "it answered 503",
+                        "it answered 503",
+                        "the connection was refused");
+        for (int i = 0; i < reasons.size(); i++) {
+            assertTrue(warnings.get(i).startsWith(begin + reasons.get(i)), warnings::toString);
+        }
+        assertTrue(warnings.getFirst().contains("2,048"), warnings::toString);
     }
 
     @Test
