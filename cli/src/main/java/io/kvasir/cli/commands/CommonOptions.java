@@ -32,6 +32,11 @@ public final class CommonOptions {
         return new ParameterException(command.commandLine(), message);
     }
 
+    /** Whether the command line itself has an option. */
+    boolean isGiven(String option) {
+        return command.commandLine().getParseResult().hasMatchedOption(option);
+    }
+
     /**
      * What is made of the values of options, which complains of the command line where one of them
      * is out of range.

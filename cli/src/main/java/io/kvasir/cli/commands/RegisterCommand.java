@@ -13,7 +13,6 @@ import io.kvasir.registry.Registrar;
 import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.WatchedRegistration;
-import io.kvasir.registry.etcd.EtcdOptions;
 import io.kvasir.registry.etcd.EtcdStore;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
 import io.kvasir.registry.kubernetes.KubernetesStore;
@@ -64,11 +63,26 @@ public final class RegisterCommand implements Callable<Integer> {
     private static final Duration PERIOD = Duration.ofSeconds(1);
     private static final Duration TIMEOUT = Duration.ofSeconds(5);
 
+    /** What says more of one store, by the option that names the store. */
+    private static final Map<String, List<String>> OF_STORES =
+            Map.of(
+                    "--nats",
+                    List.of("--credentials", "--trust-store", "--key-store", "--bucket"),
+                    "--etcd",
+                    List.of(
+                            "--etcd-user",
+                            "--etcd-password-file",
+                            "--etcd-trust-store",
+                            "--prefix"),
+                    "--kubernetes",
+                    List.of("--kubernetes-server", "--kubernetes-account"));
+
     /** Of an answer about health, whose text is not used. */
     private static final long MOST_BYTES = 1L << 20;
 
     @Mixin private CommonOptions common;
     @Mixin private NatsOptions natsAccess;
+    @Mixin private EtcdAccessOptions etcdAccess;
 
     @Option(
             names = "--url",
@@ -296,6 +310,7 @@ public final class RegisterCommand implements Callable<Integer> {
         if (ttlMs < 1 || drainMs < 0) {
             throw common.wrong("--ttl-ms must be positive, --drain-ms not negative");
         }
+        OF_STORES.forEach(this::checkStore);
         try {
             final Registration.Builder builder =
                     Registration.builder(
@@ -323,6 +338,14 @@ public final class RegisterCommand implements Callable<Integer> {
         }
     }
 
+    private void checkStore(String store, List<String> options) {
+        for (String option : options) {
+            if (common.isGiven(option) && !common.isGiven(store)) {
+                throw common.wrong(option + " needs " + store + ": other stores do without it");
+            }
+        }
+    }
+
     private synchronized void begin(Registration described, BoundedClient engine) {
         registrar = new Registrar(store());
         final Reports reports = new Reports(described.url());
@@ -342,7 +365,7 @@ public final class RegisterCommand implements Callable<Integer> {
             }
             return target.nats != null
                     ? new NatsStore(natsAccess.access(target.nats), bucket, ttl)
-                    : new EtcdStore(EtcdOptions.of(target.etcd, ttl, TIMEOUT), prefix);
+                    : new EtcdStore(etcdAccess.access(target.etcd, ttl), prefix);
         } catch (IOException | IllegalArgumentException | RegistryException e) {
             throw new CommandFailure("cannot register: " + e.getMessage(), e);
         }

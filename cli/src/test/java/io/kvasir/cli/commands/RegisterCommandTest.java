@@ -23,14 +23,18 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -45,6 +49,16 @@ class RegisterCommandTest {
                 ENGINE,
                 ENGINE + "--nats nats://x --etcd http://x",
                 ENGINE + "--etcd http://x --kubernetes serving",
+                ENGINE + "--etcd http://x --trust-store no/such.pem",
+                ENGINE + "--etcd http://x --credentials no/such.creds",
+                ENGINE + "--etcd http://x --key-store no/such.p12",
+                ENGINE + "--etcd http://x --bucket b",
+                ENGINE + "--kubernetes serving --trust-store no/such.pem",
+                ENGINE + "--nats nats://x --etcd-trust-store no/such.pem",
+                ENGINE + "--nats nats://x --etcd-user u",
+                ENGINE + "--nats nats://x --etcd-password-file no/such",
+                ENGINE + "--nats nats://x --prefix /p/",
+                ENGINE + "--nats nats://x --kubernetes-server http://x",
                 ENGINE + "--nats nats://x --replay tcp://h:1",
                 ENGINE + "--nats nats://x --bootstrap h:1",
                 ENGINE + "--nats nats://x --role nobody",
@@ -73,6 +87,38 @@ class RegisterCommandTest {
                                 .split(" ", -1));
         assertEquals(3, run.exitCode(), run.err());
         assertTrue(run.err().contains("no/such.p12"), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--etcd-trust-store no/such.pem, --etcd-trust-store no/such.pem",
+        "--etcd-user u --etcd-password-file no/such, --etcd-password-file no/such",
+        "--etcd-user u, --etcd-user and --etcd-password-file go together",
+        "--etcd-password-file no/such, --etcd-user and --etcd-password-file go together"
+    })
+    void aFileForEtcdThatIsMissingIsNamed(String options, String named) {
+        final CommandRun run =
+                CommandRun.of((ENGINE + "--etcd http://127.0.0.1:1 " + options).split(" ", -1));
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains(named), run.err());
+    }
+
+    @Test
+    @Tag("integration") // starts a process
+    void aUserOfEtcdLogsIn(@TempDir Path folder) throws Exception {
+        final Path password = Files.writeString(folder.resolve("password"), "secret\n");
+        try (StubServer etcd = etcd().page("/v3/auth/authenticate", 200, "{\"token\":\"t1\"}");
+                StubServer engine = new StubServer().page("/health", 200, "");
+                KvasirProcess register =
+                        register(
+                                engine.url(),
+                                etcd,
+                                "--etcd-user=u",
+                                "--etcd-password-file=" + password)) {
+            register.await(l -> l.startsWith("registered "));
+            assertEquals("t1", etcd.authorization("/v3/kv/txn"));
+            assertEquals(143, register.terminate());
+        }
     }
 
     @Test
@@ -138,15 +184,20 @@ class RegisterCommandTest {
         }
     }
 
-    private static KvasirProcess register(String url, StubServer etcd) throws IOException {
-        return new KvasirProcess(
-                "register",
-                "--url=" + url,
-                "--model=m",
-                "--name=w",
-                "--ttl-ms=600000",
-                "--drain-ms=0",
-                "--etcd=" + etcd.url());
+    private static KvasirProcess register(String url, StubServer etcd, String... further)
+            throws IOException {
+        final List<String> line =
+                new ArrayList<>(
+                        List.of(
+                                "register",
+                                "--url=" + url,
+                                "--model=m",
+                                "--name=w",
+                                "--ttl-ms=600000",
+                                "--drain-ms=0",
+                                "--etcd=" + etcd.url()));
+        line.addAll(List.of(further));
+        return new KvasirProcess(line.toArray(String[]::new));
     }
 
     /** Grants and takes what it is asked for, and keeps nothing. */
