@@ -1,5 +1,6 @@
 package io.kvasir.nats;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
 import io.nats.client.Connection;
@@ -80,7 +81,7 @@ final class KvBucket {
 
     static RegistryException unavailable(String what, Exception cause) {
         return new RegistryException(
-                Kind.UNAVAILABLE, "NATS fails at " + what + ": " + cause, cause);
+                Kind.UNAVAILABLE, "NATS fails at " + what + ": " + FailureText.of(cause), cause);
     }
 
     /**

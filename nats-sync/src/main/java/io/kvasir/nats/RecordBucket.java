@@ -4,6 +4,7 @@ import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.PeerDirectory;
 import io.kvasir.nixl.exchange.PeerRecord;
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.RegistryException;
 import io.nats.client.Connection;
 import io.nats.client.api.KeyValueEntry;
@@ -35,7 +36,7 @@ final class RecordBucket {
 
     static ExchangeException unavailable(String what, Exception cause) {
         return new ExchangeException(
-                Kind.UNAVAILABLE, "NATS fails at " + what + ": " + cause, cause);
+                Kind.UNAVAILABLE, "NATS fails at " + what + ": " + FailureText.of(cause), cause);
     }
 
     /** Opens the bucket; makes it if it is not there. */

@@ -1,5 +1,6 @@
 package io.kvasir.nats;
 
+import io.kvasir.registry.FailureText;
 import io.nats.client.Connection;
 import io.nats.client.ErrorListener;
 
@@ -92,10 +93,10 @@ public class ServerErrors implements ErrorListener {
      *
      * @param failure as the client has it
      * @param timeout how long a call waits for its answer
-     * @return its message, and what the server may have refused while it waited
+     * @return what it says in words, and what the server may have refused while it waited
      */
     public String reason(Exception failure, Duration timeout) {
-        final String message = String.valueOf(failure.getMessage());
+        final String message = FailureText.of(failure);
         final String refusal = refusal(timeout.multipliedBy(2));
         return refusal.isEmpty() ? message : message + " (NATS refuses: " + refusal + ")";
     }

@@ -35,6 +35,7 @@ import java.util.UUID;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.locks.LockSupport;
+import java.util.regex.Pattern;
 
 /**
  * Feeds an event plane from the stream of JetStream that publishers write single events to, with a
@@ -63,6 +64,8 @@ import java.util.concurrent.locks.LockSupport;
  */
 public final class JetStreamEventSource implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(JetStreamEventSource.class);
+    private static final Pattern DELETED =
+            Pattern.compile("(?:consumer|stream) deleted", Pattern.CASE_INSENSITIVE);
     private static final int BATCH = 200;
     private static final long PULL_EXPIRES_MS = 10_000; // a lost one has no heartbeats
     private static final Duration NEXT = Duration.ofMillis(50);
@@ -205,8 +208,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                         | IllegalStateException e) {
                     unacknowledged.clear(); // they come again
                     caughtUp = false;
-                    plane.onDisconnected(
-                            access.address() + ": " + errors.reason(e, access.timeout()));
+                    plane.onDisconnected(access.address() + ": " + reason(e));
                     LOG.debug("{} cannot be read now", names.stream(), e);
                     plane.tick();
                     pause.await();
@@ -216,6 +218,17 @@ public final class JetStreamEventSource implements AutoCloseable {
             Thread.currentThread().interrupt(); // closing
         }
         end();
+    }
+
+    private String reason(Exception e) {
+        return e instanceof JetStreamStatusCheckedException
+                        && DELETED.matcher(String.valueOf(e.getMessage())).find()
+                ? "consumer "
+                        + durable
+                        + " of stream "
+                        + names.stream()
+                        + " was deleted, maybe with the stream; both are made anew"
+                : errors.reason(e, access.timeout());
     }
 
     /** Opens stream and consumer, then takes messages until something fails or closes. */

@@ -1,6 +1,7 @@
 package io.kvasir.nats.events;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -27,10 +28,13 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
 
 @Tag("integration") // starts a server
 class JetStreamEventSourceTest {
+    private static final long AGAIN_NS = TimeUnit.SECONDS.toNanos(2);
+
     @RegisterExtension static final RunningNats NATS = new RunningNats();
 
     private final ObservedPlane observed = new ObservedPlane();
@@ -127,6 +131,43 @@ class JetStreamEventSourceTest {
             observed.await(() -> observed.plane.status().unconnected().isEmpty(), "stream");
             management.deleteConsumer(names.stream(), source.durable());
             assertTrue(pauses.take() <= 250_000_000L);
+        }
+    }
+
+    @Test
+    void aConsumerOrAStreamThatIsDeletedIsSaidInWords() {
+        source("mine", observed);
+        for (String deleted : List.of("consumer", "stream")) {
+            final List<String> said = new ArrayList<>();
+            final long[] deletedNs = {System.nanoTime() - AGAIN_NS};
+            observed.await(
+                    () -> {
+                        final String now = observed.plane.status().unconnected();
+                        if (!now.isEmpty()) {
+                            said.add(now);
+                        } else if (System.nanoTime() - deletedNs[0] >= AGAIN_NS) {
+                            delete(deleted); // again where it was not seen
+                            deletedNs[0] = System.nanoTime();
+                        }
+                        return now.contains("deleted") || now.contains("Deleted");
+                    },
+                    "the words");
+            final String text = said.getLast();
+            assertTrue(text.contains("consumer mine of stream " + names.stream()), text);
+            assertTrue(said.stream().noneMatch(t -> t.contains("Exception")), said::toString);
+            observed.await(() -> observed.plane.status().unconnected().isEmpty(), "again");
+        }
+    }
+
+    private void delete(String what) {
+        try {
+            if (what.equals("stream")) {
+                management.deleteStream(names.stream());
+            } else {
+                management.deleteConsumer(names.stream(), "mine");
+            }
+        } catch (IOException | JetStreamApiException e) {
+            assertFalse(String.valueOf(e.getMessage()).isEmpty(), "not there at this moment");
         }
     }
 
