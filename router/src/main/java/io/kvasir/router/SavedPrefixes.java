@@ -25,6 +25,7 @@ import org.slf4j.LoggerFactory;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
+import java.time.Clock;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -112,7 +113,7 @@ final class SavedPrefixes implements AutoCloseable {
                 }
                 all = SnapshotReader.scan(in);
             }
-            counts.known(all.takenMs());
+            counts.known(all.takenMs(), Clock.systemUTC().millis() - all.takenMs());
             if (!seedKnown && !all.workers().isEmpty()) {
                 hashSeed = all.workers().getFirst().hashSeed();
                 seedKnown = true;

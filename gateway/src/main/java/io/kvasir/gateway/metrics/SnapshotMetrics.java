@@ -3,7 +3,6 @@ package io.kvasir.gateway.metrics;
 import io.kvasir.router.RouterStatus;
 import io.kvasir.router.state.SnapshotStatus;
 
-import java.time.Clock;
 import java.util.function.BiConsumer;
 
 /** What becomes of the snapshots of what the workers of one pool hold. */
@@ -55,9 +54,8 @@ final class SnapshotMetrics {
                 pool.router(),
                 of(
                         (status, out, kind) -> {
-                            if (status.lastTakenMs() > 0) {
-                                final long now = Clock.systemUTC().millis();
-                                out.call((now - status.lastTakenMs()) / MILLIS, kind);
+                            if (status.lastAgeMs() >= 0) {
+                                out.call(status.lastAgeMs() / MILLIS, kind);
                             }
                         }),
                 KIND);

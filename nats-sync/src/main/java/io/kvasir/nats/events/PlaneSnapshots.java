@@ -169,7 +169,7 @@ public final class PlaneSnapshots implements PlaneState {
     private void readCatalogue() throws IOException {
         catalogue = SnapshotCatalogue.read(store, made, config.blockSize());
         catalogueNs = System.nanoTime();
-        counts.known(catalogue.takenMs());
+        known(catalogue);
         if (catalogue.isForeign()) {
             unrestored = true;
             LOG.error(
@@ -180,6 +180,17 @@ public final class PlaneSnapshots implements PlaneState {
         if (!catalogue.all().isEmpty()) {
             LOG.info("snapshots of {} workers are in {}", catalogue.all().size(), store);
         }
+    }
+
+    /** Counts the newest one; how old it is in ms, by the server's clock, 0 for none. */
+    private long known(SnapshotCatalogue saved) throws IOException {
+        if (saved.newestOrNull() == null) {
+            return 0;
+        }
+        final Duration age = store.age(saved.newestOrNull().toString());
+        final long ageMs = age == null ? 0 : age.toMillis(); // just deleted, after a newer one
+        counts.known(saved.takenMs(), ageMs);
+        return ageMs;
     }
 
     /** What other routers have saved in the same bucket, before this fleet has saved anything. */
@@ -432,9 +443,8 @@ public final class PlaneSnapshots implements PlaneState {
         return now.getConfiguration().getMaxAge().dividedBy(AGE_STEPS);
     }
 
-    private static boolean isFresh(SnapshotCatalogue saved, StreamInfo now) {
-        final long sinceMs = CLOCK.millis() - saved.takenMs();
-        return sinceMs >= 0 && sinceMs < ageStep(now).toMillis();
+    private static boolean isFresh(SnapshotCatalogue saved, long ageMs, StreamInfo now) {
+        return saved.newestOrNull() != null && ageMs < ageStep(now).toMillis();
     }
 
     private boolean take(KvRouter router, StreamInfo now)
@@ -470,11 +480,11 @@ public final class PlaneSnapshots implements PlaneState {
         final SnapshotCatalogue saved = SnapshotCatalogue.read(store, of, config.blockSize());
         if (saved.newestOrNull() != null) {
             savedUpTo = Math.max(savedUpTo, saved.newestOrNull().sequence());
-            counts.known(saved.takenMs());
         }
+        final long ageMs = known(saved);
         final boolean due = isDue(now);
         nextByAgeNs = System.nanoTime() + ageStep(now).toNanos();
-        if (!due || (!isPastThreshold(now) && isFresh(saved, now))) {
+        if (!due || (!isPastThreshold(now) && isFresh(saved, ageMs, now))) {
             return false; // another router has just taken one
         }
         final long upTo = router.eventPlane().vouchesUpTo(now.getStreamState().getFirstSequence());

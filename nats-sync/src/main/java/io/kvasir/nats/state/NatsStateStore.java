@@ -14,6 +14,7 @@ import io.nats.client.api.ObjectInfo;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InterruptedIOException;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -286,6 +287,16 @@ public final class NatsStateStore implements StateStore {
                         info);
         download.skipTo(offset);
         return download;
+    }
+
+    /**
+     * How long ago an object was written, by the server's clock: those of processes may differ.
+     *
+     * @return null if it is not there
+     */
+    public Duration age(String object) throws IOException {
+        StateStore.checkName(object);
+        return call("looking for " + object, bucket -> bucket.age(object));
     }
 
     @Override

@@ -175,6 +175,19 @@ final class ObjectBucket {
         return info.isDeleted() || info.isLink() ? null : info;
     }
 
+    /** How long ago an object was written, by the server's clock; null if it is not there. */
+    Duration age(String object) throws IOException, JetStreamApiException {
+        final MessageInfo message =
+                orNull(() -> management.getLastMessage(stream, metaSubject(object)));
+        if (message == null) {
+            return null;
+        }
+        final ZonedDateTime now = management.getStreamInfo(stream).getTimestamp();
+        return Duration.between(
+                message.getTime(),
+                now == null ? ZonedDateTime.now(ZoneOffset.UTC) : now); // null before NATS 2.10
+    }
+
     /** Makes an object of chunks, in place of the one of its name. */
     void publish(String object, String chunks, long count, long size, String digest)
             throws IOException, JetStreamApiException {

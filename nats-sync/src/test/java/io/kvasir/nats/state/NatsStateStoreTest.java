@@ -153,6 +153,17 @@ class NatsStateStoreTest extends StateStoreContract {
     }
 
     @Test
+    void anObjectIsAsOldAsItIsByTheClockOfTheServer() throws Exception {
+        final NatsStateStore store = open(NatsStateStoreTest::nothing);
+        assertNull(store.age("a"));
+        assertTrue(store.lock());
+        store.put("a", out -> out.write(content(10)));
+        final Duration first = store.age("a");
+        assertFalse(first.isNegative(), first::toString);
+        eventually("it grows older", () -> store.age("a").compareTo(first) > 0);
+    }
+
+    @Test
     void anUploadOfWhichAChunkIsLostIsNoObject() throws Exception {
         final boolean[] losing = {false};
         final NatsStateStore store =

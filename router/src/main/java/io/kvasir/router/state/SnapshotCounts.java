@@ -4,10 +4,14 @@ import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.SequencedMap;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.LongSupplier;
 
 /** Counts what becomes of snapshots. Thread-safe. */
 public final class SnapshotCounts {
+    private static final long NONE = -1;
+
     private final AtomicLong taken = new AtomicLong();
     private final AtomicLong failed = new AtomicLong();
     private final Map<SnapshotCause, AtomicLong> abandoned = byCause();
@@ -18,8 +22,19 @@ public final class SnapshotCounts {
     private final AtomicLong restoredBlocks = new AtomicLong();
     private final AtomicLong restoreFailures = new AtomicLong();
 
+    private final LongSupplier clock;
+    private long takenNs; // of the newest, by this process' own clock; guarded by this
+    private boolean isKnown; // whether there is one; likewise
+
     /** Counts nothing yet. */
-    public SnapshotCounts() {}
+    public SnapshotCounts() {
+        this(System::nanoTime);
+    }
+
+    /** The same by another clock, in ns. */
+    SnapshotCounts(LongSupplier clock) {
+        this.clock = clock;
+    }
 
     private static Map<SnapshotCause, AtomicLong> byCause() {
         final Map<SnapshotCause, AtomicLong> counts = new EnumMap<>(SnapshotCause.class);
@@ -39,7 +54,7 @@ public final class SnapshotCounts {
     public void taken(long ns, long bytes, long atMs) {
         totalNs.getAndAdd(ns);
         lastBytes.set(bytes);
-        known(atMs);
+        known(atMs, 0);
         taken.getAndIncrement();
     }
 
@@ -54,12 +69,27 @@ public final class SnapshotCounts {
     }
 
     /**
-     * There is one.
+     * There is one. Its age grows by this process' own clock from now on, which does not jump.
      *
-     * @param takenMs when it was taken, in ms since 1970
+     * @param takenMs when it was taken, in ms since 1970; 0 where that is not known
+     * @param ageMs how long ago that was; a negative one, of clocks that differ, is 0
      */
-    public void known(long takenMs) {
+    public void known(long takenMs, long ageMs) {
+        if (takenMs <= 0) {
+            return;
+        }
         lastTakenMs.accumulateAndGet(takenMs, Math::max);
+        final long atNs = clock.getAsLong() - TimeUnit.MILLISECONDS.toNanos(Math.max(0, ageMs));
+        synchronized (this) {
+            if (!isKnown || atNs - takenNs > 0) {
+                takenNs = atNs;
+                isKnown = true;
+            }
+        }
+    }
+
+    private synchronized long ageMs() {
+        return isKnown ? TimeUnit.NANOSECONDS.toMillis(clock.getAsLong() - takenNs) : NONE;
     }
 
     /** A worker was restored with so many blocks. */
@@ -84,6 +114,7 @@ public final class SnapshotCounts {
                 totalNs.get(),
                 lastBytes.get(),
                 lastTakenMs.get(),
+                ageMs(),
                 restoredWorkers.get(),
                 restoredBlocks.get(),
                 restoreFailures.get());

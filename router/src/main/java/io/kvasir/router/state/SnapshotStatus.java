@@ -13,6 +13,7 @@ import java.util.SequencedMap;
  * @param lastBytes length of the last one; 0 before the first
  * @param lastTakenMs when the newest was taken that is known, in ms since 1970; 0 where there is
  *     none
+ * @param lastAgeMs how old the newest is, by a clock that does not jump; -1 where there is none
  * @param restoredWorkers workers that were restored
  * @param restoredBlocks blocks that they hold by it
  * @param restoreFailures workers that were saved and could not be restored
@@ -24,6 +25,7 @@ public record SnapshotStatus(
         long totalNs,
         long lastBytes,
         long lastTakenMs,
+        long lastAgeMs,
         long restoredWorkers,
         long restoredBlocks,
         long restoreFailures) {}
