@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets;
  * OTLP, whose first field is an {@code ExportTracePartialSuccess}.
  *
  * @param rejectedSpans how many it has not taken; 0 for a warning alone
- * @param message why, as the collector words it; may be empty
+ * @param message why, as the collector words it, no more than 1,024 bytes of it; may be empty
  * @see <a href="https://opentelemetry.io/docs/specs/otlp/#partial-success">OTLP, partial
  *     success</a>
  */
@@ -18,6 +18,7 @@ record PartialSuccess(long rejectedSpans, String message) {
     private static final int PARTIAL_SUCCESS = 1;
     private static final int REJECTED_SPANS = 1;
     private static final int ERROR_MESSAGE = 2;
+    private static final int MOST_OF_MESSAGE = 1024; // bytes; it is logged
 
     /**
      * Reads an answer of protobuf.
@@ -48,7 +49,10 @@ record PartialSuccess(long rejectedSpans, String message) {
             } else if (fields.number == ERROR_MESSAGE && fields.length >= 0) {
                 message =
                         new String(
-                                fields.bytes, fields.start, fields.length, StandardCharsets.UTF_8);
+                                fields.bytes,
+                                fields.start,
+                                Math.min(fields.length, MOST_OF_MESSAGE),
+                                StandardCharsets.UTF_8);
             }
         }
         return new PartialSuccess(rejected, message);
