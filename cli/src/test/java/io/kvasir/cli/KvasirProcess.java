@@ -22,6 +22,8 @@ public final class KvasirProcess implements AutoCloseable {
     /** Far beyond what a start takes: half a minute on a machine that runs ten other processes. */
     private static final long TIMEOUT_SECONDS = 300;
 
+    private static final long POLL_MS = 10;
+
     private final Process process;
     private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
     private final List<String> seen = new ArrayList<>();
@@ -32,7 +34,7 @@ public final class KvasirProcess implements AutoCloseable {
     }
 
     /** With further flags of the JVM. */
-    KvasirProcess(List<String> flags, String... args) throws IOException {
+    public KvasirProcess(List<String> flags, String... args) throws IOException {
         this(true, flags, Map.of(), args);
     }
 
@@ -113,6 +115,19 @@ public final class KvasirProcess implements AutoCloseable {
         reader.join();
         lines.drainTo(seen);
         return List.copyOf(seen);
+    }
+
+    /** Waits until it has started a process of its own. */
+    public ProcessHandle child() throws InterruptedException {
+        final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+        while (System.nanoTime() < endNs) {
+            final ProcessHandle child = process.children().findFirst().orElse(null);
+            if (child != null) {
+                return child;
+            }
+            Thread.sleep(POLL_MS);
+        }
+        throw new AssertionError("no child; it wrote " + seen + lines);
     }
 
     /** Asks the process to end, as kill does, and gives its exit code. */

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.TemporaryFolder;
 import io.kvasir.cli.console.TextTable;
 import io.kvasir.opstreams.cliffs.Cliff;
 import io.kvasir.opstreams.kvops.Figure;
@@ -127,26 +128,7 @@ final class BenchCliffsCommand implements Callable<Integer> {
     public Integer call() throws IOException, InterruptedException {
         final List<Cliff> cliffs = cliffs();
         final KvopsBench bench = measurement.bench(common);
-        final Path folder = keep == null ? Files.createTempDirectory("kvasir-cliffs") : keep;
-        final List<KvopsResult> results = new ArrayList<>();
-        try {
-            for (Cliff cliff : cliffs) {
-                final Path stream = folder.resolve(cliff.label() + ".kvops");
-                final ReplayPlan plan = plan(cliff, stream); // refuses options before the work
-                try {
-                    cliff.write(stream, scale, seed);
-                    results.add(bench.run(plan));
-                } finally {
-                    if (keep == null) {
-                        Files.deleteIfExists(stream);
-                    }
-                }
-            }
-        } finally {
-            if (keep == null) {
-                Files.deleteIfExists(folder);
-            }
-        }
+        final List<KvopsResult> results = results(cliffs, bench);
         if (measurement.isJson()) {
             final ObjectNode root = Json.object();
             final ArrayNode all = root.putArray("cliffs");
@@ -158,6 +140,31 @@ final class BenchCliffsCommand implements Callable<Integer> {
         return results.stream().allMatch(result -> result.mismatches() == 0)
                 ? ExitCode.OK
                 : ExitCode.NEGATIVE;
+    }
+
+    private List<KvopsResult> results(List<Cliff> cliffs, KvopsBench bench)
+            throws IOException, InterruptedException {
+        if (keep != null) {
+            return results(cliffs, bench, keep);
+        }
+        try (TemporaryFolder folder = new TemporaryFolder("kvasir-cliffs")) {
+            return results(cliffs, bench, folder.path());
+        }
+    }
+
+    private List<KvopsResult> results(List<Cliff> cliffs, KvopsBench bench, Path folder)
+            throws IOException, InterruptedException {
+        final List<KvopsResult> results = new ArrayList<>();
+        for (Cliff cliff : cliffs) {
+            final Path stream = folder.resolve(cliff.label() + ".kvops");
+            final ReplayPlan plan = plan(cliff, stream); // refuses options before the work
+            cliff.write(stream, scale, seed);
+            results.add(bench.run(plan));
+            if (keep == null) {
+                Files.deleteIfExists(stream); // all of them together may be large
+            }
+        }
+        return results;
     }
 
     private List<Cliff> cliffs() {

@@ -1,11 +1,13 @@
 package io.kvasir.cli.commands;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.CommandRun;
+import io.kvasir.cli.KvasirProcess;
 import io.kvasir.cli.console.Json;
 
 import org.junit.jupiter.api.Order;
@@ -20,10 +22,13 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** From a trace to a stream to measured figures, through the command line. */
 @Order(1) // takes long: begins first, beside the others
 class BenchCommandTest {
+    private static final long LIMIT_SECONDS = 60; // of what takes milliseconds
     private static final int FIRST_CHECKSUM = 128 + 16; // the first record is a query
 
     @TempDir private Path dir;
@@ -167,6 +172,47 @@ class BenchCommandTest {
         final JsonNode first = Json.MAPPER.readTree(json.out()).path("cliffs").path(0);
         assertTrue(first.path("event_max_us").asDouble(-1) > 0, json.out());
         assertTrue(first.path("event_share_over_bound").isNumber(), json.out());
+    }
+
+    @Test
+    void whatMeasuresEndsWithItsParentAndLeavesNoStream() throws Exception {
+        final Path temporary = Files.createDirectory(dir.resolve("tmp"));
+        try (KvasirProcess process = endless(temporary)) {
+            final ProcessHandle child = process.child();
+            try {
+                assertEquals(143, process.terminate());
+                awaitEnd(child);
+            } finally {
+                var _ = child.destroyForcibly();
+            }
+        }
+        try (Stream<Path> left = Files.list(temporary)) {
+            assertEquals(List.of(), left.toList());
+        }
+    }
+
+    @Test
+    void whatMeasuresEndsWithAParentThatIsKilled() throws Exception {
+        try (KvasirProcess process = endless(dir)) {
+            final ProcessHandle child = process.child();
+            try {
+                process.close();
+                awaitEnd(child);
+            } finally {
+                var _ = child.destroyForcibly();
+            }
+        }
+    }
+
+    private static void awaitEnd(ProcessHandle child) throws Exception {
+        assertFalse(child.onExit().get(LIMIT_SECONDS, TimeUnit.SECONDS).isAlive());
+    }
+
+    private static KvasirProcess endless(Path temporary) throws IOException {
+        final String line =
+                "bench cliffs unknown-flood --scale 0.002 --passes 1000000000 --limit-seconds 0"
+                        + " --warm-up-seconds 0";
+        return new KvasirProcess(List.of("-Djava.io.tmpdir=" + temporary), line.split(" ", -1));
     }
 
     @ParameterizedTest

@@ -1,9 +1,13 @@
 package io.kvasir.opstreams.kvops;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.util.List;
 
-/** The child process of {@link KvopsBench}: one plan, its figures on standard output. */
+/**
+ * The child process of {@link KvopsBench}: one plan, its figures on standard output. It ends with
+ * its parent, however that ends: its standard input, on which nothing comes, is closed then.
+ */
 final class KvopsFork {
     private KvopsFork() {}
 
@@ -13,6 +17,7 @@ final class KvopsFork {
      * @param args pairs, blocks and last pairs of the live maximum, then the words of the plan
      */
     public static void main(String[] args) throws IOException {
+        Thread.ofPlatform().daemon().name("parent").start(KvopsFork::endWithParent);
         final List<String> words = List.of(args);
         final LiveMaximum live =
                 new LiveMaximum(
@@ -22,6 +27,15 @@ final class KvopsFork {
         Replays.run(ReplayPlan.parse(words.subList(3, words.size())), live)
                 .lines()
                 .forEach(System.out::println);
+    }
+
+    private static void endWithParent() {
+        try {
+            var _ = System.in.transferTo(OutputStream.nullOutputStream());
+        } catch (IOException _) {
+            // no parent to be read from either
+        }
+        Runtime.getRuntime().halt(1);
     }
 
     static List<String> liveWords(LiveMaximum live) {
