@@ -58,7 +58,7 @@ import java.util.stream.Collectors;
             "  kvasir bench cliffs big-worker --room 0.5 --json",
             "  kvasir bench cliffs branch-churn --keep /tmp",
             "",
-            "Exit codes: 0 measured, every answer right; 1 wrong answers; 2 wrong command line; 3"
+            "Exit codes: 0 measured, no wrong answer; 1 wrong answers; 2 wrong command line; 3"
                     + " could not write or measure."
         })
 final class BenchCliffsCommand implements Callable<Integer> {
@@ -234,7 +234,7 @@ final class BenchCliffsCommand implements Callable<Integer> {
                     text(result, Figure.BYTES_PER_PAIR, "%,.1f"),
                     text(result, Figure.USED_BYTES_PER_PAIR, "%,.1f"),
                     text(result, Figure.REFUSED_STORES, "%,.0f"),
-                    Long.toString(result.mismatches()),
+                    result.isChecked() ? Long.toString(result.mismatches()) : "-",
                     String.format(
                             Locale.ROOT, "%.1f %%", 100 * result.median(Figure.REPLAYED_SHARE)));
         }

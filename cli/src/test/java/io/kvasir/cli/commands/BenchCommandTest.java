@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -172,6 +173,36 @@ class BenchCommandTest {
         final JsonNode first = Json.MAPPER.readTree(json.out()).path("cliffs").path(0);
         assertTrue(first.path("event_max_us").asDouble(-1) > 0, json.out());
         assertTrue(first.path("event_share_over_bound").isNumber(), json.out());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"--mode=beside", "--mode=openloop --speed-up=1000", "--room=0.5"})
+    void answersThatWereNotCheckedHaveNoNumberOfWrongOnes(String unchecked) throws IOException {
+        final String stream = stream().toString();
+        final CommandRun json = kvops(stream, unchecked + " --json");
+        assertEquals(0, json.exitCode(), json.err());
+        final JsonNode root = Json.MAPPER.readTree(json.out());
+        assertTrue(root.path("checksum_mismatches").isNull(), json.out());
+        assertFalse(root.path("spread").has("checksum_mismatches"), json.out());
+        final CommandRun text = kvops(stream, unchecked);
+        assertTrue(
+                text.out().lines().anyMatch(l -> l.matches("checksum_mismatches .* - +- +-\\s*")),
+                text.out());
+    }
+
+    @Test
+    void modeEventsChecksAnswers() throws IOException {
+        final CommandRun run = kvops(stream().toString(), "--mode=events --json");
+        assertEquals(0, Json.MAPPER.readTree(run.out()).path("checksum_mismatches").asInt(-1));
+        final CommandRun help = CommandRun.of("bench", "kvops", "--help");
+        assertTrue(
+                help.out().replaceAll("\\s+", " ").contains("modes inorder and events check them"),
+                help.out());
+    }
+
+    private static CommandRun kvops(String stream, String options) {
+        final String line = "bench kvops " + stream + " --forks 0 --warm-up-seconds 0 " + options;
+        return CommandRun.of(line.split(" ", -1));
     }
 
     @Test

@@ -69,8 +69,10 @@ final class EventReplay {
         if (latencies.count() > 0) {
             measured.latencies(latencies, usage.seesPreemption());
         }
+        if (checked) {
+            measured.put(Figure.CHECKSUM_MISMATCHES, mismatches);
+        }
         return measured.put(Figure.REFUSED_STORES, refused)
-                .put(Figure.CHECKSUM_MISMATCHES, mismatches)
                 .put(Figure.REPLAYED_SHARE, size == 0 ? 1 : (double) size / stream.size())
                 .put(Figure.TOUCHED_BYTES, touched)
                 .put(Figure.WALL_S, (System.nanoTime() - startNs) / 1e9)

@@ -92,12 +92,14 @@ final class InOrderReplay {
     }
 
     private ForkResult result(long wallNs) {
-        return new Measured()
-                .latencies(latencies, usage.seesPreemption())
+        final Measured measured = new Measured();
+        if (checked) {
+            measured.put(Figure.CHECKSUM_MISMATCHES, mismatches);
+        }
+        return measured.latencies(latencies, usage.seesPreemption())
                 .memory(index)
                 .apply(applyCpuNs, events, eventBlocks)
                 .put(Figure.REFUSED_STORES, refused)
-                .put(Figure.CHECKSUM_MISMATCHES, mismatches)
                 .put(Figure.WALL_S, wallNs / 1e9)
                 .put(Figure.CPU_CLOCK_COST_NS, clockCostNs)
                 .with(latencies);

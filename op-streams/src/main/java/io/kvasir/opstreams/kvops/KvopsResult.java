@@ -61,7 +61,12 @@ public record KvopsResult(
                 && min(figure.samples()) < figure.leastSamples();
     }
 
-    /** Wrong answers of all processes together. */
+    /** Whether the answers were compared with the stream's. */
+    public boolean isChecked() {
+        return figures().contains(Figure.CHECKSUM_MISMATCHES);
+    }
+
+    /** Wrong answers of all processes together; 0 where they were not checked. */
     public long mismatches() {
         return forks.stream()
                 .mapToLong(

@@ -148,6 +148,7 @@ class ReplayTest {
         }
         final KvopsResult result = run(ReplayPlan.of(unchecked).withWarmUpSeconds(0));
         assertEquals(0, result.mismatches());
+        assertFalse(result.isChecked());
         assertFalse(result.figures().contains(Figure.APPLY_NS_PER_BLOCK));
     }
 
