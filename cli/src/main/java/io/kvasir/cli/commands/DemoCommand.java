@@ -327,6 +327,11 @@ public final class DemoCommand implements Callable<Integer> {
     private static String meaning(List<RunStats.Result> results) {
         final RunStats.Result kv = results.get(0);
         final RunStats.Result other = results.get(1);
+        for (RunStats.Result each : List.of(kv, other)) {
+            if (each.requests() == each.errors()) {
+                return "No request of " + each.mode() + " was answered: nothing to compare.";
+            }
+        }
         return String.format(
                 Locale.ROOT,
                 "With %s, engines took %.0f %% of all prompt tokens from their caches, with %s %.0f"

@@ -87,6 +87,9 @@ public final class DisaggReport {
 
     private String toTheBetter(Measure measure) {
         final double[] ratios = ratios(measure);
+        if (!isComplete(ratios)) {
+            return "-";
+        }
         return String.format(
                 Locale.ROOT,
                 "%.2f (%.2f-%.2f)",
@@ -134,6 +137,9 @@ public final class DisaggReport {
     public String meaning() {
         final Measure mean = MEASURES.getFirst();
         final double[] ratios = ratios(mean);
+        if (!isComplete(ratios)) {
+            return "Not every run had answers: nothing to compare.";
+        }
         final long better = Arrays.stream(ratios).filter(ratio -> ratio < 1).count();
         return String.format(
                 Locale.ROOT,
@@ -161,6 +167,10 @@ public final class DisaggReport {
         final ObjectNode table = into.putObject("conditional_to_better");
         for (Measure measure : MEASURES) {
             final double[] ratios = ratios(measure);
+            if (!isComplete(ratios)) {
+                table.putNull(measure.title());
+                continue;
+            }
             table.putObject(measure.title())
                     .put("median", median(ratios))
                     .put("least", ratios[0])
@@ -169,7 +179,15 @@ public final class DisaggReport {
         into.put("meaning", meaning());
     }
 
+    /** Whether every run had what is measured; those that had not are NaN, which sorts last. */
+    private static boolean isComplete(double[] sorted) {
+        return !Double.isNaN(sorted[sorted.length - 1]);
+    }
+
     private static String number(double value) {
+        if (Double.isNaN(value)) {
+            return "-";
+        }
         return String.format(Locale.ROOT, value == Math.rint(value) ? "%.0f" : "%.1f", value);
     }
 }

@@ -55,13 +55,13 @@ public final class Progress implements AutoCloseable {
     public static String line(String name, RunStats stats, int requests) {
         return String.format(
                 Locale.ROOT,
-                "%-12s %5d/%d requests, %d errors, cache hits %4.1f %%, TTFT p50 %.0f ms",
+                "%-12s %5d/%d requests, %d errors, cache hits %s, TTFT p50 %s",
                 name,
                 stats.requests(),
                 requests,
                 stats.errors(),
-                stats.hitRate() * PERCENT,
-                stats.ttftP50Ms());
+                ResultPrinter.format("%4.1f %%", stats.hitRate() * PERCENT),
+                ResultPrinter.format("%.0f ms", stats.ttftP50Ms()));
     }
 
     private void showUntilClosed() {

@@ -118,11 +118,13 @@ public final class ResultPrinter {
         }
     }
 
-    private static double rounded(double value) {
-        return Math.round(value * ROUNDING) / ROUNDING;
+    /** For JSON: null where nothing was measured. */
+    private static Double rounded(double value) {
+        return Double.isNaN(value) ? null : (Double) (Math.round(value * ROUNDING) / ROUNDING);
     }
 
-    private static String format(String format, double value) {
-        return String.format(Locale.ROOT, format, value);
+    /** For people: a dash where nothing was measured. */
+    static String format(String format, double value) {
+        return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, format, value);
     }
 }

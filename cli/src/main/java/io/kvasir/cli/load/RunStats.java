@@ -55,11 +55,12 @@ public final class RunStats {
     public record Prediction(
             int compared, int exact, int explainedByEvents, int unexplained, int over, int under) {}
 
-    /** Time between two tokens of an answer in trace time; zeros where it was not recorded. */
+    /** Time between two tokens of an answer in trace time; NaN where it was not recorded. */
     public record InterToken(double p50Ms, double p95Ms, double p99Ms, double meanMs) {}
 
     /**
-     * The numbers of one run.
+     * The numbers of one run. Times and rates of a run without answers are NaN, but for {@code
+     * wallSeconds}.
      *
      * @param mode routing mode, or {@code external}
      * @param requests requests sent, failed ones included
@@ -167,12 +168,12 @@ public final class RunStats {
         return errors;
     }
 
-    /** Cached ÷ prompt tokens so far; 0 before the first answer. */
+    /** Cached ÷ prompt tokens so far; NaN before the first answer. */
     synchronized double hitRate() {
-        return promptTokens == 0 ? 0 : (double) cachedTokens / promptTokens;
+        return promptTokens == 0 ? Double.NaN : (double) cachedTokens / promptTokens;
     }
 
-    /** Median time to first token so far in ms of trace time. */
+    /** Median time to first token so far in ms of trace time; NaN before the first answer. */
     synchronized double ttftP50Ms() {
         return ms(ttftUs, 50);
     }
@@ -212,10 +213,13 @@ public final class RunStats {
     }
 
     private static double meanMs(Histogram us) {
-        return us.getTotalCount() == 0 ? 0 : us.getMean() / US_PER_MS;
+        return us.getTotalCount() == 0 ? Double.NaN : us.getMean() / US_PER_MS;
     }
 
     private double loadSpread(int workers) {
+        if (requests == errors) {
+            return Double.NaN;
+        }
         final long sum = computedTokens.values().stream().mapToLong(Long::longValue).sum();
         final long max =
                 computedTokens.values().stream().mapToLong(Long::longValue).max().orElse(0);
@@ -224,6 +228,8 @@ public final class RunStats {
     }
 
     private static double ms(Histogram us, double percentile) {
-        return us.getTotalCount() == 0 ? 0 : us.getValueAtPercentile(percentile) / US_PER_MS;
+        return us.getTotalCount() == 0
+                ? Double.NaN
+                : us.getValueAtPercentile(percentile) / US_PER_MS;
     }
 }

@@ -25,7 +25,7 @@ final class FleetStats {
     }
 
     /**
-     * The numbers of one run; times in milliseconds of virtual time.
+     * The numbers of one run; times in milliseconds of virtual time, NaN where none was seen.
      *
      * @param policy its name
      * @param requests all of them have ended
@@ -95,26 +95,35 @@ final class FleetStats {
     }
 
     Result result(String policy) {
-        final long sum = Arrays.stream(computedTokens).sum();
-        final long max = Arrays.stream(computedTokens).max().orElse(0);
         return new Result(
                 policy,
                 requests,
-                promptTokens == 0 ? 0 : (double) cachedTokens / promptTokens,
+                promptTokens == 0 ? Double.NaN : (double) cachedTokens / promptTokens,
                 ms(ttftUs, 50),
                 ms(ttftUs, 95),
                 ms(ttftUs, 99),
                 meanMs(ttftUs),
                 meanMs(gapUs),
                 ms(gapUs, 99),
-                sum == 0 ? 1 : (double) max * computedTokens.length / sum);
+                imbalance());
+    }
+
+    private double imbalance() {
+        if (finished == 0) {
+            return Double.NaN;
+        }
+        final long sum = Arrays.stream(computedTokens).sum();
+        final long max = Arrays.stream(computedTokens).max().orElse(0);
+        return sum == 0 ? 1 : (double) max * computedTokens.length / sum;
     }
 
     private static double ms(Histogram us, double percentile) {
-        return us.getTotalCount() == 0 ? 0 : us.getValueAtPercentile(percentile) / US_PER_MS;
+        return us.getTotalCount() == 0
+                ? Double.NaN
+                : us.getValueAtPercentile(percentile) / US_PER_MS;
     }
 
     private static double meanMs(Histogram us) {
-        return us.getTotalCount() == 0 ? 0 : us.getMean() / US_PER_MS;
+        return us.getTotalCount() == 0 ? Double.NaN : us.getMean() / US_PER_MS;
     }
 }

@@ -109,7 +109,8 @@ record SimulationReport(List<CacheBounds> bounds, List<PolicyResults> policies) 
         }
     }
 
-    private static double rounded(double value) {
-        return Math.round(value * ROUNDING) / ROUNDING;
+    /** For JSON: null where nothing was measured. */
+    private static Double rounded(double value) {
+        return Double.isNaN(value) ? null : (Double) (Math.round(value * ROUNDING) / ROUNDING);
     }
 }

@@ -67,4 +67,27 @@ class DisaggReportTest {
         assertEquals(2_500_000, root.at("/runs/1/moved_bytes").asLong());
         assertEquals(1.1, root.at("/conditional_to_better/request, mean ms/most").asDouble(), 0.01);
     }
+
+    @Test
+    void aRunWithoutAnswersIsNotCompared() {
+        final RunStats.Result none = new RunStats(1).result("all", 4, MS);
+        final DisaggReport report =
+                new DisaggReport(
+                        List.of(
+                                run(Division.AGGREGATED, 1, 400),
+                                run(Division.ALWAYS, 1, 200),
+                                new MixedTraffic.Result(
+                                        Division.CONDITIONAL, 1, none, none, none, 0, 0)));
+        final StringWriter text = new StringWriter();
+        report.print(new PrintWriter(text));
+        assertTrue(
+                text.toString()
+                        .lines()
+                        .anyMatch(line -> line.matches("request, mean ms .* 200 +- +- *")),
+                text.toString());
+        assertTrue(text.toString().contains("nothing to compare"), text.toString());
+        final ObjectNode root = Json.object();
+        report.json(root);
+        assertTrue(root.at("/conditional_to_better/TTFT p50 ms").isNull(), root.toString());
+    }
 }

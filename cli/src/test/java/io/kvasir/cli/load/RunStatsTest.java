@@ -1,6 +1,7 @@
 package io.kvasir.cli.load;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -50,12 +51,45 @@ class RunStatsTest {
     }
 
     @Test
-    void aRunWithoutAnswersHasZeroesAndNoNaN() {
-        final RunStats.Result result = new RunStats(1).result("kv", 4, MS);
-        assertEquals(0, result.hitRate());
-        assertEquals(0, result.ttftP95Ms());
-        assertEquals(0, result.interToken().meanMs());
-        assertEquals(1, result.loadSpread());
+    void aRunWithoutAnswersHasNoTimesAndNoRates() throws IOException {
+        final RunStats stats = new RunStats(1);
+        stats.record(failed());
+        final RunStats.Result result = stats.result("kv", 4, MS);
+        for (double each :
+                new double[] {
+                    result.hitRate(),
+                    result.ttftP50Ms(),
+                    result.ttftP95Ms(),
+                    result.totalMeanMs(),
+                    result.issueLagP99Ms(),
+                    result.interToken().meanMs(),
+                    result.loadSpread()
+                }) {
+            assertTrue(Double.isNaN(each), result.toString());
+        }
+
+        final StringWriter text = new StringWriter();
+        ResultPrinter.table(List.of(result), new PrintWriter(text));
+        final String row = text.toString().lines().toList().get(2);
+        assertTrue(row.matches("kv +1 +1 +- +- +- +- +0\\.0"), row);
+        assertEquals(
+                "kv               1/9 requests, 1 errors, cache hits -, TTFT p50 -",
+                Progress.line("kv", stats, 9));
+
+        final ObjectNode into = Json.object();
+        ResultPrinter.json(List.of(result), into);
+        final JsonNode mode = Json.MAPPER.readTree(into.toString()).at("/modes/0");
+        for (String field : List.of("hit_rate", "ttft_p50_ms", "total_mean_ms", "load_spread")) {
+            assertTrue(mode.path(field).isNull(), mode.toString());
+        }
+        assertFalse(mode.has("inter_token_mean_ms"), mode.toString());
+    }
+
+    @Test
+    void answersFromCachesAloneAreEvenlySpread() {
+        final RunStats stats = new RunStats(1);
+        stats.record(served("a", 100, 100, MS));
+        assertEquals(1, stats.result("kv", 4, MS).loadSpread());
     }
 
     @Test
