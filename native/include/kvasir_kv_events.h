@@ -13,7 +13,8 @@
  * come later. A publisher has two threads of its own (libzmq's and that of replays) and does not survive fork().
  *
  * Errors: every function returns KVASIR_KV_OK or one of the negative codes below. A call that fails has
- * published nothing and used no number. Arguments are copied; nothing is kept of them.
+ * published nothing and used no number. Arguments are copied; nothing is kept of them. Signals make no call
+ * fail, and their handlers do not run in the threads of a publisher.
  */
 #ifndef KVASIR_KV_EVENTS_H
 #define KVASIR_KV_EVENTS_H
@@ -39,7 +40,7 @@ enum kvasir_kv_status {
   KVASIR_KV_INVALID = -1, /* an argument that cannot be: says which in the documentation of each function */
   KVASIR_KV_MEMORY = -2,  /* no memory */
   KVASIR_KV_ADDRESS = -3, /* an address cannot be bound: malformed, taken, or of no interface of this host */
-  KVASIR_KV_SOCKET = -4   /* libzmq failed otherwise; the message was not published */
+  KVASIR_KV_SOCKET = -4   /* libzmq failed otherwise, as without descriptors; nothing was published */
 };
 
 typedef struct kvasir_kv_publisher kvasir_kv_publisher;
@@ -66,7 +67,8 @@ KVASIR_KV_API int kvasir_kv_abi(void);
 
 /*
  * Binds the sockets and starts. *publisher is set to NULL where it fails.
- * KVASIR_KV_INVALID: no endpoint, block_size 0, struct_bytes too small for block_size; KVASIR_KV_ADDRESS; KVASIR_KV_MEMORY.
+ * KVASIR_KV_INVALID: no endpoint, block_size 0, struct_bytes too small for block_size; KVASIR_KV_ADDRESS; KVASIR_KV_MEMORY;
+ * KVASIR_KV_SOCKET: the process has no descriptors left.
  */
 KVASIR_KV_API int kvasir_kv_open(const kvasir_kv_config *config, kvasir_kv_publisher **publisher);
 

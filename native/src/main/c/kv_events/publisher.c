@@ -2,13 +2,14 @@
 
 #include "batch.h"
 
-#include <stdio.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <zmq.h>
 
-enum { DEFAULT_MESSAGES = 10000, DEFAULT_UNSENT = 100000, REPLAY_AHEAD = 64, MOST_REQUEST_BYTES = 1 << 16 };
+enum { DEFAULT_MESSAGES = 10000, DEFAULT_UNSENT = 100000, REPLAY_AHEAD = 64, MOST_REQUEST_BYTES = 1 << 16, MOST_FRAMES = 5 };
 static const uint64_t DEFAULT_BYTES = UINT64_C(256) << 20;
 static const double MS_PER_SECOND = 1e3;
 
@@ -27,6 +28,41 @@ uint64_t kv_read_number(const unsigned char in[8]) {
     value = value << 8 | in[i];
   }
   return value;
+}
+
+/* Sends the frame, which is libzmq's afterwards, or fails. */
+static int send_frame(void *socket, zmq_msg_t *frame, int flags) {
+  while (zmq_msg_send(frame, socket, flags) < 0) {
+    if (zmq_errno() != EINTR) {
+      return zmq_errno();
+    }
+  }
+  return 0;
+}
+
+int kv_send(void *socket, const kv_frame *frames, size_t count) {
+  zmq_msg_t parts[MOST_FRAMES];
+  size_t made = 0;
+  size_t sent = 0;
+  int error = 0;
+  while (made < count && error == 0) {
+    if (zmq_msg_init_size(&parts[made], frames[made].bytes) != 0) {
+      error = zmq_errno();
+    } else {
+      if (frames[made].bytes > 0) {
+        memcpy(zmq_msg_data(&parts[made]), frames[made].data, frames[made].bytes);
+      }
+      made++;
+    }
+  }
+  while (sent < count && error == 0) {
+    error = send_frame(socket, &parts[sent], sent + 1 < count ? ZMQ_SNDMORE | ZMQ_DONTWAIT : ZMQ_DONTWAIT);
+    sent += error == 0;
+  }
+  while (made > sent) {
+    zmq_msg_close(&parts[--made]);
+  }
+  return error;
 }
 
 int kvasir_kv_abi(void) { return KVASIR_KV_ABI; }
@@ -65,32 +101,63 @@ static void *socket_of(void *context, int type, int unsent) {
   return socket;
 }
 
+/* What the last failure of libzmq was: without memory, without descriptors, or what such a call fails of otherwise. */
+static int failure(int otherwise) {
+  switch (zmq_errno()) {
+    case ENOMEM:
+      return KVASIR_KV_MEMORY;
+    case EMFILE:
+    case ENFILE:
+    case ENOBUFS:
+    case EMTHREAD:
+      return KVASIR_KV_SOCKET;
+    default:
+      return otherwise;
+  }
+}
+
+static int bind_socket(void *socket, const char *endpoint) {
+  while (zmq_bind(socket, endpoint) != 0) {
+    if (zmq_errno() != EINTR) {
+      return failure(KVASIR_KV_ADDRESS);
+    }
+  }
+  return KVASIR_KV_OK;
+}
+
+/* The engine's handlers run in the engine's threads; what a thread does to itself (SIGSEGV) stays with it. */
+static int start_thread(kvasir_kv_publisher *p) {
+  static const int own[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+  sigset_t blocked;
+  sigset_t before;
+  sigfillset(&blocked);
+  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+    sigdelset(&blocked, own[i]);
+  }
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  p->has_thread = pthread_create(&p->thread, NULL, kv_serve_replays, p) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return p->has_thread ? KVASIR_KV_OK : KVASIR_KV_MEMORY;
+}
+
 static int start_replays(kvasir_kv_publisher *p, const char *endpoint) {
   const int mandatory = 1;
   const int64_t most = MOST_REQUEST_BYTES;
-  char name[64];
-  snprintf(name, sizeof name, "inproc://kvasir-kv-%p", (void *)p);
   p->replays = socket_of(p->context, ZMQ_ROUTER, REPLAY_AHEAD);
-  p->stop = socket_of(p->context, ZMQ_PAIR, 1);
-  p->stopped = socket_of(p->context, ZMQ_PAIR, 1);
-  if (p->replays == NULL || p->stop == NULL || p->stopped == NULL) {
-    return KVASIR_KV_MEMORY;
+  if (p->replays == NULL) {
+    return failure(KVASIR_KV_MEMORY);
   }
   zmq_setsockopt(p->replays, ZMQ_ROUTER_MANDATORY, &mandatory, sizeof mandatory);
   zmq_setsockopt(p->replays, ZMQ_MAXMSGSIZE, &most, sizeof most);
+  const int status = bind_socket(p->replays, endpoint);
+  if (status != KVASIR_KV_OK) {
+    return status;
+  }
   size_t bytes = sizeof p->replay_endpoint;
-  if (zmq_bind(p->replays, endpoint) != 0
-      || zmq_getsockopt(p->replays, ZMQ_LAST_ENDPOINT, p->replay_endpoint, &bytes) != 0) {
+  if (zmq_getsockopt(p->replays, ZMQ_LAST_ENDPOINT, p->replay_endpoint, &bytes) != 0) {
     return KVASIR_KV_ADDRESS;
   }
-  if (zmq_bind(p->stop, name) != 0 || zmq_connect(p->stopped, name) != 0) {
-    return KVASIR_KV_SOCKET;
-  }
-  if (pthread_create(&p->thread, NULL, kv_serve_replays, p) != 0) {
-    return KVASIR_KV_MEMORY;
-  }
-  p->has_thread = 1;
-  return KVASIR_KV_OK;
+  return start_thread(p);
 }
 
 static int start(kvasir_kv_publisher *p, const kvasir_kv_config *c) {
@@ -109,17 +176,15 @@ static int start(kvasir_kv_publisher *p, const kvasir_kv_config *c) {
   memcpy(p->topic, topic, p->topic_bytes + 1);
   p->context = zmq_ctx_new();
   if (p->context == NULL) {
-    return KVASIR_KV_MEMORY;
+    return failure(KVASIR_KV_MEMORY);
   }
   const uint32_t unsent = c->unsent_messages == 0 ? DEFAULT_UNSENT : c->unsent_messages;
   p->events = socket_of(p->context, ZMQ_PUB, unsent > INT32_MAX ? INT32_MAX : (int)unsent);
   if (p->events == NULL) {
-    return KVASIR_KV_MEMORY;
+    return failure(KVASIR_KV_MEMORY);
   }
-  if (zmq_bind(p->events, c->endpoint) != 0) {
-    return KVASIR_KV_ADDRESS;
-  }
-  return c->replay_endpoint == NULL ? KVASIR_KV_OK : start_replays(p, c->replay_endpoint);
+  const int status = bind_socket(p->events, c->endpoint);
+  return status != KVASIR_KV_OK || c->replay_endpoint == NULL ? status : start_replays(p, c->replay_endpoint);
 }
 
 int kvasir_kv_open(const kvasir_kv_config *config, kvasir_kv_publisher **publisher) {
@@ -165,15 +230,14 @@ void kvasir_kv_close(kvasir_kv_publisher **publisher) {
   kvasir_kv_publisher *p = *publisher;
   *publisher = NULL;
   if (p->has_thread) {
-    zmq_send(p->stop, "", 0, 0);
+    zmq_ctx_shutdown(p->context); /* ends the thread's waiting */
     pthread_join(p->thread, NULL);
   }
   close_socket(p->replays);
-  close_socket(p->stopped);
-  close_socket(p->stop);
   close_socket(p->events);
   if (p->context != NULL) {
-    zmq_ctx_term(p->context);
+    while (zmq_ctx_term(p->context) != 0 && zmq_errno() == EINTR) {
+    }
   }
   kv_replay_free(&p->buffer);
   pthread_mutex_destroy(&p->lock);
@@ -206,11 +270,11 @@ static int publish(kvasir_kv_publisher *p, kv_bytes batch, uint64_t *number) {
     return KVASIR_KV_MEMORY;
   }
   kv_put_number(head, p->buffer.next);
-  if (zmq_send(p->events, p->topic, p->topic_bytes, ZMQ_SNDMORE) < 0
-      || zmq_send(p->events, head, sizeof head, ZMQ_SNDMORE) < 0
-      || zmq_send(p->events, batch.data, batch.length, 0) < 0) {
+  const kv_frame frames[] = {{p->topic, p->topic_bytes}, {head, sizeof head}, {batch.data, batch.length}};
+  const int error = kv_send(p->events, frames, sizeof frames / sizeof frames[0]);
+  if (error != 0) {
     free(batch.data);
-    return KVASIR_KV_SOCKET;
+    return error == ENOMEM ? KVASIR_KV_MEMORY : KVASIR_KV_SOCKET;
   }
   if (number != NULL) {
     *number = p->buffer.next;

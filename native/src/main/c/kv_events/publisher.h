@@ -11,12 +11,22 @@
 void kv_put_number(unsigned char out[8], uint64_t value);
 uint64_t kv_read_number(const unsigned char in[8]);
 
+/* A part of a message. */
+typedef struct {
+  const void *data;
+  size_t bytes;
+} kv_frame;
+
+/*
+ * Sends a message, all of it or nothing, and does not wait: signals repeat what they have interrupted, and there is
+ * memory for all frames before the first one goes. 0, or the number of libzmq's error.
+ */
+int kv_send(void *socket, const kv_frame *frames, size_t count);
+
 struct kvasir_kv_publisher {
   void *context;
   void *events;             /* PUB; under `lock` */
   void *replays;            /* ROUTER; of the thread alone once it runs; NULL without one */
-  void *stop;               /* PAIR, ours; a message ends the thread */
-  void *stopped;            /* PAIR, the thread's */
   pthread_t thread;
   int has_thread;
   pthread_mutex_t lock;     /* guards `events` and `buffer` */
@@ -30,7 +40,7 @@ struct kvasir_kv_publisher {
   void *clock_context;
 };
 
-/* The thread's: answers requests until it is asked to end. */
+/* The thread's: answers requests until the context is shut down. */
 void *kv_serve_replays(void *publisher);
 
 #endif

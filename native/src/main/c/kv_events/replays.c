@@ -21,22 +21,25 @@ typedef struct {
 
 enum progress { SENT, FULL, GONE };
 
-static enum progress failed(void) { return zmq_errno() == EAGAIN ? FULL : GONE; }
-
-/* Sends identity, "" and three frames; all of them or, where the peer's queue is full, none. */
+/* Sends identity, "" and three frames; all of them or, where the peer's queue is full or memory is short, none. */
 static enum progress answer(void *socket, const request *to, const void *topic, size_t topic_bytes,
                             uint64_t value, const void *payload, size_t payload_bytes) {
   unsigned char number[8];
   kv_put_number(number, value);
-  if (zmq_send(socket, to->identity, to->identity_bytes, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0) {
-    return failed();
+  const kv_frame frames[] = {{to->identity, to->identity_bytes},
+                             {"", 0},
+                             {topic, topic_bytes},
+                             {number, sizeof number},
+                             {payload, payload_bytes}};
+  switch (kv_send(socket, frames, sizeof frames / sizeof frames[0])) {
+    case 0:
+      return SENT;
+    case EAGAIN:
+    case ENOMEM:
+      return FULL;
+    default:
+      return GONE;
   }
-  if (zmq_send(socket, "", 0, ZMQ_SNDMORE) < 0 || zmq_send(socket, topic, topic_bytes, ZMQ_SNDMORE) < 0
-      || zmq_send(socket, number, sizeof number, ZMQ_SNDMORE) < 0
-      || zmq_send(socket, payload, payload_bytes, 0) < 0) {
-    return GONE;
-  }
-  return SENT;
 }
 
 /* Sends the next message that is still there, or the end; 0 when the request is done with. */
@@ -101,9 +104,11 @@ static void take(struct kvasir_kv_publisher *p, open_requests *open) {
   while (more) {
     zmq_msg_t frame;
     zmq_msg_init(&frame);
-    if (zmq_msg_recv(&frame, p->replays, ZMQ_DONTWAIT) < 0) {
-      zmq_msg_close(&frame);
-      return;
+    while (zmq_msg_recv(&frame, p->replays, ZMQ_DONTWAIT) < 0) {
+      if (zmq_errno() != EINTR) {
+        zmq_msg_close(&frame);
+        return;
+      }
     }
     const size_t size = zmq_msg_size(&frame);
     if (frames == 0 && size <= MOST_IDENTITY) {
@@ -133,14 +138,11 @@ void *kv_serve_replays(void *publisher) {
   struct kvasir_kv_publisher *p = publisher;
   open_requests open = {.count = 0};
   while (1) {
-    zmq_pollitem_t items[] = {{p->stopped, 0, ZMQ_POLLIN, 0}, {p->replays, 0, ZMQ_POLLIN, 0}};
-    if (zmq_poll(items, 2, open.count > 0 ? PAUSE_MS : -1) < 0 && zmq_errno() != EINTR) {
-      return NULL;
+    zmq_pollitem_t item = {p->replays, 0, ZMQ_POLLIN, 0};
+    if (zmq_poll(&item, 1, open.count > 0 ? PAUSE_MS : -1) < 0 && zmq_errno() != EINTR) {
+      return NULL; /* the context was shut down */
     }
-    if ((items[0].revents & ZMQ_POLLIN) != 0) {
-      return NULL;
-    }
-    if ((items[1].revents & ZMQ_POLLIN) != 0) {
+    if ((item.revents & ZMQ_POLLIN) != 0) {
       take(p, &open);
     }
     go_on(p, &open);
