@@ -67,14 +67,14 @@ KVASIR_KV_API int kvasir_kv_abi(void);
 
 /*
  * Binds the sockets and starts. *publisher is set to NULL where it fails.
- * KVASIR_KV_INVALID: no endpoint, block_size 0, struct_bytes too small for block_size; KVASIR_KV_ADDRESS; KVASIR_KV_MEMORY;
- * KVASIR_KV_SOCKET: the process has no descriptors left.
+ * KVASIR_KV_INVALID: no endpoint, block_size 0, struct_bytes too small for block_size; KVASIR_KV_ADDRESS;
+ * KVASIR_KV_MEMORY; KVASIR_KV_SOCKET: the process has no descriptors left.
  */
 KVASIR_KV_API int kvasir_kv_open(const kvasir_kv_config *config, kvasir_kv_publisher **publisher);
 
 /*
  * Writes the bound address, with the real port, and a 0 byte.
- * KVASIR_KV_INVALID: the buffer is too small, or there is no replay socket.
+ * KVASIR_KV_INVALID: no publisher, the buffer is too small, or there is no replay socket.
  */
 KVASIR_KV_API int kvasir_kv_endpoint(kvasir_kv_publisher *publisher, char *buffer, size_t bytes);
 KVASIR_KV_API int kvasir_kv_replay_endpoint(kvasir_kv_publisher *publisher, char *buffer, size_t bytes);

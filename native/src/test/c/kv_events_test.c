@@ -7,9 +7,11 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -215,11 +217,89 @@ static void its_threads_take_no_signals(void) {
   kvasir_kv_close(&publisher);
 }
 
+static void refused(const char *endpoint) {
+  const kvasir_kv_config events = config_of(endpoint, NULL);
+  const kvasir_kv_config replays = config_of("tcp://127.0.0.1:0", endpoint);
+  kvasir_kv_publisher *publisher;
+  IS(KVASIR_KV_ADDRESS, kvasir_kv_open(&events, &publisher));
+  IS(KVASIR_KV_ADDRESS, kvasir_kv_open(&replays, &publisher));
+}
+
+/* libzmq reads a number from the beginning of what stands there and takes its lowest 16 bits. */
+static void ports_that_are_none_are_refused(void) {
+  const char *const endpoints[] = {"tcp://*:99999",         "tcp://127.0.0.1:65536", "tcp://127.0.0.1:-1",
+                                   "tcp://127.0.0.1:0x",    "tcp://127.0.0.1:",      "tcp://127.0.0.1",
+                                   "tcp://127.0.0.1: 5557", "tcp://127.0.0.1:+0",    "tcp://127.0.0.1:4294967296",
+                                   "tcp://::1:0"};
+  for (size_t i = 0; i < sizeof endpoints / sizeof endpoints[0]; i++) {
+    refused(endpoints[i]);
+  }
+}
+
+/* Whether a reader of this family can connect to the port of the bound address. */
+static int reachable(const char *bound, int family) {
+  const uint16_t port = (uint16_t)strtoul(strrchr(bound, ':') + 1, NULL, 10);
+  const struct sockaddr_in ipv4 = {
+      .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  const struct sockaddr_in6 ipv6 = {
+      .sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+  const int reader = socket(family, SOCK_STREAM, 0);
+  CHECK(reader >= 0);
+  const int status = family == AF_INET ? connect(reader, (const struct sockaddr *)&ipv4, sizeof ipv4)
+                                       : connect(reader, (const struct sockaddr *)&ipv6, sizeof ipv6);
+  close(reader);
+  return status == 0;
+}
+
+static int has_ipv6(void) {
+  const struct sockaddr_in6 loopback = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+  const int probe = socket(AF_INET6, SOCK_STREAM, 0);
+  const int has = probe >= 0 && bind(probe, (const struct sockaddr *)&loopback, sizeof loopback) == 0;
+  if (probe >= 0) {
+    close(probe);
+  }
+  return has;
+}
+
+/* As of the Java publisher: `*` is all addresses of the host, and one of IPv6 stands in brackets. */
+static void addresses_are_bound_in_both_families(void) {
+  const char *const ports[] = {"tcp://*:0", "tcp://*:*", "tcp://127.0.0.1:*", "tcp://[::1]:0"};
+  const int ipv6 = has_ipv6();
+  for (size_t i = 0; i < sizeof ports / sizeof ports[0]; i++) {
+    const int all = strchr(ports[i], '*') == ports[i] + strlen("tcp://");
+    const int bracketed = strchr(ports[i], '[') != NULL;
+    if (bracketed && !ipv6) {
+      continue;
+    }
+    char bound[TEXT];
+    char replays[TEXT];
+    kvasir_kv_publisher *publisher = opened(ports[i], ports[i]);
+    IS(KVASIR_KV_OK, kvasir_kv_endpoint(publisher, bound, sizeof bound));
+    IS(KVASIR_KV_OK, kvasir_kv_replay_endpoint(publisher, replays, sizeof replays));
+    IS(!bracketed, reachable(bound, AF_INET));
+    IS(!bracketed, reachable(replays, AF_INET));
+    if (ipv6) {
+      IS(all || bracketed, reachable(bound, AF_INET6));
+      IS(all || bracketed, reachable(replays, AF_INET6));
+    }
+    kvasir_kv_close(&publisher);
+  }
+}
+
+static void no_publisher_has_no_address(void) {
+  char address[TEXT];
+  IS(KVASIR_KV_INVALID, kvasir_kv_endpoint(NULL, address, sizeof address));
+  IS(KVASIR_KV_INVALID, kvasir_kv_replay_endpoint(NULL, address, sizeof address));
+}
+
 int main(void) {
   void (*const tests[])(void) = {
       an_interrupted_publish_publishes_whole_messages,
       interrupted_opens_and_closes_leave_nothing,
       its_threads_take_no_signals,
+      ports_that_are_none_are_refused,
+      addresses_are_bound_in_both_families,
+      no_publisher_has_no_address,
   };
   for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
     tests[i]();

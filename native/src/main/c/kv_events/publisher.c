@@ -9,7 +9,15 @@
 #include <time.h>
 #include <zmq.h>
 
-enum { DEFAULT_MESSAGES = 10000, DEFAULT_UNSENT = 100000, REPLAY_AHEAD = 64, MOST_REQUEST_BYTES = 1 << 16, MOST_FRAMES = 5 };
+enum {
+  DEFAULT_MESSAGES = 10000,
+  DEFAULT_UNSENT = 100000,
+  REPLAY_AHEAD = 64,
+  MOST_REQUEST_BYTES = 1 << 16,
+  MOST_FRAMES = 5,
+  MOST_PORT = 65535
+};
+static const char TCP[] = "tcp://";
 static const uint64_t DEFAULT_BYTES = UINT64_C(256) << 20;
 static const double MS_PER_SECOND = 1e3;
 
@@ -101,9 +109,9 @@ static void *socket_of(void *context, int type, int unsent) {
   return socket;
 }
 
-/* What the last failure of libzmq was: without memory, without descriptors, or what such a call fails of otherwise. */
-static int failure(int otherwise) {
-  switch (zmq_errno()) {
+/* What a failure of libzmq was: without memory, without descriptors, or what such a call fails of otherwise. */
+static int failure(int error, int otherwise) {
+  switch (error) {
     case ENOMEM:
       return KVASIR_KV_MEMORY;
     case EMFILE:
@@ -116,13 +124,49 @@ static int failure(int otherwise) {
   }
 }
 
-static int bind_socket(void *socket, const char *endpoint) {
+static int bind_to(void *socket, const char *endpoint) {
   while (zmq_bind(socket, endpoint) != 0) {
     if (zmq_errno() != EINTR) {
-      return failure(KVASIR_KV_ADDRESS);
+      return zmq_errno();
     }
   }
-  return KVASIR_KV_OK;
+  return 0;
+}
+
+/* Whether this is a port: 0 to 65535, or "*"; libzmq would take the lowest 16 bits of any number. */
+static int is_port(const char *text) {
+  long port = 0;
+  if (strcmp(text, "*") == 0) {
+    return 1;
+  }
+  if (*text == 0) {
+    return 0;
+  }
+  for (; *text >= '0' && *text <= '9' && port <= MOST_PORT; text++) {
+    port = 10 * port + (*text - '0');
+  }
+  return *text == 0 && port <= MOST_PORT;
+}
+
+/* Binds `*` in both families where the host has both, `[...]` as IPv6, and interfaces and IPv4 addresses as IPv4. */
+static int bind_socket(void *socket, const char *endpoint) {
+  int ipv6 = 0;
+  if (strncmp(endpoint, TCP, strlen(TCP)) == 0) {
+    const char *host = endpoint + strlen(TCP);
+    const char *colon = strrchr(host, ':');
+    if (colon == NULL || !is_port(colon + 1) || (host[0] != '[' && strchr(host, ':') != colon)) {
+      return KVASIR_KV_ADDRESS;
+    }
+    ipv6 = host[0] == '[' || (host[0] == '*' && colon == host + 1);
+  }
+  zmq_setsockopt(socket, ZMQ_IPV6, &ipv6, sizeof ipv6);
+  int error = bind_to(socket, endpoint);
+  if (ipv6 && endpoint[strlen(TCP)] == '*' && (error == EADDRNOTAVAIL || error == EAFNOSUPPORT)) {
+    ipv6 = 0;
+    zmq_setsockopt(socket, ZMQ_IPV6, &ipv6, sizeof ipv6);
+    error = bind_to(socket, endpoint);
+  }
+  return error == 0 ? KVASIR_KV_OK : failure(error, KVASIR_KV_ADDRESS);
 }
 
 /* The engine's handlers run in the engine's threads; what a thread does to itself (SIGSEGV) stays with it. */
@@ -145,7 +189,7 @@ static int start_replays(kvasir_kv_publisher *p, const char *endpoint) {
   const int64_t most = MOST_REQUEST_BYTES;
   p->replays = socket_of(p->context, ZMQ_ROUTER, REPLAY_AHEAD);
   if (p->replays == NULL) {
-    return failure(KVASIR_KV_MEMORY);
+    return failure(zmq_errno(), KVASIR_KV_MEMORY);
   }
   zmq_setsockopt(p->replays, ZMQ_ROUTER_MANDATORY, &mandatory, sizeof mandatory);
   zmq_setsockopt(p->replays, ZMQ_MAXMSGSIZE, &most, sizeof most);
@@ -176,12 +220,12 @@ static int start(kvasir_kv_publisher *p, const kvasir_kv_config *c) {
   memcpy(p->topic, topic, p->topic_bytes + 1);
   p->context = zmq_ctx_new();
   if (p->context == NULL) {
-    return failure(KVASIR_KV_MEMORY);
+    return failure(zmq_errno(), KVASIR_KV_MEMORY);
   }
   const uint32_t unsent = c->unsent_messages == 0 ? DEFAULT_UNSENT : c->unsent_messages;
   p->events = socket_of(p->context, ZMQ_PUB, unsent > INT32_MAX ? INT32_MAX : (int)unsent);
   if (p->events == NULL) {
-    return failure(KVASIR_KV_MEMORY);
+    return failure(zmq_errno(), KVASIR_KV_MEMORY);
   }
   const int status = bind_socket(p->events, c->endpoint);
   return status != KVASIR_KV_OK || c->replay_endpoint == NULL ? status : start_replays(p, c->replay_endpoint);
@@ -246,6 +290,9 @@ void kvasir_kv_close(kvasir_kv_publisher **publisher) {
 }
 
 int kvasir_kv_endpoint(kvasir_kv_publisher *publisher, char *buffer, size_t bytes) {
+  if (publisher == NULL) {
+    return KVASIR_KV_INVALID;
+  }
   pthread_mutex_lock(&publisher->lock);
   const int read = buffer != NULL && zmq_getsockopt(publisher->events, ZMQ_LAST_ENDPOINT, buffer, &bytes) == 0;
   pthread_mutex_unlock(&publisher->lock);
@@ -253,6 +300,9 @@ int kvasir_kv_endpoint(kvasir_kv_publisher *publisher, char *buffer, size_t byte
 }
 
 int kvasir_kv_replay_endpoint(kvasir_kv_publisher *publisher, char *buffer, size_t bytes) {
+  if (publisher == NULL) {
+    return KVASIR_KV_INVALID;
+  }
   const size_t length = strlen(publisher->replay_endpoint); /* written before the publisher was handed out */
   if (length == 0 || buffer == NULL || length >= bytes) {
     return KVASIR_KV_INVALID;
