@@ -286,7 +286,7 @@ final class StatusEndpoints {
         if (planeOrNull != null) {
             final EventPlaneStatus status = planeOrNull.status();
             final ObjectNode item = page.putObject("event_plane");
-            item.put("problem", status.isConnected() ? null : status.unconnected());
+            item.put("problem", status.problem().isEmpty() ? null : status.problem());
             item.put("streams", status.streams());
             item.put("waiting", status.waiting());
             item.put("behind", status.behind());

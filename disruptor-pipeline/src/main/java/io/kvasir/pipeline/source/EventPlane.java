@@ -105,6 +105,7 @@ public final class EventPlane {
     private PlaneRecovery recovery; // null where nothing can be asked for
     private volatile List<EngineStream> streams = List.of(); // written under the lock
     private volatile String unconnected = ""; // likewise
+    private volatile String unfit = "";
     private volatile boolean keeping;
     private long againAfter = NOT_AGAIN; // what is to be passed again begins after this message
     private long unreadUpTo; // messages up to it were not passed here: nothing is known of them
@@ -526,6 +527,15 @@ public final class EventPlane {
     }
 
     /**
+     * Says whether what the transport is connected to can carry all events.
+     *
+     * @param why in words why it cannot; empty where it can
+     */
+    public void onFit(String why) {
+        unfit = Objects.requireNonNull(why);
+    }
+
+    /**
      * Says that messages may be missing, of whatever publisher.
      *
      * @param why in words
@@ -742,7 +752,7 @@ public final class EventPlane {
 
     /** Counters, as of now; waits for nothing. */
     public EventPlaneStatus status() {
-        return counters.status(streams, unconnected);
+        return counters.status(streams, unconnected, unfit);
     }
 
     /**

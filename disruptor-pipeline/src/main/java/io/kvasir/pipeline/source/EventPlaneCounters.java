@@ -79,7 +79,7 @@ final class EventPlaneCounters {
         endedRefused.getAndAdd(stream.refusedEvents());
     }
 
-    EventPlaneStatus status(List<EngineStream> streams, String unconnected) {
+    EventPlaneStatus status(List<EngineStream> streams, String unconnected, String unfit) {
         long applied = endedApplied.get();
         long refused = endedRefused.get();
         long behind = 0;
@@ -107,6 +107,7 @@ final class EventPlaneCounters {
                 waiting,
                 behind,
                 streams.size(),
-                unconnected);
+                unconnected,
+                unfit);
     }
 }

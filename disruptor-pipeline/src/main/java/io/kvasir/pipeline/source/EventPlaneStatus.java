@@ -25,6 +25,7 @@ import java.util.SequencedMap;
  * @param behind events that were passed to a stream and are not in the index yet
  * @param streams streams that are registered now
  * @param unconnected why there is no connection; empty while there is one
+ * @param unfit why what the transport is connected to cannot carry all events; empty where it can
  */
 public record EventPlaneStatus(
         long messages,
@@ -45,7 +46,8 @@ public record EventPlaneStatus(
         long waiting,
         long behind,
         int streams,
-        String unconnected) {
+        String unconnected,
+        String unfit) {
     /**
      * What was counted since the start, by the name that metrics and counters have.
      *
@@ -68,6 +70,11 @@ public record EventPlaneStatus(
         counts.put("recovered-dump", recoveredDumps);
         counts.put("recovery-failed", failedRecoveries);
         return counts;
+    }
+
+    /** Why events may not come, in words; empty where nothing is known to keep them back. */
+    public String problem() {
+        return isConnected() ? unfit : unconnected;
     }
 
     /** Whether there is a connection. */

@@ -94,6 +94,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private long lastInStream;
     private boolean restored; // and the consumer not yet made to begin there
     private String missed = ""; // what the stream no longer has, until the plane has heard of it
+    private String unfit = ""; // why the stream cannot carry all events
     private long lastDelivery; // of this consumer, 0 before the first
     private boolean caughtUp;
     private boolean behind; // the plane was notified that this takes long
@@ -277,6 +278,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                                         .requestTimeout(access.timeout())
                                         .build());
         final StreamInfo stream = EventStreams.open(management, names, replicas);
+        checkFitness(stream);
         if (streamMade == null
                 || !stream.getCreateTime().toInstant().equals(streamMade.toInstant())) {
             awaitApplied(); // what is on its way to the index has numbers of the former one
@@ -315,6 +317,17 @@ public final class JetStreamEventSource implements AutoCloseable {
         stalled = false;
         look(stream);
         return connection.now().getStreamContext(names.stream()).getConsumerContext(durable);
+    }
+
+    private void checkFitness(StreamInfo stream) {
+        final String now = StreamFitness.problem(stream.getConfiguration(), names);
+        if (!now.equals(unfit)) {
+            unfit = now;
+            plane.onFit(now);
+            if (!now.isEmpty()) {
+                LOG.warn("events may be missing: {}", now);
+            }
+        }
     }
 
     /** Finds out what the stream has, and whether that is all that came after the last message. */

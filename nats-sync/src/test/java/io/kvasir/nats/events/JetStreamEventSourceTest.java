@@ -14,6 +14,8 @@ import io.nats.client.JetStream;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamManagement;
 import io.nats.client.api.ConsumerInfo;
+import io.nats.client.api.Mirror;
+import io.nats.client.api.RetentionPolicy;
 import io.nats.client.api.StreamConfiguration;
 
 import org.junit.jupiter.api.AfterEach;
@@ -21,6 +23,9 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.time.Duration;
@@ -169,6 +174,59 @@ class JetStreamEventSourceTest {
         } catch (IOException | JetStreamApiException e) {
             assertFalse(String.valueOf(e.getMessage()).isEmpty(), "not there at this moment");
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "subjects | does not take",
+                "mirror | a mirror of src",
+                "work-queue | retention is work-queue",
+                "interest | retention is interest",
+                "one-each | 1 message of a subject"
+            })
+    void aStreamThatOthersMadeForSomethingElseIsAProblem(String what, String why) throws Exception {
+        management.addStream(StreamConfiguration.builder().name("src").subjects("src.>").build());
+        management.addStream(unfit(what));
+        closing(new JetStreamEventSource(Patient.access(NATS.url()), names, null, observed.plane));
+        observed.await(() -> observed.plane.status().problem().contains(why), why);
+        final String problem = observed.plane.status().problem();
+        assertTrue(problem.contains("stream " + names.stream()), problem);
+        management.deleteStream(names.stream());
+        observed.await(() -> observed.plane.status().problem().isEmpty(), "a right one");
+    }
+
+    private StreamConfiguration unfit(String what) {
+        final StreamConfiguration.Builder made = StreamConfiguration.builder().name(names.stream());
+        return switch (what) {
+            case "subjects" -> made.subjects("other.>").build();
+            case "mirror" -> made.mirror(Mirror.builder().sourceName("src").build()).build();
+            case "work-queue" ->
+                    made.subjects(names.streamSubjects())
+                            .retentionPolicy(RetentionPolicy.WorkQueue)
+                            .build();
+            case "interest" ->
+                    made.subjects(names.streamSubjects())
+                            .retentionPolicy(RetentionPolicy.Interest)
+                            .build();
+            default -> made.subjects(names.streamSubjects()).maxMessagesPerSubject(1).build();
+        };
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {">", "S.*", "S.>", "*.kv-events", "S.kv-events"})
+    void aStreamThatTakesTheEventsIsNone(String subject) {
+        final String subjects = subject.replace("S", names.stream());
+        assertEquals(
+                "",
+                StreamFitness.problem(
+                        StreamConfiguration.builder()
+                                .name(names.stream())
+                                .subjects("a.b", subjects)
+                                .maxMessagesPerSubject(100_000)
+                                .build(),
+                        names));
     }
 
     @Test

@@ -1,0 +1,82 @@
+package io.kvasir.nats.events;
+
+import io.nats.client.api.RetentionPolicy;
+import io.nats.client.api.StreamConfiguration;
+
+import java.util.Locale;
+
+/** Whether a stream that others may have made can carry the events of a component. Stateless. */
+final class StreamFitness {
+    /** All events have one subject, so that fewer are lost to whatever reads a little late. */
+    private static final int FEWEST_OF_A_SUBJECT = 1_000;
+
+    private StreamFitness() {}
+
+    /**
+     * What a stream's configuration does to events.
+     *
+     * @param names whose events
+     * @return in words, with what to do; empty where nothing is wrong
+     */
+    static String problem(StreamConfiguration stream, EventSubjects names) {
+        final String why = why(stream, names);
+        return why.isEmpty()
+                ? ""
+                : "stream "
+                        + names.stream()
+                        + ", as others have made it, "
+                        + why
+                        + "; delete it, so that it is made anew, or use another nats-component";
+    }
+
+    private static String why(StreamConfiguration stream, EventSubjects names) {
+        if (stream.getMirror() != null) {
+            return "is a mirror of "
+                    + stream.getMirror().getName()
+                    + ": what is published to "
+                    + names.streamSubject()
+                    + " does not come";
+        }
+        if (isWithoutSources(stream)
+                && stream.getSubjects().stream()
+                        .noneMatch(pattern -> matches(pattern, names.streamSubject()))) {
+            return "does not take "
+                    + names.streamSubject()
+                    + ", but "
+                    + String.join(", ", stream.getSubjects());
+        }
+        if (stream.getRetentionPolicy() != RetentionPolicy.Limits) {
+            return "drops events that one gateway has read: its retention is "
+                    + stream.getRetentionPolicy()
+                            .name()
+                            .replace("WorkQueue", "work-queue")
+                            .toLowerCase(Locale.ROOT);
+        }
+        final long most = stream.getMaxMsgsPerSubject();
+        return most > 0 && most < FEWEST_OF_A_SUBJECT
+                ? "keeps " + most + " message of a subject, and all events have one subject"
+                : "";
+    }
+
+    private static boolean isWithoutSources(StreamConfiguration stream) {
+        return stream.getSources() == null || stream.getSources().isEmpty();
+    }
+
+    /** As NATS matches: a star is one part, a greater-than sign all that follow. */
+    private static boolean matches(String pattern, String subject) {
+        final String[] wanted = pattern.split("\\.", -1);
+        final String[] parts = subject.split("\\.", -1);
+        for (int i = 0; i < wanted.length; i++) {
+            if (i == parts.length) {
+                return false;
+            }
+            if (wanted[i].equals(">")) {
+                return true;
+            }
+            if (!wanted[i].equals("*") && !wanted[i].equals(parts[i])) {
+                return false;
+            }
+        }
+        return wanted.length == parts.length;
+    }
+}
