@@ -44,6 +44,9 @@ import java.util.function.Consumer;
  *   <li>it deletes the snapshots before that one.
  * </ol>
  *
+ * <p>Nothing is purged where the snapshot before is there no more, or where the bucket, as others
+ * have made it, drops snapshots by their age: no snapshot might have what was purged.
+ *
  * <p>Whatever ends it in between leaves a snapshot and all messages after it. A holder that was
  * stopped for long and continues without the lock changes nothing either: it fails at its next
  * check, and a step that it was about to do is one that another snapshot has made harmless. No
@@ -90,6 +93,7 @@ public final class PlaneSnapshots implements PlaneState {
     private ZonedDateTime made; // of the stream; likewise
     private long catalogueNs; // when it was read; likewise
     private boolean unrestored; // something that is saved is not in this index; guarded by this
+    private boolean agingSaid; // that the bucket drops snapshots; of the thread
     private long savedUpTo; // by the newest snapshot that is known; of the thread
     private long nextTryNs = System.nanoTime(); // likewise
     private long nextByAgeNs = nextTryNs; // likewise
@@ -505,11 +509,40 @@ public final class PlaneSnapshots implements PlaneState {
         if (saved.wholeOrNull() != null) {
             store.checkLock();
             final long upToWhole = saved.wholeOrNull().sequence();
-            cleanUp("purged from the stream", () -> stream.purge(of, upToWhole));
+            cleanUp(
+                    "purged from the stream",
+                    () -> {
+                        if (stays(saved.wholeOrNull())) {
+                            stream.purge(of, upToWhole);
+                        }
+                    });
         }
         steps.accept(Step.PURGED);
         cleanUp("deleted", () -> deleteBefore(name, String.valueOf(saved.wholeOrNull())));
         steps.accept(Step.DELETED);
+        return true;
+    }
+
+    /** Whether a snapshot is there still, and will be: only then are its messages not needed. */
+    private boolean stays(SnapshotName name) throws IOException {
+        final Duration mostAge = store.maxAge();
+        if (!mostAge.isZero()) {
+            if (!agingSaid) {
+                agingSaid = true;
+                LOG.warn(
+                        "{} drops snapshots that are {} s old, as others have made it: nothing is"
+                                + " purged from stream {}, since no snapshot would have it then;"
+                                + " make the bucket without a TTL",
+                        store,
+                        mostAge.toSeconds(),
+                        stream.name());
+            }
+            return false;
+        }
+        if (store.age(name.toString()) == null) {
+            LOG.warn("{} is in {} no more; its messages stay in the stream", name, store);
+            return false;
+        }
         return true;
     }
 

@@ -290,6 +290,15 @@ public final class NatsStateStore implements StateStore {
     }
 
     /**
+     * How long objects stay that nothing deletes, as others may have made the bucket.
+     *
+     * @return zero for ever
+     */
+    public Duration maxAge() throws IOException {
+        return call("asking for the most age", ObjectBucket::maxAge);
+    }
+
+    /**
      * How long ago an object was written, by the server's clock: those of processes may differ.
      *
      * @return null if it is not there

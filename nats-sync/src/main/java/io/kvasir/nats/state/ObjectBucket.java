@@ -166,8 +166,7 @@ final class ObjectBucket {
 
     /** What is known of an object; null if it is not there. */
     ObjectInfo info(String object) throws IOException, JetStreamApiException {
-        final MessageInfo message =
-                orNull(() -> management.getLastMessage(stream, metaSubject(object)));
+        final MessageInfo message = metaOrNull(object);
         if (message == null) {
             return null;
         }
@@ -175,11 +174,19 @@ final class ObjectBucket {
         return info.isDeleted() || info.isLink() ? null : info;
     }
 
+    private MessageInfo metaOrNull(String object) throws IOException, JetStreamApiException {
+        return orNull(() -> management.getLastMessage(stream, metaSubject(object)));
+    }
+
+    /** How long what is in it stays; zero for ever. */
+    Duration maxAge() throws IOException, JetStreamApiException {
+        return management.getStreamInfo(stream).getConfiguration().getMaxAge();
+    }
+
     /** How long ago an object was written, by the server's clock; null if it is not there. */
     Duration age(String object) throws IOException, JetStreamApiException {
-        final MessageInfo message =
-                orNull(() -> management.getLastMessage(stream, metaSubject(object)));
-        if (message == null) {
+        final MessageInfo message = metaOrNull(object);
+        if (message == null || new ObjectInfo(message).isDeleted()) {
             return null;
         }
         final ZonedDateTime now = management.getStreamInfo(stream).getTimestamp();

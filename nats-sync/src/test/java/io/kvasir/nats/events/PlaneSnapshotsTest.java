@@ -242,6 +242,61 @@ class PlaneSnapshotsTest {
         assertRecovers(startAlone());
     }
 
+    private void keepSnapshots(Duration age) throws Exception {
+        final String bucket = "OBJ_" + names.bucket();
+        management.updateStream(
+                StreamConfiguration.builder(management.getStreamInfo(bucket).getConfiguration())
+                        .maxAge(age)
+                        .build());
+    }
+
+    @Test
+    void whereSnapshotsAgeNoEventThatTheyHaveIsPurged() throws Exception {
+        final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, WORKERS);
+        for (int i = 0; i < 3; i++) {
+            publishPastTheThreshold();
+            settle(replica);
+            take(replica);
+            keepSnapshots(Duration.ofHours(2)); // as others may have made the bucket
+        }
+        assertEquals(1, stream().getFirstSequence());
+        keepSnapshots(Duration.ZERO);
+        publishPastTheThreshold();
+        settle(replica);
+        take(replica);
+        assertTrue(stream().getFirstSequence() > 1, "the bucket keeps them now");
+        assertRecovers(startAlone());
+    }
+
+    @Test
+    void whatASnapshotThatWasDeletedMeanwhileHadIsNotPurged() throws Exception {
+        final boolean[] deleting = {false};
+        final PlaneReplica replica =
+                replica(
+                        step -> {
+                            if (deleting[0] && step.equals("saved")) {
+                                deleteOldest();
+                            }
+                        },
+                        WORKERS);
+        for (int i = 0; i < 2; i++) {
+            publishPastTheThreshold();
+            settle(replica);
+            take(replica);
+            deleting[0] = true;
+        }
+        assertEquals(1, stream().getFirstSequence());
+        assertRecovers(startAlone());
+    }
+
+    private void deleteOldest() {
+        try {
+            connection.objectStore(names.bucket()).delete(saved().getFirst());
+        } catch (Exception e) {
+            throw new AssertionError(e);
+        }
+    }
+
     @Test
     void whatIsDroppedBeforeItIsLookedAtIsSavedAllTheSame() throws Exception {
         final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, WORKERS);

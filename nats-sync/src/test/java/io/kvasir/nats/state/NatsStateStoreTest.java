@@ -161,6 +161,8 @@ class NatsStateStoreTest extends StateStoreContract {
         final Duration first = store.age("a");
         assertFalse(first.isNegative(), first::toString);
         eventually("it grows older", () -> store.age("a").compareTo(first) > 0);
+        connection.objectStore(bucket).delete("a"); // leaves a message that says so
+        assertNull(store.age("a"));
     }
 
     @Test
