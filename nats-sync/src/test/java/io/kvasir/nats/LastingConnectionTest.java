@@ -50,7 +50,7 @@ class LastingConnectionTest {
                 client = accepted;
                 talk(accepted);
             } catch (IOException e) {
-                continue; // the client has left, or the server is closed
+                Thread.onSpinWait(); // the client has left, or the server is closed
             }
         }
     }
