@@ -39,7 +39,7 @@ public final class WholeNumber {
                 value.isBigInteger()
                         && value.bigIntegerValue().signum() > 0
                         && value.bigIntegerValue().bitLength() <= Long.SIZE;
-        if (isUnsigned || value.canConvertToExactIntegral() && value.canConvertToLong()) {
+        if (isUnsigned || (value.canConvertToExactIntegral() && value.canConvertToLong())) {
             return value.longValue();
         }
         throw refused(value, field, where, "of 64 bits");
