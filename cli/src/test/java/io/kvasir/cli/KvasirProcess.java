@@ -136,6 +136,11 @@ public final class KvasirProcess implements AutoCloseable {
         return exitCode();
     }
 
+    /** Ends it without a word. */
+    public void kill() {
+        var _ = process.toHandle().destroyForcibly();
+    }
+
     /** Says that its configuration has changed. */
     public void hangUp() throws IOException, InterruptedException {
         Signals.hangUp(process);
@@ -143,6 +148,6 @@ public final class KvasirProcess implements AutoCloseable {
 
     @Override
     public void close() {
-        var _ = process.toHandle().destroyForcibly();
+        kill();
     }
 }

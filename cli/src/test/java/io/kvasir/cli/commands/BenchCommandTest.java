@@ -227,7 +227,7 @@ class BenchCommandTest {
         try (KvasirProcess process = endless(dir)) {
             final ProcessHandle child = process.child();
             try {
-                process.close();
+                process.kill();
                 awaitEnd(child);
             } finally {
                 var _ = child.destroyForcibly();
