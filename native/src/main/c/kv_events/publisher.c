@@ -169,21 +169,6 @@ static int bind_socket(void *socket, const char *endpoint) {
   return error == 0 ? KVASIR_KV_OK : failure(error, KVASIR_KV_ADDRESS);
 }
 
-/* The engine's handlers run in the engine's threads; what a thread does to itself (SIGSEGV) stays with it. */
-static int start_thread(kvasir_kv_publisher *p) {
-  static const int own[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
-  sigset_t blocked;
-  sigset_t before;
-  sigfillset(&blocked);
-  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-    sigdelset(&blocked, own[i]);
-  }
-  pthread_sigmask(SIG_BLOCK, &blocked, &before);
-  p->has_thread = pthread_create(&p->thread, NULL, kv_serve_replays, p) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
-  return p->has_thread ? KVASIR_KV_OK : KVASIR_KV_MEMORY;
-}
-
 static int start_replays(kvasir_kv_publisher *p, const char *endpoint) {
   const int mandatory = 1;
   const int64_t most = MOST_REQUEST_BYTES;
@@ -201,7 +186,8 @@ static int start_replays(kvasir_kv_publisher *p, const char *endpoint) {
   if (zmq_getsockopt(p->replays, ZMQ_LAST_ENDPOINT, p->replay_endpoint, &bytes) != 0) {
     return KVASIR_KV_ADDRESS;
   }
-  return start_thread(p);
+  p->has_thread = pthread_create(&p->thread, NULL, kv_serve_replays, p) == 0;
+  return p->has_thread ? KVASIR_KV_OK : KVASIR_KV_MEMORY;
 }
 
 static int start(kvasir_kv_publisher *p, const kvasir_kv_config *c) {
@@ -231,6 +217,24 @@ static int start(kvasir_kv_publisher *p, const kvasir_kv_config *c) {
   return status != KVASIR_KV_OK || c->replay_endpoint == NULL ? status : start_replays(p, c->replay_endpoint);
 }
 
+/*
+ * Starts with signals blocked, which the threads inherit: the engine's handlers run in the engine's threads.
+ * libzmq's block signals too, but only once they run. What a thread does to itself (SIGSEGV) stays with it.
+ */
+static int start_blocked(kvasir_kv_publisher *p, const kvasir_kv_config *c) {
+  static const int own[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+  sigset_t blocked;
+  sigset_t before;
+  sigfillset(&blocked);
+  for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+    sigdelset(&blocked, own[i]);
+  }
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  const int status = start(p, c);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  return status;
+}
+
 int kvasir_kv_open(const kvasir_kv_config *config, kvasir_kv_publisher **publisher) {
   kvasir_kv_config c = {0};
   if (publisher == NULL) {
@@ -252,7 +256,7 @@ int kvasir_kv_open(const kvasir_kv_config *config, kvasir_kv_publisher **publish
     free(p);
     return KVASIR_KV_MEMORY;
   }
-  const int status = start(p, &c);
+  const int status = start_blocked(p, &c);
   if (status != KVASIR_KV_OK) {
     kvasir_kv_close(&p);
     return status;
