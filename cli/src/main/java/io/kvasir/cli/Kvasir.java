@@ -27,6 +27,7 @@ import io.kvasir.cli.commands.VersionProvider;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Terminal;
+import io.kvasir.cli.console.Undecoded;
 import io.kvasir.gateway.config.GatewayException;
 
 import picocli.CommandLine;
@@ -111,7 +112,14 @@ public final class Kvasir implements Runnable {
      * @param args words of the command line
      */
     public static void main(String[] args) {
+        Undecoded.problem(List.of(args), System.getenv(), Undecoded.charset())
+                .ifPresent(Kvasir::refuse);
         System.exit(commandLine(args).execute(args));
+    }
+
+    private static void refuse(String problem) {
+        System.err.println("kvasir: " + problem);
+        System.exit(ExitCode.USAGE);
     }
 
     /**

@@ -8,6 +8,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -108,6 +110,53 @@ class LauncherTest {
         final int ends = serve.indexOf("-XX:+ExitOnOutOfMemoryError");
         assertTrue(ends >= 0, serve.toString());
         assertTrue(ends < serve.indexOf("-XX:-ExitOnOutOfMemoryError"), "the last one counts");
+    }
+
+    /** C and POSIX, as of containers and services, and a locale that is not installed. */
+    @ParameterizedTest
+    @CsvSource({
+        "LC_ALL, POSIX",
+        "LC_CTYPE, C",
+        "LANG, C",
+        "LC_ALL, xx_YY.UTF-8",
+        "KVASIR_LOG, INFO"
+    })
+    void whereTheCharsetIsAsciiTheJvmReadsAndWritesUtf8(String variable, String value)
+            throws Exception {
+        environment.put(variable, value);
+        assertEquals("C.UTF-8", localeOfTheJvm());
+    }
+
+    @Test
+    void anotherCharsetIsLeftAlone() throws Exception {
+        environment.put("LC_CTYPE", "C.UTF-8");
+        assertEquals("unset", localeOfTheJvm());
+        environment.put("LC_CTYPE", "xx_YY");
+        script(bin.resolve("locale"), "echo ISO-8859-1");
+        assertEquals("unset", localeOfTheJvm());
+        environment.put("LC_ALL", "xx_YY");
+        assertEquals("xx_YY", localeOfTheJvm());
+    }
+
+    /** LC_ALL as the JVM gets it. */
+    private String localeOfTheJvm() throws Exception {
+        final Path checkout = checkout();
+        final Path jdk = fakeJdk("jdk-25", "25");
+        script(jdk.resolve("bin/java"), "echo \"${LC_ALL-unset}\"");
+        environment.put("JAVA_HOME", jdk.toString());
+        fakeMaven("mkdir -p cli/target; touch cli/target/kvasir.jar");
+        return kvasir(checkout.resolve("kvasir"), "hash").out().getLast();
+    }
+
+    @Test
+    void whatItWritesIsUtf8UnlessOptionsSayOtherwise() throws Exception {
+        environment.put("JAVA_HOME", fakeJdk("jdk-25", "25.0.3").toString());
+        environment.put("KVASIR_DRY_RUN", "1");
+        environment.put("KVASIR_OPTS", "-Dstdout.encoding=ISO-8859-1");
+        final List<String> out = kvasir(ROOT.resolve("kvasir"), "hash").out();
+        final int own = out.indexOf("-Dstdout.encoding=UTF-8");
+        assertTrue(own >= 0 && out.contains("-Dstderr.encoding=UTF-8"), out.toString());
+        assertTrue(own < out.indexOf("-Dstdout.encoding=ISO-8859-1"), "the last one counts");
     }
 
     @Test
