@@ -37,6 +37,17 @@ public final class CommonOptions {
         return command.commandLine().getParseResult().hasMatchedOption(option);
     }
 
+    /** The text of an option of the command line itself, as it was given; empty if it was not. */
+    String given(String option) {
+        return isGiven(option)
+                ? command.commandLine()
+                        .getParseResult()
+                        .matchedOption(option)
+                        .originalStringValues()
+                        .getLast()
+                : "";
+    }
+
     /**
      * What is made of the values of options, which complains of the command line where one of them
      * is out of range.

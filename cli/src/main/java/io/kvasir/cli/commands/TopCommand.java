@@ -62,6 +62,9 @@ public final class TopCommand implements Callable<Integer> {
         if (rows < 1) {
             throw common.wrong("--rows " + rows + " is not a positive number");
         }
+        if (once && common.isGiven("--watch")) {
+            throw common.wrong("--once and --watch " + common.given("--watch") + ": one of them");
+        }
         try (AdminPort port = admin.port(common)) {
             return show.repeat(common, once ? 0 : USUAL_SECONDS, () -> show(port));
         }
