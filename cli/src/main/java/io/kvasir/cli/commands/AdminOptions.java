@@ -66,13 +66,8 @@ final class AdminOptions {
 
     /** The admin port; to be closed. */
     AdminPort port(CommonOptions common) {
-        if (url.getHost() == null
-                || !("http".equals(url.getScheme()) || "https".equals(url.getScheme()))) {
-            throw common.wrong("--url " + url + " must be http://host:port or https://host:port");
-        }
-        if (seconds < 1 || seconds > MOST_SECONDS) {
-            throw common.wrong("--timeout-s " + seconds + " is not within 1.." + MOST_SECONDS);
-        }
+        common.http("--url", url);
+        common.within("--timeout-s", seconds, 1, MOST_SECONDS);
         return new AdminPort(url, Token.orNull(token), Duration.ofSeconds(seconds));
     }
 }

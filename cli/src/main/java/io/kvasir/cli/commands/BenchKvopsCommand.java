@@ -160,6 +160,16 @@ final class BenchKvopsCommand implements Callable<Integer> {
     }
 
     private ReplayPlan plan() {
+        if (warmUp != null) {
+            common.atLeast("--warm-up", warmUp, 0);
+        }
+        common.notNegative("--warm-up-seconds", warmUpSeconds);
+        common.positive("--room", room);
+        common.notNegative("--limit-seconds", limitSeconds);
+        common.atLeast("--passes", passes, 1);
+        common.notNegative("--block-rate", blockRate);
+        common.atLeast("--depth", depth, 0);
+        common.notNegative("--speed-up", speedUp);
         try {
             return ReplayPlan.of(file)
                     .withIndex(measurement.index())

@@ -7,10 +7,14 @@ import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
 
 import java.io.PrintWriter;
+import java.net.URI;
 import java.util.function.Supplier;
 
 /** Options every command has, and the two streams it writes to: results out, progress err. */
 public final class CommonOptions {
+    /** Some thirty years: as nanoseconds within half of the range of a long. */
+    static final int MOST_SECONDS = 1_000_000_000;
+
     private static final int MOST_PORT = 65535;
 
     @Spec(Spec.Target.MIXEE)
@@ -68,10 +72,82 @@ public final class CommonOptions {
      * @param port 0 for any free one
      */
     int port(int port) {
-        if (port < 0 || port > MOST_PORT) {
-            throw wrong("--port " + port + " is not within 0.." + MOST_PORT);
-        }
+        within("--port", port, 0, MOST_PORT);
         return port;
+    }
+
+    /**
+     * The first of several ports that are counted up from it.
+     *
+     * @param first 0 for any free ones
+     */
+    void ports(String option, int first, long count) {
+        if (first != 0 && (first < 0 || first + count - 1 > MOST_PORT)) {
+            throw wrong(
+                    option
+                            + " "
+                            + first
+                            + " is not within 0.."
+                            + MOST_PORT
+                            + (count == 1 ? "" : " with all " + count + " ports from it on"));
+        }
+    }
+
+    /** Complains of a whole number that is less than that. */
+    void atLeast(String option, long value, long least) {
+        if (value < least) {
+            throw wrong(option + " " + value + " must be at least " + least);
+        }
+    }
+
+    /** Complains of a whole number that is out of range; both ends belong to it. */
+    void within(String option, long value, long least, long most) {
+        if (value < least || value > most) {
+            throw wrong(option + " " + value + " is not within " + least + ".." + most);
+        }
+    }
+
+    /** The same of any number; both ends are whole. */
+    void within(String option, double value, double least, double most) {
+        if (!(value >= least && value <= most)) {
+            throw wrong(
+                    option
+                            + " "
+                            + text(option, value)
+                            + " is not within "
+                            + (long) least
+                            + ".."
+                            + (long) most);
+        }
+    }
+
+    /** Complains of 0, of what is below it, and of what is no finite number. */
+    void positive(String option, double value) {
+        if (!(value > 0) || Double.isInfinite(value)) {
+            throw wrong(option + " " + text(option, value) + " must be positive and finite");
+        }
+    }
+
+    /** Complains of what is below 0, and of what is no finite number. */
+    void notNegative(String option, double value) {
+        if (!(value >= 0) || Double.isInfinite(value)) {
+            throw wrong(option + " " + text(option, value) + " must be 0 or more, and finite");
+        }
+    }
+
+    private String text(String option, double value) {
+        return isGiven(option) ? given(option) : Double.toString(value);
+    }
+
+    /** Complains of what is no address of HTTP that can be connected to. */
+    void http(String option, URI url) {
+        if (url.getHost() == null
+                || !("http".equals(url.getScheme()) || "https".equals(url.getScheme()))) {
+            throw wrong(option + " " + url + " must be http://host:port or https://host:port");
+        }
+        if (url.getPort() == 0 || url.getPort() > MOST_PORT) {
+            throw wrong(option + " " + url + " has a port that is not within 1.." + MOST_PORT);
+        }
     }
 
     /** Whether any part of the command line asks for the debug log. */

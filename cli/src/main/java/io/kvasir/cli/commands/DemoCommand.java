@@ -2,7 +2,6 @@ package io.kvasir.cli.commands;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.demo.ChatDriver;
@@ -158,8 +157,17 @@ public final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
+        check();
         clusters = new ClusterHolder();
         return disagg ? callDisagg() : callModes();
+    }
+
+    private void check() {
+        common.port(port);
+        if (runs != null) {
+            common.atLeast("--runs", runs, 1);
+        }
+        common.within("--harm-weight", harmWeight, 0, MOST_HARM);
     }
 
     private int callModes() throws InterruptedException {
@@ -203,12 +211,6 @@ public final class DemoCommand implements Callable<Integer> {
     private int callDisagg() throws InterruptedException {
         final MixedTraffic traffic = small ? SMALL_TRAFFIC : TRAFFIC;
         final int count = runs != null ? runs : small ? 1 : 5;
-        if (count < 1) {
-            throw new CommandFailure("--runs=" + count + " must be at least 1");
-        }
-        if (!(harmWeight >= 0 && harmWeight <= MOST_HARM)) {
-            throw new CommandFailure("--harm-weight=" + harmWeight + " must be 0 to " + MOST_HARM);
-        }
         common.err()
                 .println(
                         "demo: "

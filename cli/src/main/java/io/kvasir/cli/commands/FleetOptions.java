@@ -1,5 +1,7 @@
 package io.kvasir.cli.commands;
 
+import io.kvasir.cli.simulate.FleetPlan;
+
 import picocli.CommandLine.Option;
 
 /** The simulated engines that a trace meets. */
@@ -8,7 +10,7 @@ final class FleetOptions {
             names = "--workers",
             paramLabel = "N",
             defaultValue = "8",
-            description = "Simulated engines. Default: ${DEFAULT-VALUE}.")
+            description = "Simulated engines, 1..1024. Default: ${DEFAULT-VALUE}.")
     private int workers;
 
     @Option(
@@ -24,6 +26,13 @@ final class FleetOptions {
             defaultValue = "16",
             description = "Tokens per block. Default: ${DEFAULT-VALUE}.")
     private int blockSize;
+
+    /** Complains of what no fleet can have. */
+    void check(CommonOptions common) {
+        common.within("--workers", workers, 1, FleetPlan.MAX_WORKERS);
+        common.atLeast("--blocks", blocks, 1);
+        common.atLeast("--block-size", blockSize, 1);
+    }
 
     int workers() {
         return workers;

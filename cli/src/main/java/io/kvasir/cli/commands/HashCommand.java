@@ -3,6 +3,7 @@ package io.kvasir.cli.commands;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
 import io.kvasir.core.hash.BlockHasher;
@@ -83,17 +84,22 @@ public final class HashCommand implements Callable<Integer> {
                                 + " fine. - is standard input.")
         private Path file;
 
-        int[] read() throws IOException {
-            return tokens != null ? TokenList.parse(tokens) : TokenList.read(file);
+        int[] read(CommonOptions common) throws IOException {
+            if (tokens == null) {
+                return TokenList.read(file);
+            }
+            try {
+                return TokenList.parse(tokens);
+            } catch (CommandFailure e) {
+                throw common.wrong("--tokens: " + e.getMessage());
+            }
         }
     }
 
     @Override
     public Integer call() throws IOException {
-        if (blockSize < 1) {
-            throw common.wrong("--block-size " + blockSize + " is not a positive number");
-        }
-        final int[] tokens = source.read();
+        common.atLeast("--block-size", blockSize, 1);
+        final int[] tokens = source.read(common);
         final long[] local = new long[BlockHasher.blockCount(tokens.length, blockSize)];
         final int count =
                 BlockHasher.localHashes(

@@ -22,6 +22,12 @@ final class IndexOptions {
                             + " container's. Default: ${DEFAULT-VALUE}.")
     private long indexBytes;
 
+    /** Complains of what no service can have. */
+    void check(CommonOptions common) {
+        common.atLeast("--max-models", maxModels, 1);
+        common.atLeast("--index-bytes", indexBytes, 0);
+    }
+
     int maxModels() {
         return maxModels;
     }

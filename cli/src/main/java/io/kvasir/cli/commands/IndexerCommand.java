@@ -1,5 +1,6 @@
 package io.kvasir.cli.commands;
 
+import io.kvasir.core.radix.RadixTree;
 import io.kvasir.services.indexer.IndexerConfig;
 import io.kvasir.services.indexer.IndexerService;
 import io.kvasir.services.indexer.InitialWorker;
@@ -89,6 +90,11 @@ public final class IndexerCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         common.port(listen.port());
+        indexes.check(common);
+        common.within("--max-workers", maxWorkers, 1, RadixTree.MAX_WORKER_SLOTS);
+        if (blockSize != null) {
+            common.atLeast("--block-size", blockSize, 1);
+        }
         final IndexerService service = common.made(() -> new IndexerService(config()));
         return listen.run(common, "indexer", service::start, service::close, service::port);
     }

@@ -277,21 +277,18 @@ public final class ReplayCommand implements Callable<Integer> {
         if (config != null) {
             throw common.wrong("--config " + config + " needs --journal");
         }
-        if (requestCount < 1 || fleet.workers() < 1 || maxOutput < 1) {
-            throw common.wrong(
-                    "--requests "
-                            + requestCount
-                            + ", --workers "
-                            + fleet.workers()
-                            + " and --max-output "
-                            + maxOutput
-                            + " must be at least 1");
-        }
-        if (!(speedUp > 0) || Double.isInfinite(speedUp)) {
-            throw common.wrong("--speed-up " + speedUp + " must be positive and finite");
-        }
-        if (url != null && url.getHost() == null) {
-            throw common.wrong("--url " + url + " must be http://host:port");
+        common.atLeast("--requests", requestCount, 1);
+        common.atLeast("--max-output", maxOutput, 1);
+        common.positive("--speed-up", speedUp);
+        common.within("--vocabulary", vocabulary, 2, TracePrompts.MOST_VOCABULARY);
+        fleet.check(common);
+        common.atLeast("--slots", slots, 1);
+        common.positive("--prefill-rate", prefillRate);
+        common.notNegative("--inter-token-ms", interTokenMillis);
+        common.notNegative("--overlap-weight", overlapWeight);
+        common.notNegative("--temperature", temperature);
+        if (url != null) {
+            common.http("--url", url);
         }
     }
 

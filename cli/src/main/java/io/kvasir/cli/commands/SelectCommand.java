@@ -32,6 +32,7 @@ import java.util.concurrent.Callable;
         })
 public final class SelectCommand implements Callable<Integer> {
     private static final int USUAL_PORT = 8092;
+    private static final long MOST_SESSION_SECONDS = SelectConfig.MOST_SESSION_TTL.toSeconds();
 
     @Mixin private CommonOptions common;
 
@@ -80,9 +81,19 @@ public final class SelectCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        common.port(listen.port());
+        check();
         final SelectService service = common.made(() -> new SelectService(config()));
         return listen.run(common, "select", service::start, service::close, service::port);
+    }
+
+    private void check() {
+        common.port(listen.port());
+        tracker.check(common);
+        indexes.check(common);
+        common.within(
+                "--selection-cache-ttl-secs", selectionTtlSeconds, 1, CommonOptions.MOST_SECONDS);
+        common.atLeast("--selection-cache-max-entries", maxSelections, 1);
+        common.within("--session-affinity-ttl-secs", sessionTtlSeconds, 0, MOST_SESSION_SECONDS);
     }
 
     private SelectConfig config() {

@@ -272,9 +272,7 @@ public final class SimCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        if (count < 1) {
-            throw common.wrong("--count " + count + " must be at least 1");
-        }
+        check();
         if (dataParallelSize > 1 && eventsPort == 0) {
             throw common.wrong(
                     "--dp "
@@ -290,6 +288,45 @@ public final class SimCommand implements Callable<Integer> {
         }
         print(engines);
         return shutdown.await();
+    }
+
+    private void check() {
+        common.atLeast("--count", count, 1);
+        common.atLeast("--dp", dataParallelSize, 1);
+        common.ports("--port", port, count);
+        common.ports("--side-port", sidePort, count);
+        if (eventsPort != -1) {
+            common.ports("--events-port", eventsPort, eventPorts());
+        }
+        common.atLeast("--block-size", blockSize, 1);
+        common.atLeast("--blocks", blocks, 1);
+        if (maxModelLength < 0 || maxModelLength == 1) {
+            throw common.wrong("--max-model-len " + maxModelLength + " must be at least 2, or 0");
+        }
+        common.atLeast("--max-batched-tokens", maxBatchedTokens, 1);
+        common.positive("--prefill-rate", prefillRate);
+        common.notNegative("--inter-token-ms", interTokenMillis);
+        common.atLeast("--slots", slots, 1);
+        common.positive("--speed-up", speedUp);
+        common.atLeast("--mean-output", meanOutput, 1);
+        common.atLeast("--replay-steps", replaySteps, 0);
+        common.within("--kv-lease-s", leaseSeconds, 0, CommonOptions.MOST_SECONDS);
+        common.within("--kv-patience-s", patienceSeconds, 0, CommonOptions.MOST_SECONDS);
+        common.positive("--kv-rate", transferRate);
+        common.atLeast("--kv-layers", layers, 0);
+        if (rowBytes < Long.BYTES || rowBytes % Long.BYTES != 0) {
+            throw common.wrong(
+                    "--kv-row-bytes " + rowBytes + " must be a multiple of " + Long.BYTES);
+        }
+        if (model.isEmpty() || adapters.contains(model)) {
+            throw common.wrong("--model '" + model + "' must be a name that no --lora has");
+        }
+    }
+
+    /** From the first one's to the last one's, those of replays included. */
+    private long eventPorts() {
+        final long all = 2L * count * dataParallelSize;
+        return noReplay ? all - dataParallelSize : all;
     }
 
     private static SimEngine start(SimConfig config) {
@@ -311,7 +348,7 @@ public final class SimCommand implements Callable<Integer> {
         final SimConfig.Builder builder =
                 SimConfig.builder()
                         .host(host)
-                        .port(port == 0 ? 0 : common.port(port + i))
+                        .port(port == 0 ? 0 : port + i)
                         .model(model)
                         .loraAdapters(adapters)
                         .blockSize(blockSize)

@@ -168,21 +168,14 @@ public final class SimulateCommand implements Callable<Integer> {
         if ((trace == null) != agents) {
             throw common.wrong("one of --trace FILE and --agents is needed");
         }
-        within("--requests", requests, Integer.MAX_VALUE);
-        within("--seeds", seeds, MOST_SEEDS);
-        within("--workers", fleet.workers(), FleetPlan.MAX_WORKERS);
-        if (jitterMs < 0 || jitterMs > MOST_JITTER_MS) {
-            throw common.wrong("--jitter-ms " + jitterMs + " is outside 0.." + MOST_JITTER_MS);
-        }
-        if (!(rate > 0) || Double.isInfinite(rate)) {
-            throw common.wrong("--rate " + rate + " must be positive and finite");
-        }
-    }
-
-    private void within(String option, int value, int most) {
-        if (value < 1 || value > most) {
-            throw common.wrong(option + " " + value + " is outside 1.." + most);
-        }
+        common.atLeast("--requests", requests, 1);
+        common.within("--seeds", seeds, 1, MOST_SEEDS);
+        fleet.check(common);
+        common.within("--jitter-ms", jitterMs, 0, MOST_JITTER_MS);
+        common.positive("--rate", rate);
+        common.positive("--prefill-rate", prefillRate);
+        common.notNegative("--inter-token-ms", interTokenMillis);
+        common.atLeast("--slots", slots, 1);
     }
 
     private Simulation simulation() throws IOException {

@@ -113,6 +113,7 @@ public final class SlotsCommand implements Callable<Integer> {
             throw common.wrong("--nats is for --replica-sync, which is not given");
         }
         common.port(listen.port());
+        tracker.check(common);
         final SlotsReplication replication = replicaSync ? replication() : null;
         final SlotsService service =
                 common.made(() -> new SlotsService(tracker.config(listen), replication));

@@ -1,5 +1,7 @@
 package io.kvasir.cli.commands;
 
+import io.kvasir.core.load.ActiveRequestsConfig;
+import io.kvasir.core.radix.RadixTree;
 import io.kvasir.services.slots.SlotsConfig;
 
 import picocli.CommandLine.Option;
@@ -42,6 +44,15 @@ final class TrackerOptions {
                     "How long a request or reservation counts at most; 0 = until it is freed."
                             + " Default: ${DEFAULT-VALUE}.")
     private long requestTimeoutSeconds;
+
+    /** Complains of what no tracker can have. */
+    void check(CommonOptions common) {
+        common.within("--max-workers", maxWorkers, 1, RadixTree.MAX_WORKER_SLOTS);
+        common.within("--max-requests", maxRequests, 1, ActiveRequestsConfig.MAX_ENTRIES);
+        common.within("--max-active-blocks", maxActiveBlocks, 1, ActiveRequestsConfig.MAX_ENTRIES);
+        common.within(
+                "--request-timeout-secs", requestTimeoutSeconds, 0, CommonOptions.MOST_SECONDS);
+    }
 
     /** The configuration of a tracker that listens there. */
     SlotsConfig config(ServiceOptions listen) {

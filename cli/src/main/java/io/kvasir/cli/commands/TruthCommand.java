@@ -84,9 +84,8 @@ public final class TruthCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        if (blockSize < 1) {
-            throw common.wrong("--block-size " + blockSize + " is not a positive number");
-        }
+        common.atLeast("--block-size", blockSize, 1);
+        common.atLeast("--show", show, 0);
         final TruthCheck.Result result =
                 TruthCheck.run(events, GoldenTrace.read(requests), blockSize, rule());
         if (json) {

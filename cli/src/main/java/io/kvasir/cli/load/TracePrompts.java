@@ -17,6 +17,10 @@ import java.util.Arrays;
 public final class TracePrompts {
     private static final int TOKENS_PER_DRAW = 4;
     private static final int BITS_PER_TOKEN = 16;
+
+    /** Most token ids. */
+    public static final int MOST_VOCABULARY = 1 << BITS_PER_TOKEN;
+
     private static final long TOKEN_MASK = (1L << BITS_PER_TOKEN) - 1;
     private static final int DRAWS_PER_HASH_ID = MooncakeTrace.TOKENS_PER_HASH_ID / TOKENS_PER_DRAW;
     private static final VarHandle LONG =
@@ -37,7 +41,7 @@ public final class TracePrompts {
      * @param vocabulary token ids lie in [0, vocabulary); 2..65536
      */
     public TracePrompts(String model, int vocabulary) {
-        if (vocabulary < 2 || vocabulary > 1 << BITS_PER_TOKEN) {
+        if (vocabulary < 2 || vocabulary > MOST_VOCABULARY) {
             throw new CommandFailure("--vocabulary " + vocabulary + " is outside 2..65536");
         }
         this.vocabulary = vocabulary;

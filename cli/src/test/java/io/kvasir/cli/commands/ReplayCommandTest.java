@@ -258,10 +258,10 @@ class ReplayCommandTest {
     @ParameterizedTest
     @CsvSource({
         "--blocks=8, 3, raise --blocks",
-        "--speed-up=0, 2, --speed-up 0.0",
+        "--speed-up=0, 2, --speed-up 0",
         "--modes=kv;fast, 2, fast",
         "--requests=0, 2, --requests 0",
-        "--vocabulary=1, 3, --vocabulary 1",
+        "--vocabulary=1, 2, --vocabulary 1",
         "--trace=none.jsonl, 3, no such file",
     })
     void whatCannotRunIsRefusedWithValueAndOption(String option, int exitCode, String expected) {

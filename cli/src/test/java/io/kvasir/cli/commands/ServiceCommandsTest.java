@@ -74,13 +74,13 @@ class ServiceCommandsTest {
         "slots --port=-1, --port -1 is not within 0..65535",
         "indexer --port=65536, --port 65536 is not within 0..65535",
         "sim --port=65536, --port 65536 is not within 0..65535",
-        "sim --count=2 --port=65535, --port 65536 is not within 0..65535",
-        "sim --port=0 --model=, model=",
-        "select --port=0 --selection-cache-ttl-secs=0, selectionTtl",
-        "select --port=0 --max-models=0, maxModels",
-        "slots --port=0 --max-requests=0, maxRequests",
-        "slots --port=0 --request-timeout-secs=-1, requestTimeout",
-        "indexer --port=0 --max-workers=0, max-workers=0"
+        "sim --count=2 --port=65535, --port 65535 is not within 0..65535 with all 2 ports",
+        "sim --port=0 --model=, --model ''",
+        "select --port=0 --selection-cache-ttl-secs=0, --selection-cache-ttl-secs 0",
+        "select --port=0 --max-models=0, --max-models 0",
+        "slots --port=0 --max-requests=0, --max-requests 0",
+        "slots --port=0 --request-timeout-secs=-1, --request-timeout-secs -1",
+        "indexer --port=0 --max-workers=0, --max-workers 0"
     })
     void aValueOutOfRangeIsAWrongCommandLine(String line, String word) {
         final CommandRun run = CommandRun.of(line.split(" ", -1));

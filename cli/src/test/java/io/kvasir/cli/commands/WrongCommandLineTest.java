@@ -33,4 +33,81 @@ class WrongCommandLineTest {
     void optionsThatContradictEachOther(String line, String message) {
         assertRefused(line, message);
     }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "replay --trace none --slots 0 | --slots 0 must be at least 1",
+                "replay --trace none --prefill-rate 0 | --prefill-rate 0 must be positive and"
+                        + " finite",
+                "replay --trace none --prefill-rate NaN | --prefill-rate NaN must be positive and"
+                        + " finite",
+                "replay --trace none --inter-token-ms -1 | --inter-token-ms -1 must be 0 or more,"
+                        + " and finite",
+                "replay --trace none --inter-token-ms NaN | --inter-token-ms NaN must be 0 or more,"
+                        + " and finite",
+                "replay --trace none --vocabulary 1 | --vocabulary 1 is not within 2..65536",
+                "replay --trace none --overlap-weight -1 | --overlap-weight -1 must be 0 or more,"
+                        + " and finite",
+                "replay --trace none --overlap-weight NaN | --overlap-weight NaN must be 0 or more,"
+                        + " and finite",
+                "replay --trace none --temperature NaN | --temperature NaN must be 0 or more, and"
+                        + " finite",
+                "replay --trace none --block-size 0 | --block-size 0 must be at least 1",
+                "replay --trace none --blocks 0 | --blocks 0 must be at least 1",
+                "replay --trace none --workers 1025 | --workers 1025 is not within 1..1024",
+                "replay --trace none --url http://h:99999 | --url http://h:99999 has a port that is"
+                        + " not within 1..65535",
+                "simulate --agents --slots 0 | --slots 0 must be at least 1",
+                "simulate --agents --block-size 0 | --block-size 0 must be at least 1",
+                "simulate --agents --prefill-rate 0 | --prefill-rate 0 must be positive and finite",
+                "demo --port 99999 | --port 99999 is not within 0..65535",
+                "demo --disagg --harm-weight NaN | --harm-weight NaN is not within 0..1000",
+                "demo --disagg --runs 0 | --runs 0 must be at least 1",
+                "hash --block-size 4 --tokens 1,x | --tokens: token 1 is 'x', not a number in"
+                        + " 0..4294967295",
+                "bench kvops none --room 1e400 | --room 1e400 must be positive and finite",
+                "bench kvops none --passes 0 | --passes 0 must be at least 1",
+                "bench kvops none --limit-seconds NaN | --limit-seconds NaN must be 0 or more, and"
+                        + " finite",
+                "relay --engine x --block-size 4 --bind tcp://127.0.0.1:0 | --engine: not a usable"
+                        + " ZMQ address: x: it must begin with tcp:// or ipc://",
+                "relay --engine ipc://e --block-size 4 --bind bogus | --bind: not a usable ZMQ"
+                        + " address: bogus: it must begin with tcp:// or ipc://",
+                "relay --engine ipc://e --block-size 4 --connect ipc://b,c | --connect: not a"
+                        + " usable ZMQ address: c: it must begin with tcp:// or ipc://",
+                "sim --events-port 65535 | --events-port 65535 is not within 0..65535 with all 2"
+                        + " ports from it on",
+                "sim --events-port -2 | --events-port -2 is not within 0..65535 with all 2 ports"
+                        + " from it on",
+                "sim --count 3 --port 65534 | --port 65534 is not within 0..65535 with all 3 ports"
+                        + " from it on",
+                "sim --speed-up 0 | --speed-up 0 must be positive and finite",
+                "sim --dp 0 | --dp 0 must be at least 1",
+                "sim --kv-rate 0 | --kv-rate 0 must be positive and finite",
+                "sim --kv-lease-s -1 | --kv-lease-s -1 is not within 0..1000000000",
+                "sim --kv-row-bytes 7 | --kv-row-bytes 7 must be a multiple of 8",
+                "sim --max-model-len -1 | --max-model-len -1 must be at least 2, or 0",
+                "status --url http://h:99999 | --url http://h:99999 has a port that is not within"
+                        + " 1..65535",
+                "slots --max-requests 0 | --max-requests 0 is not within 1..1073741824",
+                "slots --max-workers 65537 | --max-workers 65537 is not within 1..65536",
+                "slots --request-timeout-secs -1 | --request-timeout-secs -1 is not within"
+                        + " 0..1000000000",
+                "select --request-timeout-secs -1 | --request-timeout-secs -1 is not within"
+                        + " 0..1000000000",
+                "select --session-affinity-ttl-secs -1 | --session-affinity-ttl-secs -1 is not"
+                        + " within 0..31536000",
+                "select --selection-cache-ttl-secs 0 | --selection-cache-ttl-secs 0 is not within"
+                        + " 1..1000000000",
+                "select --index-bytes -1 | --index-bytes -1 must be at least 0",
+                "indexer --index-bytes -1 | --index-bytes -1 must be at least 0",
+                "indexer --max-workers 0 | --max-workers 0 is not within 1..65536",
+                "truth none none --block-size 4 --show -1 | --show -1 must be at least 0",
+            })
+    void valuesOutOfRange(String line, String message) {
+        assertRefused(line, message);
+    }
 }

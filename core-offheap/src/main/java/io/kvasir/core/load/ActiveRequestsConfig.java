@@ -26,7 +26,9 @@ public record ActiveRequestsConfig(
         long maxActiveBlocks,
         int maxBlocksPerRequest,
         long budgetBytes) {
-    private static final long MAX_ENTRIES = 1 << 30;
+    /** Most requests, and most blocks. */
+    public static final long MAX_ENTRIES = 1 << 30;
+
     private static final long MIN_BUDGET = 64 << 10;
     private static final long BYTES_PER_BLOCK = 10;
     private static final long BYTES_PER_REQUEST = 1024;

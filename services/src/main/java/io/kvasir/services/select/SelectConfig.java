@@ -27,7 +27,8 @@ public record SelectConfig(
         int maxSelections,
         Duration sessionTtl,
         SessionMode sessionMode) {
-    private static final Duration MOST_SESSION_TTL = Duration.ofDays(365);
+    /** Longest time that a session stays with its worker. */
+    public static final Duration MOST_SESSION_TTL = Duration.ofDays(365);
 
     /**
      * Checks the values.
