@@ -164,6 +164,11 @@ public final class DemoCommand implements Callable<Integer> {
 
     private void check() {
         common.port(port);
+        for (String option : List.of("--runs", "--harm-weight")) {
+            if (!disagg && common.isGiven(option)) {
+                throw common.wrong(option + " is for --disagg, which is not given");
+            }
+        }
         if (runs != null) {
             common.atLeast("--runs", runs, 1);
         }

@@ -48,6 +48,9 @@ final class MeasurementOptions {
         if (forks < 0) {
             throw common.wrong("--forks " + forks + " is negative");
         }
+        if (forks == 0 && !jvmOptions.isEmpty()) {
+            throw common.wrong("--jvm-option is for forks, of which --forks 0 has none");
+        }
         return new KvopsBench(
                 forks,
                 jvmOptions,

@@ -96,8 +96,12 @@ public final class SettingsCommand implements Callable<Integer> {
             if (equals < 1) {
                 throw common.wrong("'" + change + "' is not NAME=VALUE");
             }
+            final String name = change.substring(0, equals);
             final String value = change.substring(equals + 1);
-            settings.put(change.substring(0, equals), value.isEmpty() ? null : value);
+            if (settings.has(name)) {
+                throw common.wrong("'" + name + "' is given twice; one value would be dropped");
+            }
+            settings.put(name, value.isEmpty() ? null : value);
         }
         if (model != null) {
             body.put("model", model);

@@ -29,8 +29,14 @@ class WrongCommandLineTest {
                         + " | --once and --watch 1: one of them",
                 "top --url http://127.0.0.1:1 --watch 2.5 --once"
                         + " | --once and --watch 2.5: one of them",
+                "demo --small --runs 2 | --runs is for --disagg, which is not given",
+                "demo --small --harm-weight 1 | --harm-weight is for --disagg, which is not given",
+                "bench kvops none --forks 0 --jvm-option -Xmx1g"
+                        + " | --jvm-option is for forks, of which --forks 0 has none",
+                "settings --url http://127.0.0.1:1 mode=kv temperature=0.5 temperature=0.6"
+                        + " | 'temperature' is given twice; one value would be dropped",
             })
-    void optionsThatContradictEachOther(String line, String message) {
+    void optionsOfWhichOneWouldHaveNoEffect(String line, String message) {
         assertRefused(line, message);
     }
 
