@@ -68,6 +68,13 @@ final class AdminOptions {
     AdminPort port(CommonOptions common) {
         common.http("--url", url);
         common.within("--timeout-s", seconds, 1, MOST_SECONDS);
-        return new AdminPort(url, Token.orNull(token), Duration.ofSeconds(seconds));
+        final AdminToken tokenOrNull = Token.orNull(token);
+        if (tokenOrNull != null && !tokenOrNull.isPresentable()) {
+            throw common.wrong(
+                    tokenOrNull.from()
+                            + ": the token has a blank, a line end or another character that no"
+                            + " header can carry");
+        }
+        return new AdminPort(url, tokenOrNull, Duration.ofSeconds(seconds));
     }
 }

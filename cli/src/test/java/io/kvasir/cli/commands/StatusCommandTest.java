@@ -20,8 +20,13 @@ import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -304,6 +309,21 @@ class StatusCommandTest {
                             "\nqueue: 0 of 17 requests wait, 0 of 16777216 tokens, the oldest for"
                                     + " 0 ms of 30.0 s; refused so far: none\n"),
                     out);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"se\ncret", "se cret", "se\u007fcret", "se\u0416cret"})
+    void aTokenThatNoHeaderCanCarryIsNamedByItsOptionAndNotShown(String token, @TempDir Path dir)
+            throws Exception {
+        final Path file = Files.writeString(dir.resolve("token"), token.replace('\n', '\t'));
+        for (String option : List.of("--token=" + token, "--token-file=" + file)) {
+            final CommandRun run = run("status", "http://127.0.0.1:1", option);
+            assertEquals(2, run.exitCode(), run.err());
+            assertTrue(
+                    run.err().startsWith("kvasir status: " + option.split("=", -1)[0]), run.err());
+            assertTrue(run.err().contains(": the token has a blank, a line end"), run.err());
+            assertFalse(run.err().contains("cret"), run.err());
         }
     }
 
