@@ -22,7 +22,7 @@ import java.util.concurrent.Callable;
                     + " replicas, snapshots and workers.",
             "",
             "What is not as it should be comes first and is marked; of many workers the busiest"
-                    + " follow. Colour is used on a terminal, unless NO_COLOR is set.",
+                + " follow. Colour is used on a terminal, unless NO_COLOR is set or TERM is dumb.",
             ""
         },
         footer = {

@@ -14,11 +14,18 @@ public final class Terminal {
 
     private Terminal() {}
 
-    /** True when a person looks at the output; the JDK can tell for input and standard output. */
+    /**
+     * True when a person looks at the output, by a terminal that knows escape sequences ({@code
+     * TERM=dumb} does not); the JDK can tell for input and standard output.
+     */
     @SuppressWarnings("SystemConsoleNull") // 22..24 never gave null, 25 does again
     public static boolean isWatched() {
         final Console console = System.console();
-        return console != null && console.isTerminal();
+        return isWatched(console != null && console.isTerminal(), System.getenv("TERM"));
+    }
+
+    static boolean isWatched(boolean terminal, String kindOrNull) {
+        return terminal && !"dumb".equals(kindOrNull);
     }
 
     /** Whether output is coloured: on a terminal, unless {@code NO_COLOR} is set. */

@@ -16,6 +16,14 @@ class TerminalTest {
     }
 
     @Test
+    void aTerminalThatKnowsNoEscapeSequencesGetsNone() {
+        assertTrue(Terminal.isWatched(true, "xterm"));
+        assertTrue(Terminal.isWatched(true, null));
+        assertFalse(Terminal.isWatched(true, "dumb"));
+        assertFalse(Terminal.isWatched(false, "xterm"));
+    }
+
+    @Test
     void nothingInOthersTextSteersTheTerminalOrTurnsItRound() {
         assertEquals("a?[2Jb\tc??é", Terminal.printable("a\u001b[2Jb\tc\u009b\u202eé"));
     }
