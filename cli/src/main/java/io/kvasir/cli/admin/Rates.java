@@ -162,6 +162,12 @@ record Rates(
         put(json, "output_tokens_per_s", outputTokensPerSecond);
     }
 
+    /** Those of one worker, of all its ranks together: null in all of its rows but the first. */
+    void put(ObjectNode json, String worker, boolean first) {
+        put(json, "sent_per_s", first ? attemptsPerSecond.getOrDefault(worker, 0.0) : Double.NaN);
+        put(json, "hit_rate", first ? hitRates.getOrDefault(worker, Double.NaN) : Double.NaN);
+    }
+
     private static void put(ObjectNode json, String name, double value) {
         if (Double.isFinite(value)) {
             json.put(name, value);

@@ -290,13 +290,15 @@ public final class ViewPrinter {
                 .put("up_seconds", Double.isNaN(view.upSeconds()) ? null : view.upSeconds());
         final ArrayNode findings = json.putArray("findings");
         Findings.of(view).forEach(findings::add);
+        final Rates rates = Rates.between(beforeOrNull, view);
         if (withRates) {
-            Rates.between(beforeOrNull, view).put(json.putObject("rates"));
+            rates.put(json.putObject("rates"));
         }
         json.set("routers", view.page());
         final List<Judged> all = judged(view);
         json.put("workers_in_all", all.size());
         final ArrayNode workers = json.putArray("workers");
+        final Set<String> rated = new HashSet<>();
         for (Judged judged : all.subList(0, Math.min(mostRows, all.size()))) {
             final WorkerRow row = judged.row;
             final ObjectNode item = workers.addObject();
@@ -309,6 +311,9 @@ public final class ViewPrinter {
             item.put("others_requests", row.others() < 0 ? null : (Long) row.others());
             item.put("busy", row.busy());
             item.put("event_age_ms", Double.isNaN(row.eventAgeMs()) ? null : row.eventAgeMs());
+            if (withRates) {
+                rates.put(item, row.worker(), rated.add(row.worker()));
+            }
             item.put("wrong", judged.wrong.isEmpty() ? null : judged.wrong);
         }
         return json;

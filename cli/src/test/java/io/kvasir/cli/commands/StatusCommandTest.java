@@ -369,6 +369,15 @@ class StatusCommandTest {
                             .map(line -> line.replaceAll(" +", " "))
                             .toList(),
                     out);
+            final JsonNode workers =
+                    Json.parse(run("top", stub.url(), "--once", "--json").out()).path("workers");
+            assertTrue(workers.at("/0/sent_per_s").asDouble() > 0, workers.toString());
+            assertEquals(0.4, workers.at("/0/hit_rate").asDouble(), 1e-9);
+            assertTrue(workers.at("/1/sent_per_s").isNull(), workers.toString());
+            assertTrue(workers.at("/1/hit_rate").isNull(), workers.toString());
+            assertEquals(0, workers.at("/2/sent_per_s").asDouble(-1));
+            assertTrue(workers.at("/2/hit_rate").isNull(), workers.toString());
+            assertFalse(run("status", stub.url(), "--json").out().contains("sent_per_s"));
         }
     }
 
