@@ -16,7 +16,6 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.pipeline.source.ZmqConfig;
 import io.kvasir.pipeline.wire.LoraNumbers;
-import io.kvasir.pipeline.zmtp.Endpoint;
 
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Command;
@@ -231,16 +230,6 @@ public final class RelayCommand implements Callable<Integer> {
             throw common.wrong(
                     "--stream-replicas " + streamReplicas + " is not within 1.." + MOST_REPLICAS);
         }
-        address("--engine", engine);
-        if (replay != null) {
-            address("--replay", replay);
-        }
-        if (target.bind != null) {
-            address("--bind", target.bind);
-        }
-        if (target.brokers != null) {
-            target.brokers.forEach(broker -> address("--connect", broker));
-        }
         loraNumbers();
         if (localIndexerBlocks < 1) {
             throw common.wrong(
@@ -278,14 +267,6 @@ public final class RelayCommand implements Callable<Integer> {
             return shutdown.await();
         } finally {
             end();
-        }
-    }
-
-    private void address(String option, String text) {
-        try {
-            Endpoint.parse(text);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong(option + ": " + e.getMessage());
         }
     }
 

@@ -66,7 +66,7 @@ class RelayCommandTest {
     void anAddressThatIsNoneIsNamed() {
         final CommandRun run =
                 run("relay --engine nowhere --block-size 16 --bind tcp://127.0.0.1:0");
-        assertEquals(2, run.exitCode(), run.err());
+        assertEquals(3, run.exitCode(), run.err());
         assertTrue(run.err().contains("nowhere"), run.err());
     }
 }

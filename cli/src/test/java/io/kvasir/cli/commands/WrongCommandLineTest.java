@@ -78,12 +78,6 @@ class WrongCommandLineTest {
                 "bench kvops none --passes 0 | --passes 0 must be at least 1",
                 "bench kvops none --limit-seconds NaN | --limit-seconds NaN must be 0 or more, and"
                         + " finite",
-                "relay --engine x --block-size 4 --bind tcp://127.0.0.1:0 | --engine: not a usable"
-                        + " ZMQ address: x: it must begin with tcp:// or ipc://",
-                "relay --engine ipc://e --block-size 4 --bind bogus | --bind: not a usable ZMQ"
-                        + " address: bogus: it must begin with tcp:// or ipc://",
-                "relay --engine ipc://e --block-size 4 --connect ipc://b,c | --connect: not a"
-                        + " usable ZMQ address: c: it must begin with tcp:// or ipc://",
                 "sim --events-port 65535 | --events-port 65535 is not within 0..65535 with all 2"
                         + " ports from it on",
                 "sim --events-port -2 | --events-port -2 is not within 0..65535 with all 2 ports"
