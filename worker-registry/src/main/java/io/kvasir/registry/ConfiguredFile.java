@@ -24,10 +24,8 @@ public final class ConfiguredFile {
         final byte[] bytes;
         try {
             bytes = Files.readAllBytes(file);
-        } catch (NoSuchFileException e) {
-            throw new IOException("there is no such file", e);
-        } catch (AccessDeniedException e) {
-            throw new IOException("there is no permission to read it", e);
+        } catch (NoSuchFileException | AccessDeniedException e) {
+            throw new IOException(FailureText.of(e), e);
         }
         if (bytes.length == 0) {
             throw new IOException("it is empty");

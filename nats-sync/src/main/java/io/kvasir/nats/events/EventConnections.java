@@ -56,24 +56,19 @@ final class EventConnections {
 
     /** A message that the client refuses by itself, as each time that it is tried. */
     static UnpublishableException unpublishable(NatsAccess access, IllegalArgumentException e) {
-        return new UnpublishableException(
-                access.address()
-                        + ": "
-                        + e.getMessage()
-                        + "; the server's max_payload must be higher for it",
-                e);
+        return unpublishable(access, "the server's max_payload", e);
     }
 
     /** A message that is longer than the stream takes, which others have made so. */
     static UnpublishableException unpublishable(
             NatsAccess access, EventSubjects names, Exception e) {
+        return unpublishable(access, "the max_msg_size of stream " + names.stream(), e);
+    }
+
+    private static UnpublishableException unpublishable(
+            NatsAccess access, String limit, Exception e) {
         return new UnpublishableException(
-                access.address()
-                        + ": "
-                        + e.getMessage()
-                        + "; the max_msg_size of stream "
-                        + names.stream()
-                        + " must be higher for it",
+                access.address() + ": " + e.getMessage() + "; " + limit + " must be higher for it",
                 e);
     }
 }
