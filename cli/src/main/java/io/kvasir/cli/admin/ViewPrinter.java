@@ -290,9 +290,9 @@ public final class ViewPrinter {
                 .put("up_seconds", Double.isNaN(view.upSeconds()) ? null : view.upSeconds());
         final ArrayNode findings = json.putArray("findings");
         Findings.of(view).forEach(findings::add);
-        final Rates rates = Rates.between(beforeOrNull, view);
-        if (withRates) {
-            rates.put(json.putObject("rates"));
+        final Rates ratesOrNull = withRates ? Rates.between(beforeOrNull, view) : null;
+        if (ratesOrNull != null) {
+            ratesOrNull.put(json.putObject("rates"));
         }
         json.set("routers", view.page());
         final List<Judged> all = judged(view);
@@ -311,8 +311,8 @@ public final class ViewPrinter {
             item.put("others_requests", row.others() < 0 ? null : (Long) row.others());
             item.put("busy", row.busy());
             item.put("event_age_ms", Double.isNaN(row.eventAgeMs()) ? null : row.eventAgeMs());
-            if (withRates) {
-                rates.put(item, row.worker(), rated.add(row.worker()));
+            if (ratesOrNull != null) {
+                ratesOrNull.put(item, row.worker(), rated.add(row.worker()));
             }
             item.put("wrong", judged.wrong.isEmpty() ? null : judged.wrong);
         }

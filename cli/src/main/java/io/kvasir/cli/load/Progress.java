@@ -1,5 +1,6 @@
 package io.kvasir.cli.load;
 
+import io.kvasir.cli.console.Measured;
 import io.kvasir.cli.console.Terminal;
 
 import java.io.PrintWriter;
@@ -60,8 +61,8 @@ public final class Progress implements AutoCloseable {
                 stats.requests(),
                 requests,
                 stats.errors(),
-                ResultPrinter.format("%4.1f %%", stats.hitRate() * PERCENT),
-                ResultPrinter.format("%.0f ms", stats.ttftP50Ms()));
+                Measured.text("%4.1f %%", stats.hitRate() * PERCENT),
+                Measured.text("%.0f ms", stats.ttftP50Ms()));
     }
 
     private void showUntilClosed() {

@@ -3,16 +3,15 @@ package io.kvasir.cli.load;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.cli.console.Measured;
 import io.kvasir.cli.console.TextTable;
 
 import java.io.PrintWriter;
 import java.util.List;
-import java.util.Locale;
 
 /** Prints the results of a demo or replay: one table for people, one JSON object for programs. */
 public final class ResultPrinter {
     private static final double PERCENT = 100;
-    private static final double ROUNDING = 10_000;
 
     private ResultPrinter() {}
 
@@ -33,11 +32,11 @@ public final class ResultPrinter {
                     r.mode(),
                     Integer.toString(r.requests()),
                     Integer.toString(r.errors()),
-                    format("%.1f %%", r.hitRate() * PERCENT),
-                    format("%.1f", r.ttftP50Ms()),
-                    format("%.1f", r.ttftP95Ms()),
-                    format("%.2f", r.loadSpread()),
-                    format("%.1f", r.wallSeconds()));
+                    Measured.text("%.1f %%", r.hitRate() * PERCENT),
+                    Measured.text("%.1f", r.ttftP50Ms()),
+                    Measured.text("%.1f", r.ttftP95Ms()),
+                    Measured.text("%.2f", r.loadSpread()),
+                    Measured.text("%.1f", r.wallSeconds()));
         }
         table.print(out);
         for (RunStats.Result r : results) {
@@ -74,27 +73,27 @@ public final class ResultPrinter {
         for (RunStats.Result r : results) {
             final ObjectNode mode = modes.addObject();
             mode.put("mode", r.mode())
-                    .put("hit_rate", rounded(r.hitRate()))
-                    .put("ttft_p50_ms", rounded(r.ttftP50Ms()))
-                    .put("ttft_p95_ms", rounded(r.ttftP95Ms()))
-                    .put("load_spread", rounded(r.loadSpread()))
+                    .put("hit_rate", Measured.rounded(r.hitRate()))
+                    .put("ttft_p50_ms", Measured.rounded(r.ttftP50Ms()))
+                    .put("ttft_p95_ms", Measured.rounded(r.ttftP95Ms()))
+                    .put("load_spread", Measured.rounded(r.loadSpread()))
                     .put("requests", r.requests())
                     .put("errors", r.errors())
-                    .put("ttft_p99_ms", rounded(r.ttftP99Ms()))
-                    .put("ttft_mean_ms", rounded(r.ttftMeanMs()))
-                    .put("total_p50_ms", rounded(r.totalP50Ms()))
-                    .put("total_p95_ms", rounded(r.totalP95Ms()))
-                    .put("total_mean_ms", rounded(r.totalMeanMs()))
+                    .put("ttft_p99_ms", Measured.rounded(r.ttftP99Ms()))
+                    .put("ttft_mean_ms", Measured.rounded(r.ttftMeanMs()))
+                    .put("total_p50_ms", Measured.rounded(r.totalP50Ms()))
+                    .put("total_p95_ms", Measured.rounded(r.totalP95Ms()))
+                    .put("total_mean_ms", Measured.rounded(r.totalMeanMs()))
                     .put("prompt_tokens", r.promptTokens())
                     .put("cached_tokens", r.cachedTokens())
                     .put("output_tokens", r.outputTokens())
-                    .put("wall_s", rounded(r.wallSeconds()))
-                    .put("issue_lag_p99_wall_ms", rounded(r.issueLagP99Ms()));
+                    .put("wall_s", Measured.rounded(r.wallSeconds()))
+                    .put("issue_lag_p99_wall_ms", Measured.rounded(r.issueLagP99Ms()));
             if (r.interToken().meanMs() > 0) {
-                mode.put("inter_token_p50_ms", rounded(r.interToken().p50Ms()))
-                        .put("inter_token_p95_ms", rounded(r.interToken().p95Ms()))
-                        .put("inter_token_p99_ms", rounded(r.interToken().p99Ms()))
-                        .put("inter_token_mean_ms", rounded(r.interToken().meanMs()));
+                mode.put("inter_token_p50_ms", Measured.rounded(r.interToken().p50Ms()))
+                        .put("inter_token_p95_ms", Measured.rounded(r.interToken().p95Ms()))
+                        .put("inter_token_p99_ms", Measured.rounded(r.interToken().p99Ms()))
+                        .put("inter_token_mean_ms", Measured.rounded(r.interToken().meanMs()));
             }
             final RunStats.Prediction p = r.prediction();
             mode.putObject("prediction")
@@ -116,15 +115,5 @@ public final class ResultPrinter {
             final ArrayNode errors = mode.putArray("first_errors");
             r.firstErrors().forEach(errors::add);
         }
-    }
-
-    /** For JSON: null where nothing was measured. */
-    private static Double rounded(double value) {
-        return Double.isNaN(value) ? null : (Double) (Math.round(value * ROUNDING) / ROUNDING);
-    }
-
-    /** For people: a dash where nothing was measured. */
-    static String format(String format, double value) {
-        return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, format, value);
     }
 }

@@ -1,5 +1,7 @@
 package io.kvasir.cli.load;
 
+import io.kvasir.cli.console.Measured;
+
 import org.HdrHistogram.Histogram;
 
 import java.util.ArrayList;
@@ -19,7 +21,6 @@ public final class RunStats {
     private static final int DIGITS = 3;
     private static final int MAX_ERRORS_KEPT = 3;
     private static final double NS_PER_US = 1_000.0;
-    private static final double US_PER_MS = 1_000.0;
     private static final double NS_PER_S = 1e9;
 
     private final double speedUp;
@@ -175,7 +176,7 @@ public final class RunStats {
 
     /** Median time to first token so far in ms of trace time; NaN before the first answer. */
     synchronized double ttftP50Ms() {
-        return ms(ttftUs, 50);
+        return Measured.percentileMs(ttftUs, 50);
     }
 
     /**
@@ -192,28 +193,28 @@ public final class RunStats {
                 requests,
                 errors,
                 hitRate(),
-                ms(ttftUs, 50),
-                ms(ttftUs, 95),
-                ms(ttftUs, 99),
-                meanMs(ttftUs),
-                ms(totalUs, 50),
-                ms(totalUs, 95),
-                meanMs(totalUs),
-                new InterToken(ms(gapUs, 50), ms(gapUs, 95), ms(gapUs, 99), meanMs(gapUs)),
+                Measured.percentileMs(ttftUs, 50),
+                Measured.percentileMs(ttftUs, 95),
+                Measured.percentileMs(ttftUs, 99),
+                Measured.meanMs(ttftUs),
+                Measured.percentileMs(totalUs, 50),
+                Measured.percentileMs(totalUs, 95),
+                Measured.meanMs(totalUs),
+                new InterToken(
+                        Measured.percentileMs(gapUs, 50),
+                        Measured.percentileMs(gapUs, 95),
+                        Measured.percentileMs(gapUs, 99),
+                        Measured.meanMs(gapUs)),
                 loadSpread(workers),
                 wallNs / NS_PER_S,
                 promptTokens,
                 cachedTokens,
                 outputTokens,
-                ms(issueLagUs, 99),
+                Measured.percentileMs(issueLagUs, 99),
                 new TreeMap<>(computedTokens),
                 new TreeMap<>(requestsByWorker),
                 new Prediction(compared, exact, explained, unexplained, over, under),
                 List.copyOf(firstErrors));
-    }
-
-    private static double meanMs(Histogram us) {
-        return us.getTotalCount() == 0 ? Double.NaN : us.getMean() / US_PER_MS;
     }
 
     private double loadSpread(int workers) {
@@ -225,11 +226,5 @@ public final class RunStats {
                 computedTokens.values().stream().mapToLong(Long::longValue).max().orElse(0);
         final int count = Math.max(workers, computedTokens.size());
         return sum == 0 ? 1 : (double) max * count / sum;
-    }
-
-    private static double ms(Histogram us, double percentile) {
-        return us.getTotalCount() == 0
-                ? Double.NaN
-                : us.getValueAtPercentile(percentile) / US_PER_MS;
     }
 }

@@ -1,5 +1,7 @@
 package io.kvasir.cli.simulate;
 
+import io.kvasir.cli.console.Measured;
+
 import org.HdrHistogram.Histogram;
 
 import java.util.Arrays;
@@ -8,7 +10,6 @@ import java.util.Arrays;
 final class FleetStats {
     private static final int DIGITS = 3;
     private static final double NS_PER_US = 1e3;
-    private static final double US_PER_MS = 1e3;
 
     private final Histogram ttftUs = new Histogram(DIGITS);
     private final Histogram gapUs = new Histogram(DIGITS);
@@ -99,12 +100,12 @@ final class FleetStats {
                 policy,
                 requests,
                 promptTokens == 0 ? Double.NaN : (double) cachedTokens / promptTokens,
-                ms(ttftUs, 50),
-                ms(ttftUs, 95),
-                ms(ttftUs, 99),
-                meanMs(ttftUs),
-                meanMs(gapUs),
-                ms(gapUs, 99),
+                Measured.percentileMs(ttftUs, 50),
+                Measured.percentileMs(ttftUs, 95),
+                Measured.percentileMs(ttftUs, 99),
+                Measured.meanMs(ttftUs),
+                Measured.meanMs(gapUs),
+                Measured.percentileMs(gapUs, 99),
                 imbalance());
     }
 
@@ -115,15 +116,5 @@ final class FleetStats {
         final long sum = Arrays.stream(computedTokens).sum();
         final long max = Arrays.stream(computedTokens).max().orElse(0);
         return sum == 0 ? 1 : (double) max * computedTokens.length / sum;
-    }
-
-    private static double ms(Histogram us, double percentile) {
-        return us.getTotalCount() == 0
-                ? Double.NaN
-                : us.getValueAtPercentile(percentile) / US_PER_MS;
-    }
-
-    private static double meanMs(Histogram us) {
-        return us.getTotalCount() == 0 ? Double.NaN : us.getMean() / US_PER_MS;
     }
 }

@@ -3,6 +3,7 @@ package io.kvasir.cli.simulate;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.cli.console.Measured;
 import io.kvasir.cli.console.TextTable;
 
 import java.io.PrintWriter;
@@ -19,7 +20,6 @@ import java.util.function.ToDoubleFunction;
 record SimulationReport(List<CacheBounds> bounds, List<PolicyResults> policies) {
     private static final String BASE = "round-robin";
     private static final double PERCENT = 100;
-    private static final double ROUNDING = 1e4;
 
     /** Prints the table. */
     void print(PrintWriter out) {
@@ -39,16 +39,16 @@ record SimulationReport(List<CacheBounds> bounds, List<PolicyResults> policies) 
         for (PolicyResults each : policies) {
             table.row(
                     each.policy(),
-                    text("%.2f", each.mean(FleetStats.Result::hitRate) * PERCENT),
-                    text("%.2f", each.spread(FleetStats.Result::hitRate) * PERCENT / 2),
-                    text("%.2f", regret(each) * PERCENT),
-                    text("%.0f", each.mean(FleetStats.Result::ttftP50Ms)),
-                    text("%.0f", each.mean(FleetStats.Result::ttftP95Ms)),
-                    text("%.0f", each.spread(FleetStats.Result::ttftP95Ms) / 2),
-                    text("%.3f", ofBase(each)),
-                    text("%.0f", each.mean(FleetStats.Result::ttftP99Ms)),
-                    text("%.1f", each.mean(FleetStats.Result::gapMeanMs)),
-                    text("%.2f", each.mean(FleetStats.Result::imbalance)));
+                    Measured.text("%.2f", each.mean(FleetStats.Result::hitRate) * PERCENT),
+                    Measured.text("%.2f", each.spread(FleetStats.Result::hitRate) * PERCENT / 2),
+                    Measured.text("%.2f", regret(each) * PERCENT),
+                    Measured.text("%.0f", each.mean(FleetStats.Result::ttftP50Ms)),
+                    Measured.text("%.0f", each.mean(FleetStats.Result::ttftP95Ms)),
+                    Measured.text("%.0f", each.spread(FleetStats.Result::ttftP95Ms) / 2),
+                    Measured.text("%.3f", ofBase(each)),
+                    Measured.text("%.0f", each.mean(FleetStats.Result::ttftP99Ms)),
+                    Measured.text("%.1f", each.mean(FleetStats.Result::gapMeanMs)),
+                    Measured.text("%.2f", each.mean(FleetStats.Result::imbalance)));
         }
         table.print(out);
         out.printf(
@@ -78,39 +78,30 @@ record SimulationReport(List<CacheBounds> bounds, List<PolicyResults> policies) 
                 .orElse(Double.NaN);
     }
 
-    private static String text(String format, double value) {
-        return Double.isNaN(value) ? "-" : String.format(Locale.ROOT, format, value);
-    }
-
     /** Adds the numbers. */
     void write(ObjectNode into) {
-        into.put("endless_cache_hit_rate", rounded(bound(CacheBounds::endless)))
-                .put("pooled_cache_hit_rate", rounded(bound(CacheBounds::pooled)));
+        into.put("endless_cache_hit_rate", Measured.rounded(bound(CacheBounds::endless)))
+                .put("pooled_cache_hit_rate", Measured.rounded(bound(CacheBounds::pooled)));
         final ArrayNode all = into.putArray("policies");
         for (PolicyResults each : policies) {
             final ObjectNode one = all.addObject().put("policy", each.policy());
-            one.put("regret_hit_rate", rounded(regret(each)));
+            one.put("regret_hit_rate", Measured.rounded(regret(each)));
             if (!Double.isNaN(ofBase(each))) {
-                one.put("ttft_p95_of_round_robin", rounded(ofBase(each)));
+                one.put("ttft_p95_of_round_robin", Measured.rounded(ofBase(each)));
             }
             final ArrayNode runs = one.putArray("runs");
             for (FleetStats.Result run : each.runs()) {
                 runs.addObject()
                         .put("requests", run.requests())
-                        .put("hit_rate", rounded(run.hitRate()))
-                        .put("ttft_p50_ms", rounded(run.ttftP50Ms()))
-                        .put("ttft_p95_ms", rounded(run.ttftP95Ms()))
-                        .put("ttft_p99_ms", rounded(run.ttftP99Ms()))
-                        .put("ttft_mean_ms", rounded(run.ttftMeanMs()))
-                        .put("inter_token_mean_ms", rounded(run.gapMeanMs()))
-                        .put("inter_token_p99_ms", rounded(run.gapP99Ms()))
-                        .put("imbalance", rounded(run.imbalance()));
+                        .put("hit_rate", Measured.rounded(run.hitRate()))
+                        .put("ttft_p50_ms", Measured.rounded(run.ttftP50Ms()))
+                        .put("ttft_p95_ms", Measured.rounded(run.ttftP95Ms()))
+                        .put("ttft_p99_ms", Measured.rounded(run.ttftP99Ms()))
+                        .put("ttft_mean_ms", Measured.rounded(run.ttftMeanMs()))
+                        .put("inter_token_mean_ms", Measured.rounded(run.gapMeanMs()))
+                        .put("inter_token_p99_ms", Measured.rounded(run.gapP99Ms()))
+                        .put("imbalance", Measured.rounded(run.imbalance()));
             }
         }
-    }
-
-    /** For JSON: null where nothing was measured. */
-    private static Double rounded(double value) {
-        return Double.isNaN(value) ? null : (Double) (Math.round(value * ROUNDING) / ROUNDING);
     }
 }
