@@ -231,11 +231,12 @@ class Tidy {
         }
 
         boolean isFormatted(String text) {
-            final boolean known = before.contains(digest(text));
-            if (known) {
-                formatted(text);
+            final String digest = digest(text);
+            if (!before.contains(digest)) {
+                return false;
             }
-            return known;
+            now.add(digest);
+            return true;
         }
 
         void formatted(String text) {
