@@ -14,6 +14,7 @@ import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.testsupport.Keytool;
 
 import org.eclipse.jetty.alpn.server.ALPNServerConnectionFactory;
 import org.eclipse.jetty.http.HttpVersion;
@@ -36,13 +37,11 @@ import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -50,14 +49,6 @@ import java.util.concurrent.ConcurrentHashMap;
 /** Workers behind TLS, with a certificate that no public authority has signed. */
 @Order(1) // takes long: begins first, beside the others
 class HttpsWorkerTest {
-    private static final String PASSWORD = "changeit";
-
-    /** Each test reads the store twice; by default it is sealed with 10,000 rounds of a hash. */
-    private static final List<String> ONE_ROUND =
-            List.of(
-                    "-J-Dkeystore.pkcs12.macIterationCount=1",
-                    "-J-Dkeystore.pkcs12.keyPbeIterationCount=1",
-                    "-J-Dkeystore.pkcs12.certPbeIterationCount=1");
 
     /** Has signed no worker's certificate; made by OpenSSL, as {@code CN=caec}. */
     private static final String OTHER_AUTHORITY =
@@ -105,8 +96,17 @@ class HttpsWorkerTest {
 
     @BeforeAll
     static void makeKeys() throws Exception {
-        keytool("-genkeypair", "-keyalg", "EC", "-dname", "CN=worker", "-ext", "san=dns:localhost");
-        pem = Files.writeString(dir.resolve("ca.pem"), keytool("-exportcert", "-rfc"));
+        var _ =
+                Keytool.run(
+                        store(),
+                        "-genkeypair",
+                        "-keyalg",
+                        "EC",
+                        "-dname",
+                        "CN=worker",
+                        "-ext",
+                        "san=dns:localhost");
+        pem = Files.writeString(dir.resolve("ca.pem"), Keytool.run(store(), "-exportcert", "-rfc"));
         trusted = trusted();
     }
 
@@ -116,7 +116,7 @@ class HttpsWorkerTest {
             final SslContextFactory.Server keys =
                     port.getConnectionFactory(SslConnectionFactory.class).getSslContextFactory();
             keys.setKeyStorePath(store().toUri().toString());
-            keys.setKeyStorePassword(PASSWORD);
+            keys.setKeyStorePassword(Keytool.PASSWORD);
             worker.addConnector(port);
         }
         worker.setHandler(
@@ -146,28 +146,6 @@ class HttpsWorkerTest {
 
     private static Path store() {
         return dir.resolve("keys.p12");
-    }
-
-    private static String keytool(String... args) throws IOException, InterruptedException {
-        final List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
-        command.addAll(ONE_ROUND);
-        command.addAll(List.of(args));
-        command.addAll(
-                List.of(
-                        "-alias",
-                        "k",
-                        "-keystore",
-                        store().toString(),
-                        "-storetype",
-                        "PKCS12",
-                        "-storepass",
-                        PASSWORD));
-        final Process process = new ProcessBuilder(command).start();
-        final String out =
-                new String(process.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
-        assertEquals(0, process.waitFor(), out);
-        return out;
     }
 
     private GatewayConfig.Builder of(String host) {
@@ -223,7 +201,7 @@ class HttpsWorkerTest {
                                 .set(GatewaySettings.WORKER_TRUST_STORE, trusted)
                                 .set(
                                         GatewaySettings.WORKER_TRUST_STORE_PASSWORD,
-                                        new Secret(PASSWORD))
+                                        new Secret(Keytool.PASSWORD))
                                 .build());
         assertEquals(200, complete().statusCode());
     }
@@ -269,23 +247,7 @@ class HttpsWorkerTest {
     /** A store with the certificate and without its key. */
     private static Path trusted() throws Exception {
         final Path to = dir.resolve("trust.p12");
-        final Process process =
-                new ProcessBuilder(
-                                Path.of(System.getProperty("java.home"), "bin", "keytool")
-                                        .toString(),
-                                "-importcert",
-                                "-noprompt",
-                                "-file",
-                                pem.toString(),
-                                "-alias",
-                                "ca",
-                                "-keystore",
-                                to.toString(),
-                                "-storepass",
-                                PASSWORD)
-                        .redirectErrorStream(true)
-                        .start();
-        assertEquals(0, process.waitFor());
+        var _ = Keytool.run(to, "-importcert", "-noprompt", "-file", pem.toString());
         return to;
     }
 

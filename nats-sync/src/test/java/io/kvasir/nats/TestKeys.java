@@ -1,20 +1,17 @@
 package io.kvasir.nats;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
+import io.kvasir.testsupport.Keytool;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
 import java.security.KeyStore;
-import java.util.ArrayList;
 import java.util.Base64;
-import java.util.List;
 
 /** A key and a certificate that it has signed itself, as key stores and as PEM. */
 final class TestKeys {
-    static final String PASSWORD = "changeit";
+    static final String PASSWORD = Keytool.PASSWORD;
 
     private final Path folder;
     private final String name;
@@ -34,7 +31,7 @@ final class TestKeys {
     static TestKeys make(Path folder, String name, String host)
             throws IOException, InterruptedException, GeneralSecurityException {
         final TestKeys keys = new TestKeys(folder, name);
-        keytool(
+        Keytool.run(
                 keys.keyStore(),
                 "-genkeypair",
                 "-keyalg",
@@ -43,7 +40,7 @@ final class TestKeys {
                 "CN=" + name,
                 "-ext",
                 "san=" + host);
-        Files.writeString(keys.certificate(), keytool(keys.keyStore(), "-exportcert", "-rfc"));
+        Files.writeString(keys.certificate(), Keytool.run(keys.keyStore(), "-exportcert", "-rfc"));
         final KeyStore store =
                 KeyStore.getInstance(keys.keyStore().toFile(), PASSWORD.toCharArray());
         Files.writeString(
@@ -53,27 +50,13 @@ final class TestKeys {
                                 .encodeToString(
                                         store.getKey("k", PASSWORD.toCharArray()).getEncoded())
                         + "\n-----END PRIVATE KEY-----\n");
-        keytool(
+        Keytool.run(
                 keys.trustStore(),
                 "-importcert",
                 "-noprompt",
                 "-file",
                 keys.certificate().toString());
         return keys;
-    }
-
-    private static String keytool(Path store, String... args)
-            throws IOException, InterruptedException {
-        final List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
-        command.addAll(List.of(args));
-        command.addAll(List.of("-alias", "k", "-keystore", store.toString()));
-        command.addAll(List.of("-storetype", "PKCS12", "-storepass", PASSWORD));
-        final Process process = new ProcessBuilder(command).start();
-        final String out =
-                new String(process.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
-        assertEquals(0, process.waitFor(), out);
-        return out;
     }
 
     /** The key, as PEM. */

@@ -22,6 +22,7 @@ import io.kvasir.gateway.testing.ReplacedFile;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.RegistryException;
+import io.kvasir.testsupport.Keytool;
 import io.nats.client.Connection;
 import io.nats.client.Nats;
 import io.nats.client.Options;
@@ -45,7 +46,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
@@ -55,7 +55,6 @@ import javax.net.ssl.SSLSocket;
 
 /** Files by which etcd and NATS are trusted, and by which etcd lets one in, change. */
 class FollowedTrustTest {
-    private static final String PASSWORD = "changeit";
     private static final Duration TTL = Duration.ofSeconds(9);
 
     /** Keys and certificates are made once: each takes a process. */
@@ -76,15 +75,16 @@ class FollowedTrustTest {
         final KeyManagerFactory factory =
                 KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
         factory.init(
-                KeyStore.getInstance(keys.resolve("server").toFile(), PASSWORD.toCharArray()),
-                PASSWORD.toCharArray());
+                KeyStore.getInstance(
+                        keys.resolve("server").toFile(), Keytool.PASSWORD.toCharArray()),
+                Keytool.PASSWORD.toCharArray());
         own = SSLContext.getInstance("TLS");
         own.init(factory.getKeyManagers(), null, null);
     }
 
     private static String certificate(String name) throws Exception {
         final Path store = keys.resolve(name);
-        keytool(
+        Keytool.run(
                 store,
                 "-genkeypair",
                 "-keyalg",
@@ -93,20 +93,7 @@ class FollowedTrustTest {
                 "CN=" + name,
                 "-ext",
                 "san=ip:127.0.0.1");
-        return keytool(store, "-exportcert", "-rfc");
-    }
-
-    private static String keytool(Path store, String... args) throws Exception {
-        final List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
-        command.addAll(List.of(args));
-        command.addAll(List.of("-alias", "k", "-keystore", store.toString()));
-        command.addAll(List.of("-storetype", "PKCS12", "-storepass", PASSWORD));
-        final Process process = new ProcessBuilder(command).start();
-        final String out =
-                new String(process.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
-        assertEquals(0, process.waitFor(), out);
-        return out;
+        return Keytool.run(store, "-exportcert", "-rfc");
     }
 
     @BeforeEach

@@ -218,20 +218,24 @@ class NatsRefusalsTest {
         }
         source.close();
         for (StreamForm form : StreamForm.values()) {
-            final EventSubjects kept = names();
-            try (ObservedPlane reader = new ObservedPlane();
-                    KvEventPublisher publisher =
-                            new KvEventPublisher(
-                                    ObservedPlane.WORKER,
-                                    0,
-                                    4,
-                                    new JetStreamEventTransport(access("all"), kept, form))) {
-                publisher.publishStored(new int[4 * blocks], names, null);
-                final JetStreamEventSource stream =
-                        new JetStreamEventSource(access("all"), kept, null, reader.plane);
-                reader.await(() -> reader.held().size() == blocks, "all blocks");
-                stream.close();
-            }
+            assertArrive(names, names(), form);
+        }
+    }
+
+    /** One store of all blocks, which is more than a message can have. */
+    private void assertArrive(long[] names, EventSubjects kept, StreamForm form) throws Exception {
+        try (ObservedPlane reader = new ObservedPlane();
+                KvEventPublisher publisher =
+                        new KvEventPublisher(
+                                ObservedPlane.WORKER,
+                                0,
+                                4,
+                                new JetStreamEventTransport(access("all"), kept, form))) {
+            publisher.publishStored(new int[4 * names.length], names, null);
+            final JetStreamEventSource stream =
+                    new JetStreamEventSource(access("all"), kept, null, reader.plane);
+            reader.await(() -> reader.held().size() == names.length, "all blocks");
+            stream.close();
         }
     }
 
@@ -275,23 +279,9 @@ class NatsRefusalsTest {
 
     @Test
     void longStoresAreCutToWhatAStreamThatOthersMadeTakes() throws Exception {
-        final int blocks = 1_000;
-        final long[] names = LongStream.rangeClosed(1, blocks).map(i -> -i).toArray();
+        final long[] names = LongStream.rangeClosed(1, 1_000).map(i -> -i).toArray();
         for (StreamForm form : StreamForm.values()) {
-            final EventSubjects kept = streamOfShortMessages();
-            try (ObservedPlane reader = new ObservedPlane();
-                    KvEventPublisher publisher =
-                            new KvEventPublisher(
-                                    ObservedPlane.WORKER,
-                                    0,
-                                    4,
-                                    new JetStreamEventTransport(access("all"), kept, form))) {
-                publisher.publishStored(new int[4 * blocks], names, null);
-                final JetStreamEventSource stream =
-                        new JetStreamEventSource(access("all"), kept, null, reader.plane);
-                reader.await(() -> reader.held().size() == blocks, "all blocks");
-                stream.close();
-            }
+            assertArrive(names, streamOfShortMessages(), form);
         }
     }
 

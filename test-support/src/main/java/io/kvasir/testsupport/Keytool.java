@@ -1,0 +1,46 @@
+package io.kvasir.testsupport;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** The JDK's keytool, on stores of one entry. */
+public final class Keytool {
+    /** Of all its stores. */
+    public static final String PASSWORD = "changeit";
+
+    /** By default a store is sealed with 10,000 rounds of a hash, at each reading. */
+    private static final List<String> ONE_ROUND =
+            List.of(
+                    "-J-Dkeystore.pkcs12.macIterationCount=1",
+                    "-J-Dkeystore.pkcs12.keyPbeIterationCount=1",
+                    "-J-Dkeystore.pkcs12.certPbeIterationCount=1");
+
+    private Keytool() {}
+
+    /**
+     * Runs it.
+     *
+     * @param store file of PKCS #12, with an entry {@code k}
+     * @param args command and options but for those of the store
+     * @return what it has printed
+     * @throws IllegalStateException with that, if it fails
+     */
+    public static String run(Path store, String... args) throws IOException, InterruptedException {
+        final List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "keytool").toString());
+        command.addAll(ONE_ROUND);
+        command.addAll(List.of(args));
+        command.addAll(List.of("-alias", "k", "-keystore", store.toString()));
+        command.addAll(List.of("-storetype", "PKCS12", "-storepass", PASSWORD));
+        final Process process = new ProcessBuilder(command).start();
+        final String out =
+                new String(process.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
+        if (process.waitFor() != 0) {
+            throw new IllegalStateException(out);
+        }
+        return out;
+    }
+}
