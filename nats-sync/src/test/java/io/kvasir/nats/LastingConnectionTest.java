@@ -25,7 +25,7 @@ import java.util.concurrent.TimeUnit;
 /** A server that lets its clients in or refuses them. Pauses are taken and not spent. */
 class LastingConnectionTest {
     /** The client waits for all of it where it is refused. */
-    private static final Duration TIMEOUT = Duration.ofMillis(500);
+    private static final Duration TIMEOUT = Duration.ofMillis(200);
 
     private final SynchronousQueue<Long> pauses = new SynchronousQueue<>();
     private final BlockingQueue<Events> events = new LinkedBlockingQueue<>();

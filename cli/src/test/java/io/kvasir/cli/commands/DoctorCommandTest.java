@@ -51,7 +51,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 
-@Order(1) // takes long: begins first, beside the others
+@Order(0) // takes longest: begins before all others
 @Execution(ExecutionMode.CONCURRENT) // each waits for a doctor of its own
 class DoctorCommandTest {
     @Test
