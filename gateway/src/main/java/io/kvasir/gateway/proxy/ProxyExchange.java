@@ -23,7 +23,6 @@ import io.kvasir.router.PromptEnd;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.Leg;
 import io.kvasir.router.disagg.LegFailure;
-import io.kvasir.router.queue.QueueTicket;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.io.Content;
@@ -79,7 +78,7 @@ public final class ProxyExchange {
     private boolean ended;
 
     private StalledWrite stalled; // set before anything is written
-    private volatile Admission admission; // null where it has not waited
+    private volatile QueuedBooking queued; // null where it has not waited
     private volatile boolean cut;
     private volatile int decode; // the flow's number of the current one; 0 where there is none
     private volatile ApiException lastError; // of the decode side while the request is split
@@ -202,17 +201,15 @@ public final class ProxyExchange {
             RequestPart part,
             Consumer<WorkerReservations.Booking> booked,
             Consumer<ApiException> refused) {
-        final Admission begun = new Admission(booked, refused);
-        begun.ticket =
-                context.reservations()
-                        .admit(
-                                part,
-                                proxied.prompt(),
-                                proxied.requestId(),
-                                proxied.inference().route.label,
-                                proxied.rank(),
-                                begun);
-        admission = begun;
+        final QueuedBooking begun =
+                QueuedBooking.begin(
+                        context.reservations(),
+                        part,
+                        proxied,
+                        next -> context.client().getExecutor().execute(() -> guarded(next)),
+                        booked,
+                        refused);
+        queued = begun;
         if (hasEnded()) {
             begun.giveUp();
         }
@@ -220,59 +217,6 @@ public final class ProxyExchange {
 
     private synchronized boolean hasEnded() {
         return ended;
-    }
-
-    /** What follows a wait: never on the queue's own thread, behind which others wait. */
-    private final class Admission implements WorkerReservations.Waiter {
-        private final Consumer<WorkerReservations.Booking> booked;
-        private final Consumer<ApiException> refused;
-        private final Thread caller = Thread.currentThread();
-        private final long beginNs = System.nanoTime();
-        private volatile QueueTicket ticket; // null before admit has returned
-
-        Admission(Consumer<WorkerReservations.Booking> booked, Consumer<ApiException> refused) {
-            this.booked = booked;
-            this.refused = refused;
-        }
-
-        @Override
-        public void booked(WorkerReservations.Booking booking, long waitedNs) {
-            goOn(
-                    () -> {
-                        proxied.record().queued(waitedNs);
-                        booked.accept(booking);
-                    });
-        }
-
-        @Override
-        public void refused(ApiException why) {
-            final boolean atOnce = isCaller() && ticket == null;
-            final long waitedNs = atOnce ? 0 : System.nanoTime() - beginNs;
-            goOn(
-                    () -> {
-                        proxied.record().queued(waitedNs);
-                        refused.accept(why);
-                    });
-        }
-
-        /** Ends the wait, which counts as far as it went. */
-        void giveUp() {
-            if (ticket.cancel()) {
-                proxied.record().queued(System.nanoTime() - beginNs);
-            }
-        }
-
-        private boolean isCaller() {
-            return Thread.currentThread().equals(caller);
-        }
-
-        private void goOn(Runnable next) {
-            if (isCaller()) {
-                next.run();
-            } else {
-                context.client().getExecutor().execute(() -> guarded(next));
-            }
-        }
     }
 
     /** Starts an attempt, or ends with what went wrong. */
@@ -449,7 +393,7 @@ public final class ProxyExchange {
             return false;
         }
         ended = true;
-        final Admission begun = admission;
+        final QueuedBooking begun = queued;
         if (begun != null) {
             begun.giveUp();
         }
@@ -589,10 +533,9 @@ public final class ProxyExchange {
         private volatile int status;
         private volatile ResponsePump pump;
         private volatile int streamedTokens;
-        private long firstTokenNs = -1; // of the pump's thread, as the next three
-        private long lastTokensNs;
-        private int streamedEvents;
-        private int undelivered; // status that counts once the last byte is written; 0 for none
+        private final TokenTimes times;
+        private final FailureMessages messages;
+        private int undelivered; // status after the last byte, 0 for none; of the pump's thread
 
         /**
          * @param waitNs how long to wait before it is sent
@@ -602,6 +545,14 @@ public final class ProxyExchange {
             this.waitNs = waitNs;
             this.lease = booking.lease();
             this.upstream = booking.upstream();
+            this.times =
+                    new TokenTimes(
+                            context,
+                            proxied,
+                            upstream,
+                            lease.worker(),
+                            ProxyExchange.this::sinceStartNs);
+            this.messages = new FailureMessages(upstream, retries, proxied.trusted());
             this.attempt =
                     new UpstreamAttempt(
                             context, upstream, proxied.inference().stream, this::outcome);
@@ -721,9 +672,9 @@ public final class ProxyExchange {
             } else if (!failure.unprocessed()) {
                 replace(failure.fault(), failure.cause(), failure.sent());
             } else if (isCurrent(this)) {
-                final ApiException error = error(failure.fault());
+                final ApiException error = messages.forClient(failure.fault());
                 abandon(failure.unprocessedOutcome(), 0, null);
-                lastFailure = describe(failure.fault(), failure.cause());
+                lastFailure = messages.forOperators(failure.fault(), failure.cause());
                 if (retries.allowsAnother(failure.fault(), failure.sent())) {
                     next(null); // the same worker can take it
                 } else {
@@ -751,7 +702,7 @@ public final class ProxyExchange {
             }
             abandoned(fault, cause);
             final LegFailure failure = new LegFailure(Leg.DECODE, fault.spelling(), another);
-            lastError = error(fault).of(failure);
+            lastError = messages.forClient(fault).of(failure);
             if (another && !unprocessed && own) {
                 excluded.add(lease.worker());
             }
@@ -769,7 +720,7 @@ public final class ProxyExchange {
             }
             attribute(fault, cause, sent);
             abandoned(fault, cause);
-            final ApiException error = error(fault);
+            final ApiException error = messages.forClient(fault);
             if (!retries.allowsAnother(fault, sent)) {
                 respond(error);
                 return;
@@ -789,44 +740,8 @@ public final class ProxyExchange {
         private void abandoned(UpstreamFault fault, String cause) {
             lease.workerFailed();
             abandon(fault.spelling(), 0, null);
-            lastFailure = describe(fault, cause);
+            lastFailure = messages.forOperators(fault, cause);
             log(Level.DEBUG).log("{}: {}", proxied.requestId(), lastFailure);
-        }
-
-        private ApiException error(UpstreamFault fault) {
-            final String text =
-                    failure(
-                            proxied.trusted() ? "upstream worker " + upstream.name() : "the worker",
-                            fault,
-                            fault.textForClient());
-            return fault.isOwn()
-                    ? ApiException.unable(fault.status(), fault.spelling(), text)
-                    : ApiException.upstream(
-                            fault.status(),
-                            fault.spelling(),
-                            proxied.trusted() ? upstream.name() : null,
-                            text);
-        }
-
-        private String describe(UpstreamFault fault, String cause) {
-            return failure(
-                    "upstream worker " + upstream.name() + " at " + upstream.url(),
-                    fault,
-                    LogText.of(cause));
-        }
-
-        private String failure(String worker, UpstreamFault fault, String cause) {
-            return worker
-                    + ' '
-                    + fault.outcome()
-                    + " ("
-                    + fault.spelling()
-                    + ", attempt "
-                    + retries.attempt()
-                    + " of "
-                    + retries.limit()
-                    + "): "
-                    + cause;
         }
 
         /** Gives the worker up; aborts what is under way if there is a cause. */
@@ -879,17 +794,7 @@ public final class ProxyExchange {
         @Override
         public void firstToken() {
             lease.prefillComplete();
-            firstTokenNs = sinceStartNs();
-            booking.decision().firstToken(firstTokenNs);
-            lastTokensNs = firstTokenNs;
-            context.metrics().firstToken(upstream, proxied.inference().route, firstTokenNs);
-            context.metrics()
-                    .byModel()
-                    .firstToken(
-                            upstream.model(),
-                            lease.worker(),
-                            proxied.prompt().tokens().length,
-                            firstTokenNs);
+            booking.decision().firstToken(times.first());
             if (split != null && !isSplit()) {
                 split.wholeStarted(booking, System.nanoTime() - sentNs);
             }
@@ -899,33 +804,7 @@ public final class ProxyExchange {
         public void outputTokens(int total, int events) {
             streamedTokens = total;
             lease.outputTokens(total);
-            if (events > streamedEvents) {
-                timeEvents(events - streamedEvents);
-                streamedEvents = events;
-            }
-        }
-
-        /** The clock is read once for what came together; the first token has a time of its own. */
-        private void timeEvents(int more) {
-            if (streamedEvents == 0 || proxied.inference().sequences() != 1) {
-                return;
-            }
-            final long now = sinceStartNs();
-            context.metrics()
-                    .byModel()
-                    .nextTokens(upstream.model(), lease.worker(), more, now - lastTokensNs);
-            lastTokensNs = now;
-        }
-
-        /** Tokens of several answers come interleaved, which says nothing of one. */
-        private void timeTokens(int count) {
-            if (firstTokenNs >= 0 && count > 1 && proxied.inference().sequences() == 1) {
-                context.metrics()
-                        .timePerToken(
-                                upstream,
-                                proxied.inference().route,
-                                (sinceStartNs() - firstTokenNs) / (count - 1));
-            }
+            times.events(events);
         }
 
         /** A decode worker counts what it has fetched as cached; the prefill worker knows. */
@@ -961,7 +840,7 @@ public final class ProxyExchange {
                 lease.outputTokens(generated);
             }
             generated(upstream, usage.promptTokens(), generated);
-            timeTokens(generated);
+            times.complete(generated);
             if (status == 200) {
                 completed(upstream, usage, generated);
                 lease.prefillComplete(); // an answer that is no stream shows nothing earlier
@@ -976,7 +855,8 @@ public final class ProxyExchange {
             if (status >= 500) {
                 final UpstreamFault fault = UpstreamFault.ofStatus(status);
                 lastFailure =
-                        describe(fault == null ? UpstreamFault.STATUS : fault, "status " + status);
+                        messages.forOperators(
+                                fault == null ? UpstreamFault.STATUS : fault, "status " + status);
                 logFailure();
             }
             if (clientProbe.hasBegun() || last > AT_ONCE_BYTES) {
@@ -1046,7 +926,7 @@ public final class ProxyExchange {
             if (progress == ResponsePump.Progress.EVENTS) {
                 finished(fault.status());
                 endWatch();
-                final ApiException error = error(fault);
+                final ApiException error = messages.forClient(fault);
                 return (isSplit()
                                 ? error.of(new LegFailure(Leg.DECODE, fault.spelling(), false))
                                 : error)
@@ -1055,7 +935,7 @@ public final class ProxyExchange {
             if (end()) {
                 endWatch();
                 finished(fault.status());
-                callback.failed(new EOFException(describe(fault, cause)));
+                callback.failed(new EOFException(messages.forOperators(fault, cause)));
             }
             return null;
         }
