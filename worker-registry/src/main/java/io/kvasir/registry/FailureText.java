@@ -7,6 +7,7 @@ import java.net.ConnectException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.UnresolvedAddressException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
@@ -42,6 +43,7 @@ public final class FailureText {
             case NoSuchFileException _ -> "there is no such file";
             case AccessDeniedException _ -> "there is no permission to read it";
             case FileSystemException e -> words(e.getReason());
+            case CharacterCodingException _ -> "it is no text in UTF-8";
             case JsonProcessingException e -> words(e.getOriginalMessage());
             case UnknownHostException _ -> "its host is unknown";
             case UnresolvedAddressException _ -> "its host is unknown";

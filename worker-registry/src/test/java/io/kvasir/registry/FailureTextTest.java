@@ -14,6 +14,7 @@ import java.net.UnknownHostException;
 import java.net.http.HttpTimeoutException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.UnresolvedAddressException;
+import java.nio.charset.MalformedInputException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
@@ -62,6 +63,7 @@ class FailureTextTest {
     @Test
     void filesThatCannotBeRead() {
         assertSaid("there is no such file", new NoSuchFileException("f"));
+        assertSaid("it is no text in UTF-8", new MalformedInputException(1));
         assertSaid("there is no permission to read it", new AccessDeniedException("f"));
         assertSaid("Too many levels", new FileSystemException("f", null, "Too many levels"));
     }

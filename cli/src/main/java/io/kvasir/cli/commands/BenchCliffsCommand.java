@@ -3,6 +3,7 @@ package io.kvasir.cli.commands;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.TemporaryFolder;
@@ -145,6 +146,9 @@ final class BenchCliffsCommand implements Callable<Integer> {
     private List<KvopsResult> results(List<Cliff> cliffs, KvopsBench bench)
             throws IOException, InterruptedException {
         if (keep != null) {
+            if (!Files.isDirectory(keep)) {
+                throw new CommandFailure("--keep " + keep + ": there is no such folder");
+            }
             return results(cliffs, bench, keep);
         }
         try (TemporaryFolder folder = new TemporaryFolder("kvasir-cliffs")) {

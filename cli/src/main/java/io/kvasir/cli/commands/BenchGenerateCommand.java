@@ -1,6 +1,7 @@
 package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.ExitCode;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.load.MooncakeTrace;
 import io.kvasir.opstreams.cliffs.Cliff;
 import io.kvasir.opstreams.generate.GeneratorOptions;
@@ -14,7 +15,6 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
-import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
@@ -270,7 +270,7 @@ final class BenchGenerateCommand implements Callable<Integer> {
     private boolean salted;
 
     @Override
-    public Integer call() throws IOException {
+    public Integer call() {
         if ((trace == null ? 0 : 1) + (multiTurn ? 1 : 0) + (cliff == null ? 0 : 1) != 1) {
             throw common.wrong("one of --trace FILE, --multi-turn and --cliff NAME is needed");
         }
@@ -292,13 +292,15 @@ final class BenchGenerateCommand implements Callable<Integer> {
             common.out().flush();
         } else {
             final GeneratorOptions options = options(traceBlock);
-            print(StreamGenerator.generate(traceRequests(), options, out));
+            final List<TraceRequest> read = traceRequests();
+            print(written(() -> StreamGenerator.generate(read, options, out)));
         }
         return ExitCode.OK;
     }
 
-    private List<TraceRequest> traceRequests() throws IOException {
-        return MooncakeTrace.read(trace, limit, traceBlock).stream()
+    private List<TraceRequest> traceRequests() {
+        return NamedFile.read("--trace", trace, () -> MooncakeTrace.read(trace, limit, traceBlock))
+                .stream()
                 .map(
                         r ->
                                 new TraceRequest(
@@ -309,19 +311,19 @@ final class BenchGenerateCommand implements Callable<Integer> {
                 .toList();
     }
 
-    private KvopsHeader cliffStream() throws IOException {
+    private KvopsHeader cliffStream() {
         final Cliff chosen = Cliff.of(cliff);
         if (chosen == null) {
             throw common.wrong("no situation is named " + cliff + "; bench cliffs --help has all");
         }
         try {
-            return chosen.write(out, scale, seed);
+            return written(() -> chosen.write(out, scale, seed));
         } catch (IllegalArgumentException e) {
             throw common.wrong("--" + e.getMessage());
         }
     }
 
-    private MultiTurnStream.Result multiTurnStream() throws IOException {
+    private MultiTurnStream.Result multiTurnStream() {
         if (hitRate != null && !(hitRate > 0 && hitRate < 1)) {
             throw common.wrong("--hit-rate " + hitRate + " is not between 0 and 1");
         }
@@ -332,9 +334,15 @@ final class BenchGenerateCommand implements Callable<Integer> {
         } catch (IllegalArgumentException e) {
             throw common.wrong("--" + e.getMessage());
         }
-        return hitRate == null
-                ? MultiTurnStream.generate(conversations, generator, out)
-                : MultiTurnStream.generate(conversations, hitRate, generator, out);
+        return written(
+                () ->
+                        hitRate == null
+                                ? MultiTurnStream.generate(conversations, generator, out)
+                                : MultiTurnStream.generate(conversations, hitRate, generator, out));
+    }
+
+    private <T> T written(NamedFile.Work<T> work) {
+        return NamedFile.write("--out", out, work);
     }
 
     private MultiTurnOptions conversations() {

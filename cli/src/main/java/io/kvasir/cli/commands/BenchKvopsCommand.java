@@ -7,9 +7,12 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.console.TextTable;
 import io.kvasir.opstreams.kvops.Figure;
+import io.kvasir.opstreams.kvops.KvopsBench;
 import io.kvasir.opstreams.kvops.KvopsResult;
+import io.kvasir.opstreams.kvops.LiveMaximum;
 import io.kvasir.opstreams.kvops.ReplayMode;
 import io.kvasir.opstreams.kvops.ReplayPlan;
 
@@ -150,7 +153,10 @@ final class BenchKvopsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        final KvopsResult result = measurement.bench(common).run(plan());
+        final ReplayPlan plan = plan();
+        final KvopsBench bench = measurement.bench(common);
+        final LiveMaximum live = NamedFile.read("FILE", file, () -> bench.liveMaximum(file));
+        final KvopsResult result = bench.run(plan, live);
         if (measurement.isJson()) {
             Json.print(json(result), common.out());
         } else {

@@ -8,6 +8,7 @@ import io.kvasir.cli.admin.GatewayView;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.console.Terminal;
 import io.kvasir.cli.console.TextTable.Mark;
 import io.kvasir.cli.doctor.Check;
@@ -218,8 +219,11 @@ public final class DoctorCommand implements Callable<Integer> {
                     "--model, --tokenizer, --block-size, --key-file, --token and --token-file are"
                             + " for a URL; of a configuration its own hold");
         }
+        final Path file = Path.of(target);
+        final GatewayConfig.Builder variables =
+                GatewayConfig.builder().environment(System.getenv());
         final GatewayConfig config =
-                GatewayConfig.builder().environment(System.getenv()).file(Path.of(target)).build();
+                NamedFile.read("CONFIG", file, () -> variables.file(file)).build();
         UnknownVariables.warnings(System.getenv()).forEach(this::warn);
         config.warnings().forEach(this::warn);
         common.err().flush();

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.core.hash.BlockHasher;
 
 import picocli.CommandLine.ArgGroup;
@@ -86,7 +87,7 @@ public final class HashCommand implements Callable<Integer> {
 
         int[] read(CommonOptions common) throws IOException {
             if (tokens == null) {
-                return TokenList.read(file);
+                return NamedFile.read("--tokens-file", file, () -> TokenList.read(file));
             }
             try {
                 return TokenList.parse(tokens);

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.console.TextTable;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
@@ -44,13 +45,27 @@ final class JournalReplay {
     /**
      * Judges and prints.
      *
-     * @throws CommandFailure if there is no such journal, or nothing in it
-     * @throws IOException if the configuration cannot be read
+     * @throws CommandFailure if there is no such journal, or nothing in it, or the configuration
+     *     cannot be read
      */
-    int run(PrintWriter out, boolean json) throws IOException {
-        final WhatIf.Policy given = configOrNull == null ? null : ofConfig();
+    int run(PrintWriter out, boolean json) {
+        final WhatIf.Policy given =
+                configOrNull == null
+                        ? null
+                        : NamedFile.read("--config", configOrNull, this::ofConfig);
+        final WhatIf recorded = NamedFile.read("--journal", file, () -> judge(given));
+        if (json) {
+            printJson(out);
+        } else {
+            print(recorded, out);
+        }
+        return ExitCode.OK;
+    }
+
+    /** Lets every policy judge the decisions of the journal; gives the one that made them. */
+    private WhatIf judge(WhatIf.Policy givenOrNull) throws IOException {
         try (DecisionJournal journal = JournalFile.open(file)) {
-            addPolicies(given, journal.blockSize());
+            addPolicies(givenOrNull, journal.blockSize());
             final JournalRecord record = journal.newRecord();
             final long end = journal.end();
             for (long n = Math.max(0, end - journal.records()); n < end; n++) {
@@ -58,19 +73,12 @@ final class JournalReplay {
                     policies.values().forEach(policy -> policy.add(record));
                 }
             }
-        } catch (IOException e) {
-            throw new CommandFailure("--journal " + file + ": " + e.getMessage());
         }
         final WhatIf recorded = policies.firstEntry().getValue();
         if (recorded.decisions() == 0) {
-            throw new CommandFailure("--journal " + file + ": no decision is in it");
+            throw new CommandFailure("no decision is in it");
         }
-        if (json) {
-            printJson(out);
-        } else {
-            print(recorded, out);
-        }
-        return ExitCode.OK;
+        return recorded;
     }
 
     private void addPolicies(WhatIf.Policy givenOrNull, int blockSize) {
@@ -100,8 +108,6 @@ final class JournalReplay {
                     throw new CommandFailure(
                             "mode "
                                     + mode.spelling()
-                                    + " of "
-                                    + configOrNull
                                     + " cannot be judged by a journal; kv and least-connections"
                                     + " can");
         };

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.demo.Cluster;
 import io.kvasir.cli.demo.ClusterHolder;
 import io.kvasir.cli.load.LoadClient;
@@ -234,7 +235,8 @@ public final class ReplayCommand implements Callable<Integer> {
         }
         check();
         clusters = new ClusterHolder();
-        final List<MooncakeTrace.Request> requests = MooncakeTrace.read(trace, requestCount);
+        final List<MooncakeTrace.Request> requests =
+                NamedFile.read("--trace", trace, () -> MooncakeTrace.read(trace, requestCount));
         if (url == null) {
             final int count = Math.min(WARM_UP_REQUESTS, requests.size());
             playInside(modes.getFirst(), requests.subList(0, count), "warm-up", WARM_UP_SPEED);

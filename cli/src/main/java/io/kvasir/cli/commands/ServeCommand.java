@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.gateway.GatewayServer;
@@ -200,7 +201,7 @@ public final class ServeCommand implements Callable<Integer> {
         final boolean isWrongCommand = !problems.isEmpty();
         collect(problems, () -> builder.environment(System.getenv()));
         if (config != null) {
-            collect(problems, () -> builder.file(config));
+            collect(problems, () -> NamedFile.read("--config", config, () -> builder.file(config)));
         }
         if (isWrongCommand) {
             throw common.wrong(String.join("\n", problems));

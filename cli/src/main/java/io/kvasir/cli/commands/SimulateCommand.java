@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.load.MooncakeTrace;
 import io.kvasir.cli.simulate.FleetPlan;
 import io.kvasir.cli.simulate.Simulation;
@@ -188,7 +189,9 @@ public final class SimulateCommand implements Callable<Integer> {
         if (agents) {
             return Simulation.ofAgents(plan, requests, rate);
         }
-        return Simulation.ofTrace(plan, MooncakeTrace.read(trace, requests), jitterMs);
+        final List<MooncakeTrace.Request> read =
+                NamedFile.read("--trace", trace, () -> MooncakeTrace.read(trace, requests));
+        return Simulation.ofTrace(plan, read, jitterMs);
     }
 
     private FleetPlan plan() {

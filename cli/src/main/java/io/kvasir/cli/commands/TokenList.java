@@ -3,6 +3,7 @@ package io.kvasir.cli.commands;
 import io.kvasir.cli.console.CommandFailure;
 
 import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -14,11 +15,15 @@ final class TokenList {
 
     private TokenList() {}
 
-    /** Reads a file, or standard input when {@code file} is {@code -}. */
+    /**
+     * Reads a file, or standard input when {@code file} is {@code -}.
+     *
+     * @throws java.nio.charset.CharacterCodingException if it is no text in UTF-8
+     */
     static int[] read(Path file) throws IOException {
         final byte[] bytes =
                 file.toString().equals("-") ? System.in.readAllBytes() : Files.readAllBytes(file);
-        return parse(new String(bytes, StandardCharsets.UTF_8));
+        return parse(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString());
     }
 
     /**

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.console.TextTable;
 import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.pipeline.source.SourceStatus;
@@ -14,7 +15,6 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
-import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
@@ -83,11 +83,15 @@ public final class TruthCommand implements Callable<Integer> {
     private boolean json;
 
     @Override
-    public Integer call() throws IOException {
+    public Integer call() {
         common.atLeast("--block-size", blockSize, 1);
         common.atLeast("--show", show, 0);
+        final RemovalRule rule = rule();
+        final Map<Integer, GoldenTrace.Request> asked =
+                NamedFile.read("REQUESTS", requests, () -> GoldenTrace.read(requests));
         final TruthCheck.Result result =
-                TruthCheck.run(events, GoldenTrace.read(requests), blockSize, rule());
+                NamedFile.read(
+                        "EVENTS", events, () -> TruthCheck.run(events, asked, blockSize, rule));
         if (json) {
             printJson(result);
         } else {

@@ -254,7 +254,7 @@ class BenchCommandTest {
                 "bench cliffs nonesuch | 2 | no situation is named nonesuch; there are index-limit",
                 "bench cliffs --scale 2 | 2 | --scale 2.0 is not within 0..1",
                 "bench cliffs --room 0 | 2 | room is positive",
-                "bench kvops no.kvops | 3 | no such file: no.kvops",
+                "bench kvops no.kvops | 3 | FILE no.kvops: there is no such file",
                 "bench kvops pom.xml | 3 | no KVOPS v1 stream: offset 0: the magic",
                 "bench kvops x --index nonesuch | 2 | no index is named nonesuch; there are kvasir",
                 "bench kvops x --forks -1 | 2 | --forks -1 is negative",
@@ -266,7 +266,7 @@ class BenchCommandTest {
                         + " of",
                 "bench generate --cliff nonesuch --out x | 2 | no situation is named nonesuch",
                 "bench generate --cliff big-worker --scale 7 --out x | 2 | --scale out of range",
-                "bench generate --trace no.jsonl --out x | 3 | no such file: no.jsonl",
+                "bench generate --trace no.jsonl --out x | 3 | --trace no.jsonl: there is",
                 "bench generate --trace x --out x --workers 0 | 2 | --workers out of range:"
                         + " value=0",
                 "bench generate --trace x --out x --trace-block 40 | 2 | a multiple of block 16"

@@ -1,6 +1,7 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;
@@ -18,6 +19,7 @@ import org.snakeyaml.engine.v2.nodes.SequenceNode;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.Reader;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -57,8 +59,18 @@ public final class ConfigFile {
                             .orElseThrow(() -> new IllegalArgumentException(file + " is empty"));
             new ConfigFile(file, settings).read(root);
         } catch (YamlEngineException e) {
+            if (e.getCause() instanceof IOException unread) {
+                throw unread(file, unread);
+            }
             throw new IllegalArgumentException(file + " is not YAML: " + e.getMessage(), e);
         }
+    }
+
+    private static FileSystemException unread(Path file, IOException cause) {
+        final FileSystemException named =
+                new FileSystemException(file.toString(), null, FailureText.of(cause));
+        named.initCause(cause);
+        return named;
     }
 
     /**
