@@ -75,8 +75,10 @@ final class BenchGenerateCommand implements Callable<Integer> {
             paramLabel = "X",
             description =
                     "--multi-turn: share of all prompts' blocks that the chosen workers hold;"
-                            + " requests that share nothing are mixed in until it is near. Default:"
-                            + " conversations only.")
+                            + " requests that share nothing are mixed in until it is near. The rate"
+                            + " that was reached is printed, with a warning where it is more than "
+                            + MultiTurnStream.NEAR
+                            + " off. Default: conversations only.")
     private Double hitRate;
 
     @Option(
@@ -289,6 +291,9 @@ final class BenchGenerateCommand implements Callable<Integer> {
                                     (double) result.made().header().queryBlocks()
                                             / result.made().header().queries(),
                                     result.options().cold()));
+            if (hitRate != null) {
+                sayHitRate(result);
+            }
             common.out().flush();
         } else {
             final GeneratorOptions options = options(traceBlock);
@@ -296,6 +301,26 @@ final class BenchGenerateCommand implements Callable<Integer> {
             print(written(() -> StreamGenerator.generate(read, options, out)));
         }
         return ExitCode.OK;
+    }
+
+    private void sayHitRate(MultiTurnStream.Result result) {
+        final String reached = String.format(Locale.ROOT, "%.4f", result.made().hitRatio());
+        common.out().println("hit rate " + hitRate + " asked for, " + reached + " reached");
+        if (result.isNear(hitRate)) {
+            return;
+        }
+        common.err()
+                .println(
+                        "warning: --hit-rate "
+                                + hitRate
+                                + " was not reached: "
+                                + reached
+                                + (result.options().cold() == 0
+                                        ? ", conversations alone have no more hits; more --turns or"
+                                                + " a larger --capacity give more"
+                                        : ", the last stream that was tried; more --requests come"
+                                                + " nearer"));
+        common.err().flush();
     }
 
     private List<TraceRequest> traceRequests() {

@@ -24,6 +24,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /** From a trace to a stream to measured figures, through the command line. */
@@ -31,6 +32,9 @@ import java.util.stream.Stream;
 class BenchCommandTest {
     private static final long LIMIT_SECONDS = 60; // of what takes milliseconds
     private static final int FIRST_CHECKSUM = 128 + 16; // the first record is a query
+
+    private static final Pattern HIT_RATE =
+            Pattern.compile("hit rate 0\\.\\d+ asked for, 0\\.\\d{4} reached");
 
     @TempDir private Path dir;
 
@@ -155,6 +159,35 @@ class BenchCommandTest {
                         "--out=" + cliff);
         assertEquals(0, situation.exitCode(), situation.err());
         assertTrue(Files.size(cliff) > 0);
+    }
+
+    private CommandRun conversations(String options) {
+        final String line =
+                "bench generate --multi-turn --requests 200 --system-prompts 2 --system-blocks 10"
+                        + " --prompt-blocks 60 --answer-blocks 4 --workers 3 --out "
+                        + dir.resolve("hits.kvops")
+                        + options;
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(0, run.exitCode(), run.err());
+        return run;
+    }
+
+    @Test
+    void theHitRateThatWasReachedIsSaid() {
+        final CommandRun near = conversations(" --turns 3 --hit-rate 0.5");
+        assertTrue(near.out().lines().anyMatch(HIT_RATE.asMatchPredicate()), near.out());
+        assertEquals("", near.err());
+        assertFalse(conversations(" --turns 3").out().contains("hit rate"));
+    }
+
+    @Test
+    void aHitRateThatWasNotReachedIsAWarning() {
+        final CommandRun run = conversations(" --turns 2 --hit-rate 0.95");
+        assertTrue(run.out().lines().anyMatch(HIT_RATE.asMatchPredicate()), run.out());
+        final List<String> lines = run.err().lines().toList();
+        assertEquals(1, lines.size(), run.err());
+        assertTrue(lines.getFirst().startsWith("warning: --hit-rate 0.95 was not reached: 0."));
+        assertTrue(lines.getFirst().contains("--turns"), run.err());
     }
 
     @Test

@@ -9,8 +9,10 @@ import java.nio.file.Path;
  * of requests that share nothing until the hits are near what is asked for.
  */
 public final class MultiTurnStream {
+    /** Difference from the share of hits asked for at which no other stream is tried. */
+    public static final double NEAR = 0.01;
+
     private static final int MOST_TRIES = 8;
-    private static final double NEAR = 0.01;
 
     private MultiTurnStream() {}
 
@@ -20,7 +22,12 @@ public final class MultiTurnStream {
      * @param options with the share of cold requests that was found
      * @param made of the stream
      */
-    public record Result(MultiTurnOptions options, StreamGenerator.Summary made) {}
+    public record Result(MultiTurnOptions options, StreamGenerator.Summary made) {
+        /** Whether the hits differ from a share by no more than {@link #NEAR}. */
+        public boolean isNear(double hitRate) {
+            return Math.abs(made.hitRatio() - hitRate) <= NEAR;
+        }
+    }
 
     /**
      * Writes a stream of conversations as they are.
@@ -58,7 +65,7 @@ public final class MultiTurnStream {
         double high = 1; // and with fewer
         double lowHits = result.made.hitRatio();
         double highHits = 0;
-        for (int i = 1; i < MOST_TRIES && lowHits > hitRate && !isNear(result, hitRate); i++) {
+        for (int i = 1; i < MOST_TRIES && lowHits > hitRate && !result.isNear(hitRate); i++) {
             final double cold = low + (high - low) * (lowHits - hitRate) / (lowHits - highHits);
             result = generate(options.withCold(cold), generator, out);
             if (result.made.hitRatio() > hitRate) {
@@ -70,9 +77,5 @@ public final class MultiTurnStream {
             }
         }
         return result;
-    }
-
-    private static boolean isNear(Result result, double hitRate) {
-        return Math.abs(result.made.hitRatio() - hitRate) <= NEAR;
     }
 }
