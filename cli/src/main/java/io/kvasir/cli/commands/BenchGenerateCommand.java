@@ -15,6 +15,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Path;
 import java.util.List;
@@ -298,7 +299,7 @@ final class BenchGenerateCommand implements Callable<Integer> {
         } else {
             final GeneratorOptions options = options(traceBlock);
             final List<TraceRequest> read = traceRequests();
-            print(written(() -> StreamGenerator.generate(read, options, out)));
+            print(common.made(() -> written(() -> StreamGenerator.generate(read, options, out))));
         }
         return ExitCode.OK;
     }
@@ -352,6 +353,7 @@ final class BenchGenerateCommand implements Callable<Integer> {
         if (hitRate != null && !(hitRate > 0 && hitRate < 1)) {
             throw common.wrong("--hit-rate " + hitRate + " is not between 0 and 1");
         }
+        common.within("--block", block, 1, MultiTurnStream.MOST_BLOCK_TOKENS);
         final GeneratorOptions generator = options(block);
         final MultiTurnOptions conversations;
         try {
@@ -359,11 +361,14 @@ final class BenchGenerateCommand implements Callable<Integer> {
         } catch (IllegalArgumentException e) {
             throw common.wrong("--" + e.getMessage());
         }
-        return written(
-                () ->
-                        hitRate == null
-                                ? MultiTurnStream.generate(conversations, generator, out)
-                                : MultiTurnStream.generate(conversations, hitRate, generator, out));
+        return common.made(() -> written(() -> stream(conversations, generator)));
+    }
+
+    private MultiTurnStream.Result stream(
+            MultiTurnOptions conversations, GeneratorOptions generator) throws IOException {
+        return hitRate == null
+                ? MultiTurnStream.generate(conversations, generator, out)
+                : MultiTurnStream.generate(conversations, hitRate, generator, out);
     }
 
     private <T> T written(NamedFile.Work<T> work) {
@@ -393,9 +398,7 @@ final class BenchGenerateCommand implements Callable<Integer> {
         if (decode != 0 && decode != 1) {
             throw common.wrong("--decode " + decode + " must be 0 or 1");
         }
-        if (limit < 1) {
-            throw common.wrong("--limit " + limit + " is not a positive number");
-        }
+        common.atLeast("--limit", limit, 1);
         try {
             return new GeneratorOptions(
                     workers,

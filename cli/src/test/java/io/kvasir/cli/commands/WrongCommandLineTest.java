@@ -5,13 +5,17 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.console.ExitCode;
 
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.nio.file.Path;
 import java.util.List;
 
 /** Each is refused before anything is done, by exit code 2 and one line that says which option. */
 class WrongCommandLineTest {
+    @TempDir private Path dir;
+
     private static void assertRefused(String line, String message) {
         final List<String> words = List.of(line.split(" ", -1));
         final CommandRun run = CommandRun.of(words.toArray(String[]::new));
@@ -109,5 +113,74 @@ class WrongCommandLineTest {
             })
     void valuesOutOfRange(String line, String message) {
         assertRefused(line, message);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "bench generate --out none/o --trace none --speedup 0 | --speedup out of range:"
+                        + " value=0.0, must be above 0 and finite",
+                "bench generate --out none/o --trace none --speedup -1 | --speedup out of range:"
+                        + " value=-1.0, must be above 0 and finite",
+                "bench generate --out none/o --trace none --speedup Infinity | --speedup out of"
+                        + " range: value=Infinity, must be above 0 and finite",
+                "bench generate --out none/o --trace none --speedup NaN | --speedup out of range:"
+                        + " value=NaN, must be above 0 and finite",
+                "bench generate --out none/o --trace none --ts-us 0 | --ts-us out of range:"
+                        + " value=0.0, must be above 0 and finite",
+                "bench generate --out none/o --trace none --ts-us Infinity | --ts-us out of range:"
+                        + " value=Infinity, must be above 0 and finite",
+                "bench generate --out none/o --trace none --prefill-rate 0 | --prefill-rate out of"
+                        + " range: value=0.0, must be above 0 and finite",
+                "bench generate --out none/o --trace none --prefill-rate Infinity | --prefill-rate"
+                        + " out of range: value=Infinity, must be above 0 and finite",
+                "bench generate --out none/o --trace none --itl-ms Infinity | --itl-ms out of"
+                        + " range: value=Infinity, must be 0 or more and finite",
+                "bench generate --out none/o --trace none --itl-ms -1 | --itl-ms out of range:"
+                        + " value=-1.0, must be 0 or more and finite",
+                "bench generate --out none/o --trace none --overlap-weight Infinity |"
+                        + " --overlap-weight out of range: value=Infinity, must be 0..1000000000",
+                "bench generate --out none/o --trace none --overlap-weight NaN | --overlap-weight"
+                        + " out of range: value=NaN, must be 0..1000000000",
+                "bench generate --out none/o --trace none --capacity 0 | --capacity out of range:"
+                        + " value=0, must be at least 1",
+                "bench generate --out none/o --trace none --dup 257 | --dup out of range:"
+                        + " value=257, must be 1..256",
+                "bench generate --out none/o --trace none --chunk-tokens 0 | --chunk-tokens out of"
+                        + " range: value=0, must be at least 1",
+                "bench generate --out none/o --trace none --limit 0 | --limit 0 must be at least 1",
+                "bench generate --out none/o --trace none --decode 2 | --decode 2 must be 0 or 1",
+                "bench generate --out none/o --multi-turn --rate Infinity | --rate out of range:"
+                        + " value=Infinity, must be above 0 and finite",
+                "bench generate --out none/o --multi-turn --rate 0 | --rate out of range:"
+                        + " value=0.0, must be above 0 and finite",
+                "bench generate --out none/o --multi-turn --rate 1e-300 | a time of the stream"
+                        + " would be beyond 2^53 us; an option of times or rates is too far out",
+                "bench generate --out none/o --multi-turn --think-seconds Infinity |"
+                    + " --think-seconds out of range: value=Infinity, must be 0 or more and finite",
+                "bench generate --out none/o --multi-turn --turns Infinity | --turns out of range:"
+                        + " value=Infinity, must be 1 or more and finite",
+                "bench generate --out none/o --multi-turn --turns 0 | --turns out of range:"
+                        + " value=0.0, must be 1 or more and finite",
+                "bench generate --out none/o --multi-turn --branch NaN | --branch out of range:"
+                        + " value=NaN, must be 0..1",
+                "bench generate --out none/o --multi-turn --hit-rate NaN | --hit-rate NaN is not"
+                        + " between 0 and 1",
+                "bench generate --out none/o --multi-turn --prompt-blocks 2147483647 |"
+                        + " --prompt-blocks out of range: value=2147483647, must be 1..8192",
+                "bench generate --out none/o --multi-turn --system-blocks 2147483647 |"
+                        + " --system-blocks out of range: value=2147483647, must be 1..8192",
+                "bench generate --out none/o --multi-turn --answer-blocks 0 | --answer-blocks out"
+                        + " of range: value=0, must be 1..8192",
+                "bench generate --out none/o --multi-turn --system-prompts 2147483647 |"
+                        + " --system-prompts out of range: value=2147483647, must be 1..65536",
+                "bench generate --out none/o --multi-turn --requests 0 | --requests out of range:"
+                        + " value=0, must be at least 1",
+                "bench generate --out none/o --multi-turn --block 2000000000 | --block"
+                        + " 2000000000 is not within 1..131072",
+            })
+    void valuesOutOfRangeOfAStreamToBeMade(String line, String message) {
+        assertRefused(line.replace("none/o", dir.resolve("o").toString()), message);
     }
 }

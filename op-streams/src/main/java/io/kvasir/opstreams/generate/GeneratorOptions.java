@@ -36,6 +36,8 @@ public record GeneratorOptions(
     /** Largest number of workers. */
     public static final int MAX_WORKERS = 1 << 16;
 
+    private static final int MOST_WEIGHT = 1_000_000_000; // costs of the longest prompts are finite
+
     /**
      * Checks the values.
      *
@@ -51,15 +53,27 @@ public record GeneratorOptions(
                 traceBlock,
                 "a multiple of block " + block);
         require(copies >= 1 && copies <= 256, "dup", copies, "1..256");
-        require(speedUp > 0, "speedup", speedUp, "above 0");
-        require(timestampUs > 0, "ts-us", timestampUs, "above 0");
-        require(prefillRate > 0, "prefill-rate", prefillRate, "above 0");
-        require(interTokenMs >= 0, "itl-ms", interTokenMs, "not negative");
+        requirePositive("speedup", speedUp);
+        requirePositive("ts-us", timestampUs);
+        requirePositive("prefill-rate", prefillRate);
+        requireNotNegative("itl-ms", interTokenMs);
         require(chunkTokens >= 1, "chunk-tokens", chunkTokens, "at least 1");
-        require(overlapWeight >= 0, "overlap-weight", overlapWeight, "not negative");
+        require(
+                overlapWeight >= 0 && overlapWeight <= MOST_WEIGHT,
+                "overlap-weight",
+                overlapWeight,
+                "0.." + MOST_WEIGHT);
     }
 
-    private static void require(boolean holds, String name, Number value, String range) {
+    static void requirePositive(String name, double value) {
+        require(value > 0 && Double.isFinite(value), name, value, "above 0 and finite");
+    }
+
+    static void requireNotNegative(String name, double value) {
+        require(value >= 0 && Double.isFinite(value), name, value, "0 or more and finite");
+    }
+
+    static void require(boolean holds, String name, Number value, String range) {
         if (!holds) {
             throw new IllegalArgumentException(
                     name + " out of range: value=" + value + ", must be " + range);

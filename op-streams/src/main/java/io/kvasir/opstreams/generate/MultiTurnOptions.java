@@ -28,6 +28,10 @@ public record MultiTurnOptions(
         double rate,
         double thinkSeconds,
         long seed) {
+    /** Blocks at which a conversation ends; the mean of no length is beyond it. */
+    static final int LONGEST_PROMPT = 8_192;
+
+    private static final int MOST_SYSTEM_PROMPTS = 1 << 16;
     private static final double TURNS_PER_MISS = 1.6;
     private static final int LEAST_TURNS = 2;
 
@@ -37,16 +41,18 @@ public record MultiTurnOptions(
      * @throws IllegalArgumentException naming the first that is out of range
      */
     public MultiTurnOptions {
-        require(requests >= 1, "requests", requests, "at least 1");
-        require(turns >= 1, "turns", turns, "at least 1");
-        require(systemPrompts >= 1, "system-prompts", systemPrompts, "at least 1");
-        require(systemBlocks >= 1, "system-blocks", systemBlocks, "at least 1");
-        require(answerBlocks >= 1, "answer-blocks", answerBlocks, "at least 1");
-        require(branch >= 0 && branch <= 1, "branch", branch, "0..1");
-        require(cold >= 0 && cold <= 1, "cold", cold, "0..1");
-        require(rate > 0, "rate", rate, "above 0");
-        require(thinkSeconds >= 0, "think-seconds", thinkSeconds, "not negative");
-        require(
+        GeneratorOptions.require(requests >= 1, "requests", requests, "at least 1");
+        GeneratorOptions.require(
+                turns >= 1 && Double.isFinite(turns), "turns", turns, "1 or more and finite");
+        requireWithin("system-prompts", systemPrompts, MOST_SYSTEM_PROMPTS);
+        requireWithin("system-blocks", systemBlocks, LONGEST_PROMPT);
+        requireWithin("prompt-blocks", promptBlocks, LONGEST_PROMPT);
+        requireWithin("answer-blocks", answerBlocks, LONGEST_PROMPT);
+        GeneratorOptions.require(branch >= 0 && branch <= 1, "branch", branch, "0..1");
+        GeneratorOptions.require(cold >= 0 && cold <= 1, "cold", cold, "0..1");
+        GeneratorOptions.requirePositive("rate", rate);
+        GeneratorOptions.requireNotNegative("think-seconds", thinkSeconds);
+        GeneratorOptions.require(
                 userBlocks(turns, systemBlocks, promptBlocks, answerBlocks) >= 1,
                 "prompt-blocks",
                 promptBlocks,
@@ -55,11 +61,8 @@ public record MultiTurnOptions(
                         + " turns leave for what users write");
     }
 
-    private static void require(boolean holds, String name, Number value, String range) {
-        if (!holds) {
-            throw new IllegalArgumentException(
-                    name + " out of range: value=" + value + ", must be " + range);
-        }
+    private static void requireWithin(String name, int value, int most) {
+        GeneratorOptions.require(value >= 1 && value <= most, name, value, "1.." + most);
     }
 
     /** Prompts of 960 blocks, 4 requests a second. */

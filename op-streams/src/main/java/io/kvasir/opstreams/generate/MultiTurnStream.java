@@ -12,6 +12,9 @@ public final class MultiTurnStream {
     /** Difference from the share of hits asked for at which no other stream is tried. */
     public static final double NEAR = 0.01;
 
+    /** Tokens per block at which half more than the longest prompt is still an int. */
+    public static final int MOST_BLOCK_TOKENS = 1 << 17;
+
     private static final int MOST_TRIES = 8;
 
     private MultiTurnStream() {}
@@ -34,6 +37,8 @@ public final class MultiTurnStream {
      *
      * @param generator workers; one hash id is one block
      * @param out file to create or overwrite
+     * @throws IllegalArgumentException if a time is beyond 2^53 microseconds, or blocks are too
+     *     large
      * @throws IOException if it cannot be written
      */
     public static Result generate(MultiTurnOptions options, GeneratorOptions generator, Path out)
@@ -55,6 +60,8 @@ public final class MultiTurnStream {
      * @param out file to create or overwrite
      * @return the nearest that was found; below {@code hitRate} when conversations alone have fewer
      *     hits
+     * @throws IllegalArgumentException if a time is beyond 2^53 microseconds, or blocks are too
+     *     large
      * @throws IOException if it cannot be written
      */
     public static Result generate(

@@ -13,7 +13,6 @@ import java.util.SplittableRandom;
  * give equal requests. One use.
  */
 final class MultiTurnTrace {
-    private static final int LONGEST_PROMPT = 8_192;
     private static final double MS_PER_S = 1e3;
     private static final int MOST_TRIES = 5;
     private static final double NEAR = 0.01;
@@ -52,8 +51,15 @@ final class MultiTurnTrace {
      * Makes the requests, in the order of their arrival; timestamps are milliseconds. Branches and
      * conversations that the end cuts off make prompts shorter, so what users write is stretched
      * until prompts have the length asked for.
+     *
+     * @throws IllegalArgumentException if blocks are so large that prompts are too long for an int
      */
     static List<TraceRequest> of(MultiTurnOptions options, int blockTokens, double interTokenMs) {
+        GeneratorOptions.require(
+                blockTokens <= MultiTurnStream.MOST_BLOCK_TOKENS,
+                "block",
+                blockTokens,
+                "1.." + MultiTurnStream.MOST_BLOCK_TOKENS);
         double userBlocks = options.userBlocks();
         List<TraceRequest> requests = List.of();
         for (int i = 0; i < MOST_TRIES; i++) {
@@ -135,12 +141,13 @@ final class MultiTurnTrace {
             starts.add(from);
             prompt = join(Arrays.copyOf(turn.history, from), fresh(about(userBlocks)));
         }
-        if (prompt.length > LONGEST_PROMPT) {
-            prompt = Arrays.copyOf(prompt, LONGEST_PROMPT);
+        if (prompt.length > MultiTurnOptions.LONGEST_PROMPT) {
+            prompt = Arrays.copyOf(prompt, MultiTurnOptions.LONGEST_PROMPT);
         }
         final long[] answer = fresh(about(options.answerBlocks()));
         requests.add(request(turn.timeMs, prompt, answer));
-        if (random.nextDouble() * options.turns() >= 1 && prompt.length < LONGEST_PROMPT) {
+        if (random.nextDouble() * options.turns() >= 1
+                && prompt.length < MultiTurnOptions.LONGEST_PROMPT) {
             final double nextMs =
                     turn.timeMs
                             + answer.length * blockMs

@@ -23,6 +23,7 @@ import java.util.PriorityQueue;
  */
 public final class StreamGenerator {
     private static final double COPY_SHIFT_US = 977_003;
+    private static final double LARGEST_US = 1L << 53; // a double has all below
     private static final double US_PER_S = 1e6;
     private static final double US_PER_MS = 1e3;
 
@@ -77,6 +78,7 @@ public final class StreamGenerator {
      *
      * @param trace requests in any order; those without a hash id are left out
      * @param out file to create or overwrite
+     * @throws IllegalArgumentException if a time is beyond 2^53 microseconds
      * @throws IOException if it cannot be written
      */
     public static Summary generate(List<TraceRequest> trace, GeneratorOptions options, Path out)
@@ -132,6 +134,11 @@ public final class StreamGenerator {
     }
 
     private void schedule(double timeUs, Kind kind, int request, int end) {
+        if (!(timeUs <= LARGEST_US)) { // neither is NaN
+            throw new IllegalArgumentException(
+                    "a time of the stream would be beyond 2^53 us; an option of times or rates is"
+                            + " too far out");
+        }
         steps.add(new Step((long) timeUs, order++, kind, request, end));
     }
 
@@ -234,8 +241,9 @@ public final class StreamGenerator {
     private void scheduleWork(Request request, long timeUs, int outputBlocks, int outputLength) {
         final int chunk = Math.max(1, options.chunkTokens() / options.block());
         double endUs = Math.max(busyUntilUs[request.worker], (double) timeUs);
-        for (int from = request.stored; from < request.promptBlocks; from += chunk) {
-            final int to = Math.min(from + chunk, request.promptBlocks);
+        int to;
+        for (int from = request.stored; from < request.promptBlocks; from = to) {
+            to = from + Math.min(chunk, request.promptBlocks - from); // no sum beyond an int
             endUs += (double) (to - from) * options.block() / options.prefillRate() * US_PER_S;
             schedule(endUs, Kind.CHUNK, request.id, to);
         }
