@@ -35,6 +35,7 @@ final class TruthCheck implements AutoCloseable {
     /** No event names a block in fewer bytes, so the file's size bounds the blocks in it. */
     private static final int LEAST_BYTES_PER_BLOCK = 8;
 
+    private final Path events;
     private final Map<Integer, GoldenTrace.Request> unasked;
     private final List<Difference> differences = new ArrayList<>();
     private final int blockSize;
@@ -97,10 +98,12 @@ final class TruthCheck implements AutoCloseable {
     }
 
     private TruthCheck(
+            Path events,
             Map<Integer, GoldenTrace.Request> requests,
             int blockSize,
             RemovalRule removals,
             long maxBlocks) {
+        this.events = events;
         this.unasked = new LinkedHashMap<>(requests);
         this.blockSize = blockSize;
         this.index = new PrefixIndex(new PrefixIndexConfig(SLOT + 1, maxBlocks, maxBlocks));
@@ -134,25 +137,44 @@ final class TruthCheck implements AutoCloseable {
         }
         final long maxBlocks = file.size() / LEAST_BYTES_PER_BLOCK + 1;
         try (ZcapReader reader = ZcapReader.open(events);
-                TruthCheck check = new TruthCheck(requests, blockSize, removals, maxBlocks)) {
+                TruthCheck check =
+                        new TruthCheck(events, requests, blockSize, removals, maxBlocks)) {
+            long number = 0;
             for (ZcapRecord record = reader.next(); record != null; record = reader.next()) {
-                check.take(record);
+                number++;
+                check.take(record, number);
             }
             return check.result();
         }
     }
 
-    private void take(ZcapRecord record) {
+    private void take(ZcapRecord record, long number) {
         if (record.source() == ZcapRecord.Source.MARK) {
-            final Matcher mark = MARK.matcher(record.text());
+            final Matcher mark = MARK.matcher(record.frames().isEmpty() ? "" : record.text());
             if (mark.matches()) {
-                compare(Integer.parseInt(mark.group(1)));
+                compare(request(mark.group(1), number));
             }
         } else if (record.source() == ZcapRecord.Source.SUBSCRIPTION && record.isEventMessage()) {
             if (firstSequence < 0) {
                 firstSequence = record.sequence();
             }
             stream.onMessage(record.sequence(), record.payload());
+        }
+    }
+
+    private int request(String digits, long number) {
+        try {
+            return Integer.parseInt(digits);
+        } catch (NumberFormatException e) {
+            throw new CommandFailure(
+                    events
+                            + ": record "
+                            + number
+                            + ": mark REQ is "
+                            + digits
+                            + ", must be a whole number 0.."
+                            + Integer.MAX_VALUE,
+                    e);
         }
     }
 

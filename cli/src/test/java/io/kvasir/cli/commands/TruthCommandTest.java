@@ -262,6 +262,26 @@ class TruthCommandTest {
         return found;
     }
 
+    @Test
+    void aMarkOfANumberThatNoRequestCanHaveIsNamedWithItsRecord() throws IOException {
+        final List<ZcapRecord> records = new ArrayList<>(ZcapReader.readAll(EVENTS));
+        records.add(1, mark(List.of())); // is none
+        records.add(2, mark(List.of("REQ 2147483648".getBytes(StandardCharsets.UTF_8))));
+        final Path file = write(records, r -> true);
+        final CommandRun run = truth(file, REQUESTS, 64);
+        assertEquals(3, run.exitCode(), run.err());
+        assertEquals(
+                "kvasir truth: "
+                        + file
+                        + ": record 3: mark REQ is 2147483648, must be a whole number"
+                        + " 0..2147483647",
+                run.err().strip());
+    }
+
+    private static ZcapRecord mark(List<byte[]> frames) {
+        return new ZcapRecord(0, ZcapRecord.Source.MARK, frames);
+    }
+
     private static int messageCount(List<ZcapRecord> records) {
         return (int) records.stream().filter(ZcapRecord::isEventMessage).count();
     }
