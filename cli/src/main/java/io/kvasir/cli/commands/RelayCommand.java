@@ -14,6 +14,7 @@ import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
 import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.SourceStatus;
+import io.kvasir.pipeline.source.ZmqAddress;
 import io.kvasir.pipeline.source.ZmqConfig;
 import io.kvasir.pipeline.wire.LoraNumbers;
 
@@ -29,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Consumer;
 
 /** {@code kvasir relay}: an engine's events from ZMQ to an event plane. */
 @Command(
@@ -235,6 +237,7 @@ public final class RelayCommand implements Callable<Integer> {
             throw common.wrong(
                     "--local-indexer-blocks " + localIndexerBlocks + " is not a positive number");
         }
+        checkAddresses();
         final long worker = worker();
         final Shutdown shutdown = Shutdown.of(this::end);
         final RouterEventTransport transport = transport();
@@ -267,6 +270,28 @@ public final class RelayCommand implements Callable<Integer> {
             return shutdown.await();
         } finally {
             end();
+        }
+    }
+
+    private void checkAddresses() {
+        check("--engine", engine, ZmqAddress::checkConnectable);
+        if (replay != null) {
+            check("--replay", replay, ZmqAddress::checkConnectable);
+        }
+        if (target.bind != null) {
+            check("--bind", target.bind, ZmqAddress::checkBindable);
+        }
+        if (target.brokers != null) {
+            target.brokers.forEach(
+                    broker -> check("--connect", broker, ZmqAddress::checkConnectable));
+        }
+    }
+
+    private void check(String option, String address, Consumer<String> check) {
+        try {
+            check.accept(address);
+        } catch (IllegalArgumentException e) {
+            throw common.wrong(option + ": " + e.getMessage());
         }
     }
 

@@ -7,6 +7,7 @@ import io.kvasir.cli.CommandRun;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class RelayCommandTest {
@@ -55,18 +56,24 @@ class RelayCommandTest {
         assertTrue(run.err().contains("no/such.creds"), run.err());
     }
 
-    @Test
-    void aBrokerThatCannotBeConnectedToIsNamed() {
-        final CommandRun run = run(ENGINE + "--connect tcp://127.0.0.1:1,tcp://*:5555");
-        assertEquals(3, run.exitCode(), run.err());
-        assertTrue(run.err().contains("tcp://*:5555"), run.err());
-    }
-
-    @Test
-    void anAddressThatIsNoneIsNamed() {
-        final CommandRun run =
-                run("relay --engine nowhere --block-size 16 --bind tcp://127.0.0.1:0");
-        assertEquals(3, run.exitCode(), run.err());
-        assertTrue(run.err().contains("nowhere"), run.err());
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "--bind tcp://127.0.0.1:0 --engine nowhere | --engine | nowhere",
+                "--bind tcp://127.0.0.1:0 --engine tcp://*:5557 | --engine | tcp://*:5557",
+                "--bind tcp://127.0.0.1:0 --engine tcp://h:1 --replay nowhere | --replay | nowhere",
+                "--engine tcp://h:1 --bind tcp://h:99999 | --bind | tcp://h:99999",
+                "--engine tcp://h:1 --connect nowhere | --connect | nowhere",
+                "--engine tcp://h:1 --connect tcp://h:1,tcp://*:5555 | --connect | tcp://*:5555"
+            })
+    void anAddressThatIsNoneIsAWrongCommandLineWithItsOption(
+            String options, String option, String address) {
+        final CommandRun run = run("relay --block-size 16 " + options);
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(
+                run.err().contains(": " + option + ": not a usable ZMQ address: " + address + ": "),
+                run.err());
+        assertEquals("", run.out());
     }
 }
