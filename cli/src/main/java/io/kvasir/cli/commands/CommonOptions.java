@@ -135,6 +135,13 @@ public final class CommonOptions {
         }
     }
 
+    /** Complains of a name that has nothing but blanks. */
+    void notBlank(String option, String name) {
+        if (name.isBlank()) {
+            throw wrong(option + " is empty");
+        }
+    }
+
     private String text(String option, double value) {
         return isGiven(option) ? given(option) : Double.toString(value);
     }

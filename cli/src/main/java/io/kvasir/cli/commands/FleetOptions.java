@@ -6,6 +6,8 @@ import picocli.CommandLine.Option;
 
 /** The simulated engines that a trace meets. */
 final class FleetOptions {
+    private static final int LEAST_TOKENS = 2; // one of a prompt, one of its answer
+
     @Option(
             names = "--workers",
             paramLabel = "N",
@@ -30,8 +32,23 @@ final class FleetOptions {
     /** Complains of what no fleet can have. */
     void check(CommonOptions common) {
         common.within("--workers", workers, 1, FleetPlan.MAX_WORKERS);
+        checkPool(common, blocks, blockSize);
+    }
+
+    /** Complains of a pool of blocks in which no request has room. */
+    static void checkPool(CommonOptions common, int blocks, int blockSize) {
         common.atLeast("--blocks", blocks, 1);
         common.atLeast("--block-size", blockSize, 1);
+        if ((long) blocks * blockSize < LEAST_TOKENS) {
+            throw common.wrong(
+                    "--blocks "
+                            + blocks
+                            + " of --block-size "
+                            + blockSize
+                            + " must have at least "
+                            + LEAST_TOKENS
+                            + " tokens");
+        }
     }
 
     int workers() {

@@ -298,10 +298,21 @@ public final class SimCommand implements Callable<Integer> {
         if (eventsPort != -1) {
             common.ports("--events-port", eventsPort, eventPorts());
         }
-        common.atLeast("--block-size", blockSize, 1);
-        common.atLeast("--blocks", blocks, 1);
+        FleetOptions.checkPool(common, blocks, blockSize);
         if (maxModelLength < 0 || maxModelLength == 1) {
             throw common.wrong("--max-model-len " + maxModelLength + " must be at least 2, or 0");
+        }
+        final long pool = (long) blocks * blockSize;
+        if (maxModelLength > pool) {
+            throw common.wrong(
+                    "--max-model-len "
+                            + maxModelLength
+                            + " is more than the "
+                            + pool
+                            + " tokens of --blocks "
+                            + blocks
+                            + " of --block-size "
+                            + blockSize);
         }
         common.atLeast("--max-batched-tokens", maxBatchedTokens, 1);
         common.positive("--prefill-rate", prefillRate);

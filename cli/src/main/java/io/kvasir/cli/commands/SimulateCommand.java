@@ -173,6 +173,7 @@ public final class SimulateCommand implements Callable<Integer> {
         common.within("--seeds", seeds, 1, MOST_SEEDS);
         fleet.check(common);
         common.within("--jitter-ms", jitterMs, 0, MOST_JITTER_MS);
+        common.within("--event-delay-ms", eventDelayMs, 0, FleetPlan.MAX_DELAY_MS);
         common.positive("--rate", rate);
         common.positive("--prefill-rate", prefillRate);
         common.notNegative("--inter-token-ms", interTokenMillis);

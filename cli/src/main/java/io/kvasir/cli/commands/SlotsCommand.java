@@ -124,9 +124,16 @@ public final class SlotsCommand implements Callable<Integer> {
         if (natsUrls == null) {
             throw common.wrong("--replica-sync needs --nats");
         }
-        if (replicaId != null && replicaId < 1) {
-            throw common.wrong("--replica-id " + replicaId + " is not above 0");
+        if (replicaId != null) {
+            common.atLeast("--replica-id", replicaId, 1);
         }
+        final long most = SlotsReplication.LONGEST.toMillis();
+        common.within(
+                "--replica-digest-ms", digestMs, SlotsReplication.SHORTEST.toMillis(), most - 1);
+        common.within("--replica-lease-ms", leaseMs, digestMs + 1, most);
+        common.atLeast("--replica-max-requests", replicaMaxRequests, 1);
+        common.notBlank("--nats-namespace", namespace);
+        common.notBlank("--nats-component", component);
         try {
             return new SlotsReplication(
                     new NatsReplicaLink(

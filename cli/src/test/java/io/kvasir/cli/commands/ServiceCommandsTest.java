@@ -100,12 +100,13 @@ class ServiceCommandsTest {
     @CsvSource({
         "--replica-sync, --nats",
         "--nats=nats://127.0.0.1:9, --replica-sync",
-        "--replica-sync --nats=nats://127.0.0.1:9 --replica-digest-ms=0, digest",
-        "--replica-sync --nats=nats://127.0.0.1:9 --replica-lease-ms=9000000000000000000, lease",
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-digest-ms=0, --replica-digest-ms",
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-lease-ms=9000000000000000000,"
+                + " --replica-lease-ms",
         "--replica-sync --nats=nats://127.0.0.1:9 --replica-id=0, --replica-id",
-        "--replica-sync --nats=nats://127.0.0.1:9 --replica-lease-ms=1000, lease",
-        "--replica-sync --nats=nats://127.0.0.1:9 --nats-component=, component",
-        "--replica-sync --nats=nats://127.0.0.1:9 --replica-max-requests=0, maxRequests"
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-lease-ms=1000, --replica-lease-ms",
+        "--replica-sync --nats=nats://127.0.0.1:9 --nats-component=, --nats-component",
+        "--replica-sync --nats=nats://127.0.0.1:9 --replica-max-requests=0, --replica-max-requests"
     })
     void replicationThatCannotBeIsTwoAndSaysWhat(String options, String word) {
         final String[] words = ("slots --port=0 " + options).split(" ", -1);

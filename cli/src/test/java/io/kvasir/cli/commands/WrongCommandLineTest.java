@@ -14,6 +14,8 @@ import java.util.List;
 
 /** Each is refused before anything is done, by exit code 2 and one line that says which option. */
 class WrongCommandLineTest {
+    private static final String SYNC = "slots --replica-sync --nats nats://127.0.0.1:1 ";
+
     @TempDir private Path dir;
 
     private static void assertRefused(String line, String message) {
@@ -109,6 +111,22 @@ class WrongCommandLineTest {
                 "select --index-bytes -1 | --index-bytes -1 must be at least 0",
                 "indexer --index-bytes -1 | --index-bytes -1 must be at least 0",
                 "indexer --max-workers 0 | --max-workers 0 is not within 1..65536",
+                "sim --max-model-len 33 --blocks 2 | --max-model-len 33 is more than the 32 tokens"
+                        + " of --blocks 2 of --block-size 16",
+                "sim --blocks 1 --block-size 1 | --blocks 1 of --block-size 1 must have at least 2"
+                        + " tokens",
+                "simulate --agents --blocks 1 --block-size 1 | --blocks 1 of --block-size 1 must"
+                        + " have at least 2 tokens",
+                "simulate --agents --event-delay-ms NaN | --event-delay-ms NaN is not within"
+                        + " 0..3600000",
+                SYNC + "--replica-max-requests 0 | --replica-max-requests 0 must be at least 1",
+                SYNC + "--replica-id 0 | --replica-id 0 must be at least 1",
+                SYNC + "--replica-digest-ms 9 | --replica-digest-ms 9 is not within 10..2147483646",
+                SYNC
+                        + "--replica-lease-ms 1000 | --replica-lease-ms 1000 is not within"
+                        + " 1001..2147483647",
+                SYNC + "--nats-namespace= | --nats-namespace is empty",
+                SYNC + "--nats-component= | --nats-component is empty",
                 "truth none none --block-size 4 --show -1 | --show -1 must be at least 0",
             })
     void valuesOutOfRange(String line, String message) {

@@ -18,8 +18,11 @@ import java.util.Objects;
  */
 public record SlotsReplication(
         ReplicaLink link, Long idOrNull, Duration digest, Duration lease, int maxRequests) {
-    private static final Duration SHORTEST = Duration.ofMillis(10);
-    private static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
+    /** Shortest time between digests. */
+    public static final Duration SHORTEST = Duration.ofMillis(10);
+
+    /** Longest lease. */
+    public static final Duration LONGEST = Duration.ofMillis(Integer.MAX_VALUE);
 
     /**
      * Checks the values.
