@@ -251,6 +251,7 @@ public final class RelayCommand implements Callable<Integer> {
             end();
             throw e;
         }
+        warn(transport);
         common.out()
                 .println(
                         "relaying "
@@ -270,6 +271,14 @@ public final class RelayCommand implements Callable<Integer> {
             return shutdown.await();
         } finally {
             end();
+        }
+    }
+
+    /** A stream that others have made may take events and lose them to those who read it. */
+    private void warn(RouterEventTransport transport) {
+        if (transport instanceof JetStreamEventTransport stream && !stream.problem().isEmpty()) {
+            common.err().println("warning: events may be missing: " + stream.problem());
+            common.err().flush();
         }
     }
 

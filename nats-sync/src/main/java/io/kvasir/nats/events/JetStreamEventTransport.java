@@ -11,6 +11,7 @@ import io.nats.client.Connection;
 import io.nats.client.JetStream;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamOptions;
+import io.nats.client.api.StreamConfiguration;
 import io.nats.client.impl.Headers;
 
 import java.io.IOException;
@@ -38,6 +39,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
     private final LastingConnection connection;
     private final JetStreamOptions options;
     private JetStream stream; // null until it is there
+    private String problem = ""; // of the stream when it was opened
     private long streamMessageBytes; // most bytes of a message with its headers, of that stream
 
     /**
@@ -107,15 +109,31 @@ public final class JetStreamEventTransport implements RouterEventTransport {
         }
     }
 
+    /**
+     * What the stream, which others may have made, does to events; makes it if it is not there.
+     *
+     * @return in words, with what to do; empty where nothing is wrong, or the stream cannot be
+     *     asked: the publishing that follows says why
+     */
+    public synchronized String problem() {
+        try {
+            open();
+        } catch (IOException | JetStreamApiException | IllegalStateException e) {
+            return "";
+        }
+        return problem;
+    }
+
     private void open() throws IOException, JetStreamApiException {
         if (stream != null) {
             return;
         }
         final Connection to = connection.now();
-        final long most =
+        final StreamConfiguration opened =
                 EventStreams.open(to.jetStreamManagement(options), names, replicas)
-                        .getConfiguration()
-                        .getMaximumMessageSize();
+                        .getConfiguration();
+        problem = StreamFitness.problem(opened, names);
+        final long most = opened.getMaximumMessageSize();
         streamMessageBytes = most <= 0 ? Long.MAX_VALUE : most;
         stream = to.jetStream(options);
     }

@@ -193,6 +193,10 @@ class JetStreamEventSourceTest {
         observed.await(() -> observed.plane.status().problem().contains(why), why);
         final String problem = observed.plane.status().problem();
         assertTrue(problem.contains("stream " + names.stream()), problem);
+        try (JetStreamEventTransport transport =
+                new JetStreamEventTransport(Patient.access(NATS.url()), names, StreamForm.EVENTS)) {
+            assertEquals(problem, transport.problem());
+        }
         management.deleteStream(names.stream());
         observed.await(() -> observed.plane.status().problem().isEmpty(), "a right one");
     }
