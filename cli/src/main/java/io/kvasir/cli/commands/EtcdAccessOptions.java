@@ -44,6 +44,19 @@ final class EtcdAccessOptions {
      *     names it
      */
     EtcdOptions access(List<URI> members, Duration ttl) {
-        return new EtcdAccess(PREFIX, members, user, password, trustStore).options(ttl);
+        return access(members).options(ttl);
+    }
+
+    /**
+     * Checks addresses and user, and reads nothing.
+     *
+     * @throws IllegalArgumentException if one cannot be; the message names it
+     */
+    void check(List<URI> members) {
+        access(members).check();
+    }
+
+    private EtcdAccess access(List<URI> members) {
+        return new EtcdAccess(PREFIX, members, user, password, trustStore);
     }
 }

@@ -311,6 +311,9 @@ public final class RegisterCommand implements Callable<Integer> {
             throw common.wrong("--ttl-ms must be positive, --drain-ms not negative");
         }
         OF_STORES.forEach(this::checkStore);
+        if (target.etcd != null) {
+            checkEtcd();
+        }
         try {
             final Registration.Builder builder =
                     Registration.builder(
@@ -352,6 +355,14 @@ public final class RegisterCommand implements Callable<Integer> {
         watched =
                 new WatchedRegistration(
                         registrar, described, () -> answers(engine, reports), PERIOD, reports);
+    }
+
+    private void checkEtcd() {
+        try {
+            etcdAccess.check(target.etcd);
+        } catch (IllegalArgumentException e) {
+            throw common.wrong("--etcd: " + e.getMessage());
+        }
     }
 
     private LeasedStore store() {

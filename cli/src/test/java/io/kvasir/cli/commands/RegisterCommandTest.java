@@ -1,6 +1,7 @@
 package io.kvasir.cli.commands;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -92,15 +93,28 @@ class RegisterCommandTest {
     @ParameterizedTest
     @CsvSource({
         "--etcd-trust-store no/such.pem, --etcd-trust-store no/such.pem",
-        "--etcd-user u --etcd-password-file no/such, --etcd-password-file no/such",
-        "--etcd-user u, --etcd-user and --etcd-password-file go together",
-        "--etcd-password-file no/such, --etcd-user and --etcd-password-file go together"
+        "--etcd-user u --etcd-password-file no/such, --etcd-password-file no/such"
     })
     void aFileForEtcdThatIsMissingIsNamed(String options, String named) {
         final CommandRun run =
                 CommandRun.of((ENGINE + "--etcd http://127.0.0.1:1 " + options).split(" ", -1));
         assertEquals(3, run.exitCode(), run.err());
         assertTrue(run.err().contains(named), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--etcd http://h:1 --etcd-user u, --etcd-user and --etcd-password-file go together",
+        "--etcd http://h:1 --etcd-password-file f, --etcd-user and --etcd-password-file go"
+                + " together",
+        "--etcd http://u:secret@h:1, by --etcd-user and --etcd-password-file",
+        "--etcd ftp://h:1, etcd endpoint ftp://h:1 must be"
+    })
+    void anAddressOrUserOfEtcdThatCannotBeIsAWrongCommandLine(String options, String named) {
+        final CommandRun run = CommandRun.of((ENGINE + options).split(" ", -1));
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains(named), run.err());
+        assertFalse(run.err().contains("secret"), run.err());
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.kvasir.cli.commands;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -84,6 +85,20 @@ class ServeCommandTest {
         final CommandRun wrong = CommandRun.of(with(good, "--check-config", "--retries=-1"));
         assertEquals(2, wrong.exitCode());
         assertTrue(wrong.err().contains("retries=-1 is out of range"), wrong.err());
+    }
+
+    @Test
+    void aUserInAnAddressOfEtcdIsRefusedWithTheSettingsForIt() {
+        final CommandRun run =
+                CommandRun.of(
+                        "serve",
+                        "--model=m",
+                        "--discovery-etcd-endpoints=http://u:secret@h:1",
+                        "--check-config");
+        assertTrue(
+                run.err().contains("by discovery-etcd-user and discovery-etcd-password-file"),
+                run.err());
+        assertFalse(run.err().contains("secret"), run.err());
     }
 
     @Test

@@ -35,10 +35,7 @@ public record EtcdAccess(
      * @throws IllegalArgumentException if a file cannot be read or a value cannot be
      */
     public EtcdOptions options(Duration ttl) {
-        if ((user == null) != (password == null)) {
-            throw new IllegalArgumentException(
-                    option + "user and " + option + "password-file go together");
-        }
+        check();
         return new EtcdOptions(
                 endpoints,
                 ttl,
@@ -48,6 +45,19 @@ public record EtcdAccess(
                         : new EtcdOptions.Login(
                                 user, new FollowedPassword(option + "password-file", password)),
                 Authorities.followedOrNull(option + "trust-store", trustStore, EtcdAccess::stays));
+    }
+
+    /**
+     * Checks addresses and user, and reads nothing.
+     *
+     * @throws IllegalArgumentException if one cannot be; the message names options
+     */
+    public void check() {
+        final String login = option + "user and " + option + "password-file";
+        if ((user == null) != (password == null)) {
+            throw new IllegalArgumentException(login + " go together");
+        }
+        endpoints.forEach(endpoint -> EtcdOptions.check(endpoint, login));
     }
 
     private static void stays(String problem) {

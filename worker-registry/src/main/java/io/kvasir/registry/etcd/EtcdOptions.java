@@ -47,7 +47,7 @@ public record EtcdOptions(
         if (endpoints.isEmpty()) {
             throw new IllegalArgumentException("no endpoint of etcd is named");
         }
-        endpoints.forEach(EtcdOptions::check);
+        endpoints.forEach(endpoint -> check(endpoint, "a login"));
         if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
             throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
         }
@@ -56,8 +56,14 @@ public record EtcdOptions(
         }
     }
 
-    /** A user in the address goes nowhere: neither to etcd nor into a message. */
-    private static void check(URI endpoint) {
+    /**
+     * Checks the address of a member. A user in it goes nowhere: neither to etcd nor into a
+     * message.
+     *
+     * @param login names of what a user and its password are given by, for the message
+     * @throws IllegalArgumentException if it cannot be
+     */
+    public static void check(URI endpoint, String login) {
         final String authority = String.valueOf(endpoint.getRawAuthority());
         final int user = authority.lastIndexOf('@') + 1;
         final String named = endpoint.getScheme() + "://" + authority.substring(user);
@@ -66,8 +72,8 @@ public record EtcdOptions(
                     "etcd endpoint "
                             + named
                             + " has a user before its host, which is not used: user and password of"
-                            + " etcd are settings of their own, discovery-etcd-user and"
-                            + " discovery-etcd-password-file");
+                            + " etcd are given by "
+                            + login);
         }
         if (endpoint.getHost() == null
                 || !List.of("http", "https").contains(endpoint.getScheme())) {

@@ -43,6 +43,6 @@ class EtcdOptionsTest {
     void aUserInAnEndpointIsRefusedAndItsPasswordNotSaid(String endpoint) {
         final String refusal = refusal(endpoint);
         assertFalse(refusal.contains("s3cret"), refusal);
-        assertTrue(refusal.contains("discovery-etcd-user"), refusal);
+        assertTrue(refusal.contains("are given by a login"), refusal);
     }
 }
