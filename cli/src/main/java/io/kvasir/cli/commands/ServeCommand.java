@@ -215,6 +215,9 @@ public final class ServeCommand implements Callable<Integer> {
             try {
                 effective = builder.build();
             } catch (WrongSettingsException e) {
+                if (builder.isOfFlagsAlone()) {
+                    throw common.wrong(e.getMessage());
+                }
                 problems.add(e.getMessage());
             }
         }

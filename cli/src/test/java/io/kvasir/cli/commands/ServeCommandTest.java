@@ -14,6 +14,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
@@ -99,6 +100,30 @@ class ServeCommandTest {
                 run.err().contains("by discovery-etcd-user and discovery-etcd-password-file"),
                 run.err());
         assertFalse(run.err().contains("secret"), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "--event-plane=zmq, event-plane-addresses",
+        "--worker=http://h:1, two workers are named 'h:1'"
+    })
+    void optionsThatContradictEachOtherAreAWrongCommandLine(String option, String words)
+            throws IOException {
+        final CommandRun flags =
+                CommandRun.of(
+                        "serve", "--model=m", "--worker=http://h:1", "--check-config", option);
+        assertEquals(2, flags.exitCode(), flags.err());
+        assertTrue(flags.err().contains(words), flags.err());
+        final Path file = Files.writeString(dir.resolve("of-model.yaml"), "model: m\n");
+        final CommandRun mixed =
+                CommandRun.of(
+                        "serve",
+                        "--config=" + file,
+                        "--worker=http://h:1",
+                        "--check-config",
+                        option);
+        assertEquals(3, mixed.exitCode(), mixed.err());
+        assertTrue(mixed.err().contains(words), mixed.err());
     }
 
     @Test
