@@ -106,25 +106,35 @@ class StatusCommandTest {
                                         .build())) {
             final String url = gateway.adminUrl();
             assertEquals(3, run("status", url).exitCode());
-            final String well =
-                    until("status", url, out -> out.contains("2 workers, all as they should be"));
+            final String well = until("status", url, out -> isWell(out, url));
             assertTrue(well.startsWith("kvasir "), well);
-            assertTrue(well.contains(" at " + url + ": ready, up "), well);
             assertTrue(well.contains("\nmode kv, blocks of 16 tokens"), well);
             assertTrue(well.contains("\naa/0 "), well);
             assertTrue(well.contains("  none "), well);
-            assertTrue(well.contains("  exact "), well);
             assertFalse(well.contains("\u001b"), well);
             dying.close();
-            final String ill = until("status", url, out -> out.contains("1 not as they should be"));
+            final String ill = until("status", url, StatusCommandTest::isOnlyFirstDown);
             assertTrue(ill.indexOf("\nzz/0") < ill.indexOf("\naa/0"), ill);
-            assertTrue(ill.contains("down: "), ill);
             living.close();
             until("status", url, out -> out.contains("! not ready: no worker can be used"));
             final CommandRun none = run("status", url, "--token=t", "--json");
             assertEquals(1, none.exitCode());
             assertFalse(Json.parse(none.out()).path("ready").asBoolean());
         }
+    }
+
+    /** Readiness is a page of its own, of an earlier moment than that of the workers. */
+    private static boolean isWell(String out, String url) {
+        return out.contains("2 workers, all as they should be")
+                && out.contains(" at " + url + ": ready, up ")
+                && out.contains("  exact ");
+    }
+
+    /** Not the other one, whose probe or events may be late on a busy machine. */
+    private static boolean isOnlyFirstDown(String out) {
+        return out.contains("1 not as they should be")
+                && out.lines()
+                        .anyMatch(line -> line.startsWith("zz/0 ") && line.contains("down: "));
     }
 
     private static String until(String command, String url, Predicate<String> shown)
