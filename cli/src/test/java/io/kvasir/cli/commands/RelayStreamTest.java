@@ -75,7 +75,7 @@ class RelayStreamTest {
                         "--jetstream",
                         "--namespace=" + NAMESPACE)) {
             relay.await(line -> line.startsWith("relaying "));
-            relay.terminate();
+            assertEquals(143, relay.terminate());
             return relay.output().stream().filter(line -> line.startsWith("warning")).toList();
         }
     }
