@@ -58,7 +58,7 @@ public final class MultiTurnStream {
      * @param hitRate the share, 0..1
      * @param generator workers; one hash id is one block
      * @param out file to create or overwrite
-     * @return the nearest that was found; below {@code hitRate} when conversations alone have fewer
+     * @return the last that was tried; below {@code hitRate} when conversations alone have fewer
      *     hits
      * @throws IllegalArgumentException if a time is beyond 2^53 microseconds, or blocks are too
      *     large
