@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.testing.Eventually;
@@ -209,5 +210,40 @@ class ClientConnectionTest {
             final String answer = client.readAll();
             assertTrue(answer.startsWith("HTTP/1.1 200 OK") && answer.endsWith(ANSWER), answer);
         }
+    }
+
+    private String streamOf(String version) throws Exception {
+        engine.script =
+                call -> {
+                    call.beginEvents();
+                    call.chunk(FakeEngine.event("{\"index\":0,\"text\":\"a\"}"));
+                    call.chunk("data: [DONE]\n\n");
+                    call.endChunks();
+                };
+        try (RawClient client = new RawClient(gateway.port())) {
+            return client.send(
+                            "POST /v1/completions "
+                                    + version
+                                    + "\r\nHost: g\r\nConnection: close\r\nContent-Length: "
+                                    + STREAM.length()
+                                    + "\r\n\r\n"
+                                    + STREAM)
+                    .readAll();
+        }
+    }
+
+    @Test
+    void aStreamThatIsTheLastOfItsConnectionHasAnEndOfItsOwn() throws Exception {
+        final String answer = streamOf("HTTP/1.1");
+        assertTrue(answer.contains("\r\nConnection: close\r\n"), answer);
+        assertTrue(answer.contains("\r\nTransfer-Encoding: chunked\r\n"), answer);
+        assertTrue(answer.endsWith("data: [DONE]\n\n\r\n0\r\n\r\n"), answer);
+    }
+
+    @Test
+    void aStreamOfHttp10EndsWithItsConnection() throws Exception {
+        final String answer = streamOf("HTTP/1.0");
+        assertFalse(answer.contains("Transfer-Encoding"), answer);
+        assertTrue(answer.endsWith("\n\ndata: [DONE]\n\n"), answer);
     }
 }

@@ -46,6 +46,7 @@ class DrainTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";
     private static final String STREAM = "{\"prompt\":[1],\"stream\":true}";
+    private static final String END = "\r\n0\r\n\r\n"; // of the last chunk, and of all
 
     private static final int CLIENTS = 8;
     private static final int SPREAD_NS = 1_000_000;
@@ -431,8 +432,9 @@ class DrainTest {
         final String body = answer.substring(answer.indexOf("\r\n\r\n") + 4);
         if (status == 200 && isStream) {
             assertTrue(
-                    body.endsWith("data: [DONE]\n\n")
-                            || (body.contains("\"kind\":\"draining\"") && body.endsWith("}\n\n")),
+                    body.endsWith("data: [DONE]\n\n" + END)
+                            || (body.contains("\"kind\":\"draining\"")
+                                    && body.endsWith("}\n\n" + END)),
                     answer);
         } else if (status == 200) {
             assertEquals(ANSWER, body);

@@ -9,7 +9,10 @@ import io.kvasir.gateway.server.CrossOrigin;
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
+import org.eclipse.jetty.http.HttpHeaderValue;
+import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.server.Request;
+import org.eclipse.jetty.server.Response;
 
 import java.util.List;
 import java.util.Set;
@@ -88,6 +91,20 @@ final class ProxyHeaders {
                 ? next
                 : new HttpField(
                         HttpHeader.COOKIE, before.getFirst().getValue() + "; " + next.getValue());
+    }
+
+    /**
+     * Gives an answer of HTTP/1.1 whose length is not known an end of its own. On the last one of a
+     * connection the server would let the connection's end be its end, which a client cannot tell
+     * from an answer that broke off (RFC 9112, 6.3).
+     */
+    static void putChunked(Response response) {
+        final HttpFields.Mutable headers = response.getHeaders();
+        if (!headers.contains(HttpHeader.CONTENT_LENGTH)
+                && response.getRequest().getConnectionMetaData().getHttpVersion()
+                        == HttpVersion.HTTP_1_1) {
+            headers.put(HttpHeader.TRANSFER_ENCODING, HttpHeaderValue.CHUNKED.asString());
+        }
     }
 
     /**

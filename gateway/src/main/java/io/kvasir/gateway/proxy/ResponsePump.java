@@ -394,8 +394,12 @@ final class ResponsePump extends IteratingCallback {
     }
 
     private Action write(ByteBuffer bytes) {
+        final boolean first = !committed;
         if (!commit(bytes.remaining())) {
             return Action.SUCCEEDED;
+        }
+        if (first) {
+            ProxyHeaders.putChunked(response);
         }
         listener.writing(true);
         response.write(false, encoded(bytes, false), this);
