@@ -172,6 +172,26 @@ class WorkerPoolsHttpTest {
     }
 
     @Test
+    void aDrainIsShownOfWorkersOfBothPools() throws Exception {
+        start(
+                Gateways.config(
+                        worker(first, "p", "prefill"),
+                        worker(second, "d", "decode"),
+                        worker(third, "b", "both")));
+        for (String name : List.of("p", "d")) {
+            assertEquals(200, admin("POST", "/" + name + "/drain", "").statusCode());
+        }
+        final String drained = Gateways.get(gateway, "/metrics").body();
+        for (String series : List.of("p\"} 1.0", "d\"} 1.0", "b\"} 0.0")) {
+            assertTrue(
+                    drained.contains("kvasir_worker_draining{worker=\"" + series + "\n"), drained);
+        }
+        assertEquals(200, admin("POST", "/d/resume", "").statusCode());
+        final String resumed = Gateways.get(gateway, "/metrics").body();
+        assertTrue(resumed.contains("kvasir_worker_draining{worker=\"d\"} 0.0\n"), resumed);
+    }
+
+    @Test
     void withoutPrefillWorkersNothingIsShownOfTheirPool() throws Exception {
         start(Gateways.config(worker(first, "b", "both")));
         final String metrics = Gateways.get(gateway, "/metrics").body();

@@ -75,6 +75,15 @@ final class FleetMetrics {
                 },
                 "worker",
                 "result");
+        page.gauge(
+                "kvasir_worker_draining",
+                "1 while the worker gets no new request because operators or discovery want it so",
+                out -> {
+                    for (Upstream u : servers.upstreams()) {
+                        out.call(u.draining() ? 1 : 0, u.name());
+                    }
+                },
+                "worker");
         page.count(
                 "kvasir_discovery_failures_total",
                 "How often a source of workers could not be read or named one that cannot be used",
