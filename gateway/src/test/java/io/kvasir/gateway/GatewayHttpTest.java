@@ -117,6 +117,21 @@ class GatewayHttpTest {
     }
 
     @Test
+    void aBatchHasNoForecastOfCachedTokens() throws Exception {
+        start();
+        for (String batch : List.of("[[1,2,3],[4,5]]", "[\"a\",\"b\"]")) {
+            final HttpResponse<String> answer =
+                    Gateways.post(
+                            gateway,
+                            "/v1/completions",
+                            "{\"model\":\"m\",\"prompt\":" + batch + "}");
+            assertEquals(200, answer.statusCode());
+            assertEquals("w1", header(answer, "x-kvasir-worker"));
+            assertEquals(List.of(), answer.headers().allValues("x-kvasir-predicted-cached-tokens"));
+        }
+    }
+
+    @Test
     void anAnswerPassesByteForByteWithTheDecisionInItsHeaders() throws Exception {
         start();
         final HttpResponse<String> answer =

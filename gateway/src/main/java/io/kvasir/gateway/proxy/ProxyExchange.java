@@ -452,8 +452,7 @@ public final class ProxyExchange {
         finished(error.status());
         response.reset();
         if (tried != null && proxied.trusted()) {
-            ProxyHeaders.putDecision(
-                    response.getHeaders(), proxied.requestId(), tried.booking.decision());
+            ProxyHeaders.putDecision(response.getHeaders(), proxied, tried.booking.decision());
         }
         Responses.error(response, callback, error, proxied.requestId());
     }
@@ -470,7 +469,7 @@ public final class ProxyExchange {
         finished(200);
         if (proxied.trusted()) {
             final HttpFields.Mutable headers = response.getHeaders();
-            ProxyHeaders.putDecision(headers, proxied.requestId(), decision);
+            ProxyHeaders.putDecision(headers, proxied, decision);
             headers.put(RoutingHeaders.PREFILL_WORKER, decision.worker());
         }
         Responses.write(response, callback, 200, answer.type(), answer.body());
@@ -784,9 +783,9 @@ public final class ProxyExchange {
             clientProbe.headFollows(pump::writeComment);
             proxied.record().firstByte(sinceStartNs());
             if (proxied.trusted()) {
-                ProxyHeaders.putDecision(headers, proxied.requestId(), booking.decision());
+                ProxyHeaders.putDecision(headers, proxied, booking.decision());
                 if (isSplit()) {
-                    ProxyHeaders.putPrefill(headers, split.prefillDecision());
+                    ProxyHeaders.putPrefill(headers, proxied, split.prefillDecision());
                 }
             }
         }

@@ -133,26 +133,32 @@ final class ProxyHeaders {
         return !OF_ONE_CONNECTION.contains(name) && !all.contains(HttpHeader.CONNECTION, name);
     }
 
-    /** Says what was decided. */
-    static void putDecision(HttpFields.Mutable headers, String requestId, DecisionRecord decision) {
-        headers.put("x-kvasir-request-id", requestId);
+    /** Says what was decided of a request, or of its prefill. */
+    static void putDecision(
+            HttpFields.Mutable headers, ProxyRequest request, DecisionRecord decision) {
+        headers.put("x-kvasir-request-id", request.requestId());
         headers.put("x-kvasir-worker", decision.worker());
         headers.put("x-kvasir-dp-rank", Integer.toString(decision.dpRank()));
         headers.put("x-kvasir-overlap-blocks", Integer.toString(decision.overlapBlocks()));
         if (decision.lowerTierBlocks() > 0) {
             headers.put("x-kvasir-lower-tier-blocks", Integer.toString(decision.lowerTierBlocks()));
         }
-        putPrediction(headers, decision);
+        putPrediction(headers, request, decision);
         headers.put("x-kvasir-event-sequence", Long.toString(decision.eventSequence()));
     }
 
     /** Says what was decided of the prefill, by whose cached tokens the answer is stated. */
-    static void putPrefill(HttpFields.Mutable headers, DecisionRecord decision) {
+    static void putPrefill(
+            HttpFields.Mutable headers, ProxyRequest request, DecisionRecord decision) {
         headers.put(RoutingHeaders.PREFILL_WORKER, decision.worker());
-        putPrediction(headers, decision);
+        putPrediction(headers, request, decision);
     }
 
-    private static void putPrediction(HttpFields.Mutable headers, DecisionRecord decision) {
+    private static void putPrediction(
+            HttpFields.Mutable headers, ProxyRequest request, DecisionRecord decision) {
+        if (request.inference().prompts() > 1) {
+            return; // made for the first prompt, and engines state another one's, or the sum
+        }
         headers.put(
                 "x-kvasir-predicted-cached-tokens",
                 Integer.toString(decision.predictedCachedTokens()));
