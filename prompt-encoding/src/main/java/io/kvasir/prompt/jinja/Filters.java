@@ -168,7 +168,7 @@ final class Filters {
             Budget.current().items(PART_ITEMS);
             final int end = at + perSlice + (i < longer ? 1 : 0);
             final List<Object> part = new ArrayList<>(items.subList(at, end));
-            if (fill != null && i >= longer && longer > 0) {
+            if (fill != null && i >= longer) {
                 part.add(fill);
             }
             out.add(part);

@@ -100,6 +100,7 @@ SNIPPETS = [
     "{{ 1|string }}|{{ none|string }}|{{ l|string }}|{{ missing|string }}|{{ true|string|lower }}|{{ 1.0|string }}",
     "{{ html|escape }}|{{ html|e }}|{{ html|safe }}|{{ html|e|e }}|{{ html|forceescape }}|{{ ('<'|safe) + '<' }}|{{ '<' + ('<'|safe) }}|{{ ('<'|safe) ~ '<' }}|{{ 5|e }}|{{ none|e }}|{{ ('<'|safe) == '<' }}|{{ '<'|safe is escaped }}|{{ '<'|safe is string }}|{{ missing|e }}|{{ ['<'|e, 'a'] }}",
     "{{ l|batch(2)|list }}|{{ l|batch(2, 'x')|list }}|{{ l|slice(2)|list }}|{{ l|slice(3, 'x')|list }}|{{ 'ab'|center(6) }}|{{ 'the quick brown fox jumps'|truncate(15) }}|{{ 'the quick brown fox jumps'|truncate(15, true) }}|{{ 'short'|truncate(5) }}|{{ 'the quick brown fox'|truncate(10, false, '…', 0) }}|{{ 'one two_x três 4'|wordcount }}",
+    "{{ el|slice(2, 'p')|list }}|{{ [1, 2]|slice(2, 'p')|list }}|{{ l[:4]|slice(2, 'p')|list }}|{{ l[:4]|slice(4, 'p')|list }}|{{ l[:1]|slice(3, 'p')|list }}|{{ l|slice(5)|list }}",
     "{{ l|truncate(5)|tojson }}|{{ d|truncate|length }}|{{ missing|truncate }}|{{ (l|truncate)[0] }}", "{{ i|truncate }}", "{{ l|truncate(3, leeway=0) }}",
     "{{ '%s-%s'|format('a', 1) }}|{{ '%(a)s'|format(a=1) }}|{{ d|attr('a') is undefined }}|{{ s|attr('upper') is callable }}|{{ [1, 2]|attr('nope') is undefined }}",
     "{{ tool|tojson }}", "{{ tool|tojson(indent=4) }}", "{{ tool|tojson(indent=2) }}", "{{ tool|tojson(ensure_ascii=true) }}", "{{ tool|tojson(separators=(',', ':')) }}", "{{ tool|tojson(sort_keys=true, indent='\\t') }}", "{{ tool|tojson(indent=0) }}",
