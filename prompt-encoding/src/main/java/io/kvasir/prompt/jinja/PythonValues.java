@@ -235,7 +235,8 @@ final class PythonValues {
         }
         if (left instanceof List<?> a
                 && right instanceof List<?> b
-                && a instanceof Tuple == b instanceof Tuple) {
+                && a instanceof Tuple == b instanceof Tuple
+                && !(a instanceof Range || b instanceof Range)) {
             for (int i = 0; i < Math.min(a.size(), b.size()); i++) {
                 if (!equal(a.get(i), b.get(i))) {
                     return compare(operator, a.get(i), b.get(i));
@@ -508,13 +509,17 @@ final class PythonValues {
         final int size = (int) lengthOrUnknown(value);
         final long from = bound(start, size, by, by > 0 ? 0 : size - 1);
         final long to = bound(stop, size, by, by > 0 ? size : -1);
+        if (value instanceof Range range) {
+            return range.slice(from, to, by);
+        }
         if (isText(value) && by == 1) {
             return Text.substring(Text.of(value), (int) from, (int) Math.max(from, to));
         }
         final List<?> items =
                 value instanceof List<?> list ? list : Text.characters(Text.of(value));
         final List<Object> out = new ArrayList<>();
-        for (long i = from; by > 0 ? i < to : i > to; i += by) {
+        final long stride = Math.clamp(by, -size - 1, size + 1); // no sum beyond 64 bits
+        for (long i = from; by > 0 ? i < to : i > to; i += stride) {
             Budget.current().items(1);
             out.add(items.get((int) i));
         }

@@ -49,6 +49,19 @@ final class Range extends AbstractList<Object> {
         return length;
     }
 
+    /**
+     * The numbers from one index to another, each so many indexes after the last.
+     *
+     * @throws ArithmeticException where a bound or the step is beyond 64 bits
+     */
+    Range slice(long from, long to, long by) {
+        return new Range(at(from), at(to), Math.multiplyExact(step, by));
+    }
+
+    private long at(long index) {
+        return Math.addExact(start, Math.multiplyExact(index, step));
+    }
+
     String describe() {
         return step == 1
                 ? "range(" + start + ", " + stop + ")"
