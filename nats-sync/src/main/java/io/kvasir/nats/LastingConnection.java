@@ -29,7 +29,7 @@ public final class LastingConnection {
     private final Preparation preparation;
     private final ConnectPause.Sleeper sleeper;
     private volatile Connection connection; // null before the first
-    private Thread renewing; // null before the first time; guarded by this
+    private Thread renewing; // null while nothing is to be made anew; guarded by this
     private boolean closed; // guarded by this
 
     /** What a new connection needs before it is used, such as subscriptions. */
@@ -131,8 +131,9 @@ public final class LastingConnection {
         return !closed && connection.getStatus() == Connection.Status.CLOSED;
     }
 
+    /** One thread at a time: it goes on where the one that it makes is closed, too. */
     private synchronized void renew() {
-        if (isGivenUp()) {
+        if (isGivenUp() && renewing == null) {
             renewing = Thread.ofPlatform().daemon().name("kvasir-nats-again").start(this::run);
         }
     }
@@ -144,7 +145,7 @@ public final class LastingConnection {
                 connection.getLastError());
         final ConnectPause pause = new ConnectPause(sleeper);
         try {
-            while (isGivenUp()) {
+            while (isToBeMade()) {
                 connectAgain(pause);
             }
         } catch (InterruptedException e) {
@@ -152,11 +153,21 @@ public final class LastingConnection {
         }
     }
 
+    /** Once false, the next one that is given up has another thread. */
+    private synchronized boolean isToBeMade() {
+        if (!isGivenUp()) {
+            renewing = null;
+        }
+        return renewing != null;
+    }
+
     private void connectAgain(ConnectPause pause) throws InterruptedException {
         try {
             connect();
         } catch (IOException e) {
             LOG.debug("it is still refused", e);
+        }
+        if (isGivenUp()) {
             pause.await();
             return;
         }

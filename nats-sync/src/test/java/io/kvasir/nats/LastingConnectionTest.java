@@ -17,10 +17,13 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** A server that lets its clients in or refuses them. Pauses are taken and not spent. */
 class LastingConnectionTest {
@@ -76,11 +79,23 @@ class LastingConnectionTest {
         to.getOutputStream().write((line + "\r\n").getBytes(StandardCharsets.US_ASCII));
     }
 
+    private NatsAccess access() {
+        return new NatsAccess("nats://127.0.0.1:" + server.getLocalPort(), null, null, TIMEOUT);
+    }
+
     private LastingConnection made(NatsAccess access) throws InterruptedException {
+        return made(access, _ -> {});
+    }
+
+    private LastingConnection made(NatsAccess access, LastingConnection.Preparation preparation)
+            throws InterruptedException {
         while (true) {
             try {
                 return LastingConnection.make(
-                        access.options("x"), (_, event) -> events.add(event), _ -> {}, pauses::put);
+                        access.options("x"),
+                        (_, event) -> events.add(event),
+                        preparation,
+                        pauses::put);
             } catch (IOException e) {
                 Thread.sleep(1); // a slow machine
             }
@@ -111,13 +126,37 @@ class LastingConnectionTest {
 
     @Test
     void aServerThatRefusesIsTriedLessOftenAndFromTheStartAfterItHasLetOneIn() throws Exception {
-        final NatsAccess access =
-                new NatsAccess("nats://127.0.0.1:" + server.getLocalPort(), null, null, TIMEOUT);
+        final NatsAccess access = access();
         final LastingConnection lasting = made(access);
         try {
             refuseFor(200, 400, 800, 1600, 2000, 2000);
             refuseFor(200, 400);
             assertEquals(access.address(), NatsAccess.addressOf(lasting.now()));
+        } finally {
+            lasting.close();
+        }
+    }
+
+    @Test
+    void oneThreadMakesItAnewHoweverOftenItIsClosedMeanwhile() throws Exception {
+        final int closedAtOnce = 4;
+        final Set<Thread> threads = ConcurrentHashMap.newKeySet();
+        final AtomicInteger made = new AtomicInteger();
+        final LastingConnection lasting =
+                made(
+                        access(),
+                        connection -> {
+                            threads.add(Thread.currentThread());
+                            if (made.incrementAndGet() <= closedAtOnce) {
+                                connection.close();
+                            }
+                        });
+        try {
+            while (made.get() <= closedAtOnce || !lasting.isConnected()) {
+                pauses.poll(1, TimeUnit.MILLISECONDS);
+            }
+            threads.remove(Thread.currentThread()); // made the first one
+            assertEquals(1, threads.size(), threads::toString);
         } finally {
             lasting.close();
         }
