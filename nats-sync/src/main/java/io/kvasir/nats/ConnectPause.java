@@ -47,6 +47,23 @@ public final class ConnectPause {
     public void await() throws InterruptedException {
         final long ns = middleNs;
         middleNs = Math.min(MOST_NS, 2 * ns);
-        sleeper.sleep(ns - ns / 4 + ThreadLocalRandom.current().nextLong(ns / 2 + 1));
+        sleeper.sleep(around(ns));
+    }
+
+    private static long around(long ns) {
+        return ns - ns / 4 + ThreadLocalRandom.current().nextLong(ns / 2 + 1);
+    }
+
+    /**
+     * The pauses of the client, which makes a lost connection again by itself. Any thread.
+     *
+     * @param rounds how often all servers were tried since it was lost
+     */
+    static Duration afterRounds(long rounds) {
+        long ns = FIRST_NS;
+        for (long i = 1; i < rounds && ns < MOST_NS; i++) {
+            ns *= 2;
+        }
+        return Duration.ofNanos(around(Math.min(MOST_NS, ns)));
     }
 }

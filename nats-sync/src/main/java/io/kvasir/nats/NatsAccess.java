@@ -29,7 +29,6 @@ import javax.net.ssl.SSLContext;
  * @param timeout of connecting and of each request, at least 100 ms
  */
 public record NatsAccess(String servers, Path credentials, SSLContext tls, Duration timeout) {
-    private static final Duration RECONNECT_WAIT = Duration.ofMillis(200);
     private static final int FOR_EVER = -1;
     private static final Pattern TLS_SCHEME = Pattern.compile("(^|,)\\s*(tls|wss)://");
     private static final Pattern HOST =
@@ -124,7 +123,7 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
                         .connectionName(name)
                         .connectionTimeout(timeout)
                         .maxReconnects(FOR_EVER)
-                        .reconnectWait(RECONNECT_WAIT);
+                        .reconnectDelayHandler(ConnectPause::afterRounds);
         if (credentials != null) {
             options.authHandler(Nats.credentials(credentials.toString()));
         }

@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.nats.client.Connection;
+import io.nats.client.ReconnectDelayHandler;
 import io.nats.client.support.NatsUri;
 
 import org.junit.jupiter.api.Test;
@@ -73,6 +74,20 @@ class NatsAccessTest {
         assertEquals("nats://a:4222", NatsAccess.addressOf(connection));
         url.set(null);
         assertNull(NatsAccess.addressOf(connection));
+    }
+
+    @Test
+    void whatIsLostIsTriedLessOftenAndFromTheStartAfterItWasThere() {
+        final ReconnectDelayHandler pauses =
+                NatsAccess.of("nats://x").options("x").build().getReconnectDelayHandler();
+        final long[] middlesMs = {200, 200, 400, 800, 1600, 2000, 2000};
+        for (int round = 0; round < middlesMs.length; round++) {
+            final long ms = pauses.getWaitTime(round).toMillis();
+            final long middleMs = middlesMs[round];
+            assertTrue(ms >= middleMs * 3 / 4 && ms <= middleMs * 5 / 4, round + ": " + ms + " ms");
+        }
+        assertTrue(pauses.getWaitTime(Long.MAX_VALUE).toMillis() <= 2500);
+        assertTrue(pauses.getWaitTime(1).toMillis() <= 250); // lost another time
     }
 
     @Test
