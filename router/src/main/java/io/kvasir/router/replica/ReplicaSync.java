@@ -34,6 +34,7 @@ public final class ReplicaSync implements AutoCloseable {
     private final ReplicaPublisher publisher;
     private Object fleetSeen;
     private boolean begun;
+    private boolean asked; // the others, for their digests
     private long digestNs; // when the last one was asked for
     private long outputsNs; // when totals of outputs were sent last
     private Thread thread; // null where the embedder steps
@@ -93,9 +94,9 @@ public final class ReplicaSync implements AutoCloseable {
             begun = true;
             digestNs = nowNs - config.digestNs();
             outputsNs = nowNs;
-            send(
-                    new ReplicaMessage.Ask(
-                            config.origin(), ReplicaMessage.Ask.ALL, List.of(), new long[0]));
+        }
+        if (!asked) {
+            ask();
         }
         if (nowNs - digestNs >= config.digestNs()) {
             digestNs = nowNs;
@@ -106,6 +107,17 @@ public final class ReplicaSync implements AutoCloseable {
             outputsNs = nowNs;
         }
         publisher.step(outputsDue);
+    }
+
+    /** Asks all others for their digests; again with each step until the link takes it. */
+    private void ask() {
+        asked =
+                link.send(
+                        new ReplicaMessage.Ask(
+                                config.origin(), ReplicaMessage.Ask.ALL, List.of(), new long[0]));
+        if (asked) {
+            counts.published.add(1);
+        }
     }
 
     private void receive(long nowNs) {

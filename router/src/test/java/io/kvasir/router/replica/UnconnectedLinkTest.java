@@ -9,6 +9,8 @@ import io.kvasir.testsupport.Cores;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -30,6 +32,7 @@ class UnconnectedLinkTest {
         private boolean connected;
         private boolean wasConnected;
         private long refused;
+        private final List<ReplicaMessage> taken = new ArrayList<>();
 
         void connected(boolean now) {
             connected = now;
@@ -43,6 +46,8 @@ class UnconnectedLinkTest {
         public boolean send(ReplicaMessage message) {
             if (!connected) {
                 refused++;
+            } else {
+                taken.add(message);
             }
             return connected;
         }
@@ -80,7 +85,7 @@ class UnconnectedLinkTest {
     void whatIsSentBeforeTheFirstConnectionIsNotDropped() {
         assertEquals(0, passSeconds(3).queueDropped());
         final long before = link.refused;
-        assertTrue(before > 1, "the question of the start, and digests");
+        assertTrue(before > 1, "questions to the others, and digests");
         link.connected(true);
         final ReplicaStatus sent = passSeconds(3);
         assertTrue(sent.published() > 1, "digests");
@@ -89,5 +94,21 @@ class UnconnectedLinkTest {
         final ReplicaStatus lost = passSeconds(3);
         assertEquals(link.refused - before, lost.queueDropped());
         assertTrue(lost.queueDropped() > 1, "digests");
+    }
+
+    @Test
+    void theOthersAreAskedOnceThereIsAConnection() {
+        passSeconds(3);
+        link.connected(true);
+        passSeconds(1);
+        assertTrue(
+                link.taken.getFirst() instanceof ReplicaMessage.Ask ask
+                        && ask.routerId() == ReplicaMessage.Ask.ALL,
+                link.taken.toString());
+        link.connected(false);
+        passSeconds(1);
+        link.connected(true);
+        passSeconds(3);
+        assertEquals(1, link.taken.stream().filter(m -> m instanceof ReplicaMessage.Ask).count());
     }
 }
