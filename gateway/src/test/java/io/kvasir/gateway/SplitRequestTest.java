@@ -36,6 +36,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -1200,6 +1201,25 @@ class SplitRequestTest {
         assertEquals(1, page.sum("kvasir_requests_total", "status", "200"));
         assertEquals(0, page.sum("kvasir_leg_failures_total"));
         assertEquals(0, page.sum("kvasir_prefills_stranded_total"));
+    }
+
+    @Test
+    void aContextPhaseThatEndsTheAnswerOfAStreamAndCannotBeReadIsMalformed() throws Exception {
+        startContextAndGeneration(config());
+        final String text = ended("stop").replaceFirst("\\{", "{\"id\":\"?\",");
+        final byte[] unreadable = text.getBytes(StandardCharsets.UTF_8);
+        unreadable[text.indexOf('?')] = (byte) 0xff; // no UTF-8
+        prefill.script = call -> call.json(200, unreadable);
+        final HttpResponse<String> answer = Gateways.post(gateway, "/v1/chat/completions", STREAM);
+        assertEquals(502, answer.statusCode(), answer.body());
+        final MetricsPage page = MetricsPage.of(gateway);
+        final String attempts = "kvasir_upstream_attempts_total";
+        assertEquals(0, page.sum(attempts, "worker", "p", "outcome", "ok"));
+        assertEquals(
+                prefill.calls.size(), page.sum(attempts, "worker", "p", "outcome", "malformed"));
+        assertEquals(
+                prefill.calls.size(), page.sum("kvasir_leg_failures_total", "kind", "malformed"));
+        assertEquals(0, decode.calls.size());
     }
 
     @Test

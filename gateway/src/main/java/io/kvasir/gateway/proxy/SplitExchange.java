@@ -75,6 +75,7 @@ final class SplitExchange implements SplitLegs {
         private boolean sent;
         private volatile long answeredNs; // 0 before
         private volatile VerbatimJson answer;
+        private volatile String verdict; // of the answer, which is judged once
         private volatile CompleteAnswer complete; // null where a decode worker goes on
 
         Prefill(PrefillLeg leg, LegBodies bodies, ByteBuffer body, Rendezvous rendezvous) {
@@ -554,13 +555,11 @@ final class SplitExchange implements SplitLegs {
             } else {
                 final VerbatimJson answer = prefill.answer;
                 prefill.answer = null;
-                if (answer == null) {
-                    flow.prefillFailed(attempt, MALFORMED);
+                if (!prefill.verdict.equals(PrefillLeg.OK)) {
+                    flow.prefillFailed(attempt, prefill.verdict);
                     return;
                 }
-                final VerbatimJson whole = prefill.bodies.complete(answer).orElse(null);
-                if (whole != null) {
-                    prefill.complete = CompleteAnswer.of(proxied.inference(), whole);
+                if (prefill.complete != null) {
                     flow.prefillComplete(attempt);
                     return;
                 }
@@ -571,7 +570,7 @@ final class SplitExchange implements SplitLegs {
                 }
                 decodeBody = ByteBuffer.wrap(body.bytes());
             }
-        } catch (MalformedJsonException | ProtocolException e) {
+        } catch (MalformedJsonException e) {
             flow.prefillFailed(attempt, MALFORMED);
             return;
         }
@@ -673,6 +672,11 @@ final class SplitExchange implements SplitLegs {
         @Override
         public String judge(VerbatimJson answer) {
             final Prefill prefill = prefills[attempt];
+            prefill.verdict = verdict(prefill, answer);
+            return prefill.verdict;
+        }
+
+        private String verdict(Prefill prefill, VerbatimJson answer) {
             if (prefill.rendezvous != null) {
                 return PrefillLeg.OK; // nothing is read of it
             }
@@ -680,11 +684,13 @@ final class SplitExchange implements SplitLegs {
                 return MALFORMED;
             }
             try {
-                return prefill.bodies.namesBlocks(answer)
-                                || prefill.bodies.complete(answer).isPresent()
-                        ? PrefillLeg.OK
-                        : NO_BLOCKS;
-            } catch (MalformedJsonException e) {
+                final VerbatimJson whole = prefill.bodies.complete(answer).orElse(null);
+                if (whole != null) {
+                    prefill.complete = CompleteAnswer.of(proxied.inference(), whole);
+                    return PrefillLeg.OK;
+                }
+                return prefill.bodies.namesBlocks(answer) ? PrefillLeg.OK : NO_BLOCKS;
+            } catch (MalformedJsonException | ProtocolException e) {
                 return MALFORMED;
             }
         }

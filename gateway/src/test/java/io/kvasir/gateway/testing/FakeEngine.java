@@ -65,6 +65,11 @@ public final class FakeEngine implements AutoCloseable {
         }
 
         public void json(int status, String json) throws IOException {
+            json(status, json.getBytes(StandardCharsets.UTF_8));
+        }
+
+        /** An answer whose bytes may be no text. */
+        public void json(int status, byte[] json) throws IOException {
             raw(
                     "HTTP/1.1 "
                             + status
@@ -73,9 +78,10 @@ public final class FakeEngine implements AutoCloseable {
                             + "x-engine: fake\r\n"
                             + "Connection: close\r\n"
                             + "Content-Length: "
-                            + json.getBytes(StandardCharsets.UTF_8).length
-                            + "\r\n\r\n"
-                            + json);
+                            + json.length
+                            + "\r\n\r\n");
+            out.write(json);
+            out.flush();
         }
 
         /** An answer that does not end the connection, or does not say so. */
