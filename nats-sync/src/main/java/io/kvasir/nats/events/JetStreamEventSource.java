@@ -320,7 +320,11 @@ public final class JetStreamEventSource implements AutoCloseable {
     }
 
     private void checkFitness(StreamInfo stream) {
-        final String now = StreamFitness.problem(stream.getConfiguration(), names);
+        final String now =
+                StreamFitness.problem(
+                        stream.getConfiguration(),
+                        names,
+                        List.of(names.streamSubject(), names.oldStreamSubject()));
         if (!now.equals(unfit)) {
             unfit = now;
             plane.onFit(now);

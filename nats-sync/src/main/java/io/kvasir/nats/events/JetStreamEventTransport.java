@@ -16,6 +16,7 @@ import io.nats.client.impl.Headers;
 
 import java.io.IOException;
 import java.time.InstantSource;
+import java.util.List;
 
 /**
  * Publishes router events to the stream of JetStream that older routers read: one event a message,
@@ -132,7 +133,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
         final StreamConfiguration opened =
                 EventStreams.open(to.jetStreamManagement(options), names, replicas)
                         .getConfiguration();
-        problem = StreamFitness.problem(opened, names);
+        problem = StreamFitness.problem(opened, names, List.of(subject));
         final long most = opened.getMaximumMessageSize();
         streamMessageBytes = most <= 0 ? Long.MAX_VALUE : most;
         stream = to.jetStream(options);

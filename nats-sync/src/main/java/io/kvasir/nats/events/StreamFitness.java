@@ -3,6 +3,7 @@ package io.kvasir.nats.events;
 import io.nats.client.api.RetentionPolicy;
 import io.nats.client.api.StreamConfiguration;
 
+import java.util.List;
 import java.util.Locale;
 
 /** Whether a stream that others may have made can carry the events of a component. Stateless. */
@@ -16,10 +17,12 @@ final class StreamFitness {
      * What a stream's configuration does to events.
      *
      * @param names whose events
+     * @param used subjects of which one must come to the stream: the one that is published to, or
+     *     those that publishers may use
      * @return in words, with what to do; empty where nothing is wrong
      */
-    static String problem(StreamConfiguration stream, EventSubjects names) {
-        final String why = why(stream, names);
+    static String problem(StreamConfiguration stream, EventSubjects names, List<String> used) {
+        final String why = why(stream, used);
         return why.isEmpty()
                 ? ""
                 : "stream "
@@ -29,19 +32,19 @@ final class StreamFitness {
                         + "; delete it, so that it is made anew, or use another nats-component";
     }
 
-    private static String why(StreamConfiguration stream, EventSubjects names) {
+    private static String why(StreamConfiguration stream, List<String> used) {
         if (stream.getMirror() != null) {
             return "is a mirror of "
                     + stream.getMirror().getName()
                     + ": what is published to "
-                    + names.streamSubject()
+                    + used.getFirst()
                     + " does not come";
         }
         if (isWithoutSources(stream)
                 && stream.getSubjects().stream()
-                        .noneMatch(pattern -> matches(pattern, names.streamSubject()))) {
+                        .noneMatch(pattern -> used.stream().anyMatch(s -> matches(pattern, s)))) {
             return "does not take "
-                    + names.streamSubject()
+                    + used.getFirst()
                     + ", but "
                     + String.join(", ", stream.getSubjects());
         }

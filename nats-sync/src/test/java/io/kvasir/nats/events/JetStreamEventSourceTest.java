@@ -230,7 +230,33 @@ class JetStreamEventSourceTest {
                                 .subjects("a.b", subjects)
                                 .maxMessagesPerSubject(100_000)
                                 .build(),
-                        names));
+                        names,
+                        List.of(names.streamSubject())));
+    }
+
+    /** Publishers up to 0.7 have a subject of their own; a reader cannot know which there are. */
+    @ParameterizedTest
+    @CsvSource({"queue, OLD_EVENTS, EVENTS", "kv-events, EVENTS, OLD_EVENTS"})
+    void aStreamOfOneOfBothSubjectsIsNoneButToPublishersOfTheOther(
+            String subject, StreamForm fit, StreamForm unfit) throws Exception {
+        management.addStream(
+                StreamConfiguration.builder()
+                        .name(names.stream())
+                        .subjects(names.stream() + "." + subject)
+                        .build());
+        try (JetStreamEventTransport taken = transport(fit);
+                JetStreamEventTransport refused = transport(unfit)) {
+            assertEquals("", taken.problem());
+            assertTrue(refused.problem().contains("does not take"), refused.problem());
+        }
+        stream.publish(names.stream() + "." + subject, Events.json(1, Events.store(1)));
+        source(null, observed);
+        observed.await(() -> observed.held().equals(List.of(1L)), "the event");
+        assertEquals("", observed.plane.status().problem());
+    }
+
+    private JetStreamEventTransport transport(StreamForm form) throws IOException {
+        return new JetStreamEventTransport(Patient.access(NATS.url()), names, form);
     }
 
     @Test
