@@ -15,6 +15,12 @@ final class Numbers {
     /** Bits beyond which a product or power is refused: it would only exhaust memory. */
     private static final int MAX_BITS = 1 << 16;
 
+    /** Bits of a whole number that a real one keeps. */
+    private static final int EXACT_BITS = 53;
+
+    /** Bits of a quotient before it is rounded, at the least. */
+    private static final int QUOTIENT_BITS = 66;
+
     /** Python's limit of whole numbers that are read from text or written as such. */
     private static final int MAX_DIGITS = 4300;
 
@@ -50,7 +56,14 @@ final class Numbers {
     }
 
     static double real(Object number) {
-        return number instanceof Double d ? d : big(number).doubleValue();
+        if (number instanceof Double d) {
+            return d;
+        }
+        final double real = big(number).doubleValue();
+        if (Double.isInfinite(real)) {
+            throw new ValueException("int too large to convert to float");
+        }
+        return real;
     }
 
     /** A value as an index or count. */
@@ -118,20 +131,33 @@ final class Numbers {
         if (left instanceof Long a && right instanceof Long b) {
             return Long.compare(a, b);
         }
-        if (left instanceof Double || right instanceof Double) {
-            final double a = real(left);
-            final double b = real(right);
-            return a < b ? -1 : a > b ? 1 : 0;
+        if (left instanceof Double a) {
+            return right instanceof Double b ? compareReals(a, b) : compareMixed(a, big(right));
         }
-        return big(left).compareTo(big(right));
+        return right instanceof Double b
+                ? -compareMixed(b, big(left))
+                : big(left).compareTo(big(right));
+    }
+
+    private static int compareReals(double a, double b) {
+        return a < b ? -1 : a > b ? 1 : 0;
+    }
+
+    /** Compares the exact values: a whole number may have more digits than a real one keeps. */
+    private static int compareMixed(double a, BigInteger b) {
+        return Double.isFinite(a) && b.bitLength() > EXACT_BITS
+                ? new BigDecimal(a).compareTo(new BigDecimal(b))
+                : compareReals(a, b.doubleValue());
     }
 
     static Object arithmetic(String operator, Object left, Object right) {
         if (operator.equals("/")) {
-            if (real(right) == 0) {
+            if (!PythonValues.truth(right)) {
                 throw new ValueException("division by zero");
             }
-            return real(left) / real(right);
+            return left instanceof Double || right instanceof Double
+                    ? real(left) / real(right)
+                    : quotient(big(left), big(right));
         }
         if (left instanceof Double || right instanceof Double) {
             return onReals(operator, real(left), real(right));
@@ -154,6 +180,28 @@ final class Numbers {
         };
     }
 
+    /** The real number nearest to a quotient, also where its parts are too large to be real. */
+    private static double quotient(BigInteger a, BigInteger b) {
+        if (a.bitLength() <= EXACT_BITS && b.bitLength() <= EXACT_BITS) {
+            return a.doubleValue() / b.doubleValue();
+        }
+        final int shift = QUOTIENT_BITS - (a.bitLength() - b.bitLength());
+        final BigInteger dividend = a.abs().shiftLeft(Math.max(0, shift));
+        final BigInteger divisor = b.abs().shiftLeft(Math.max(0, -shift));
+        Budget.current().steps(products(dividend, divisor));
+        Budget.current().bytes((dividend.bitLength() + divisor.bitLength()) / Byte.SIZE);
+        final BigInteger[] parts = dividend.divideAndRemainder(divisor);
+        final BigInteger digits = parts[0].shiftLeft(1); // the last bit says that more follows
+        final double size =
+                Math.scalb(
+                        (parts[1].signum() == 0 ? digits : digits.setBit(0)).doubleValue(),
+                        -shift - 1);
+        if (Double.isInfinite(size)) {
+            throw new ValueException("integer division result too large for a float");
+        }
+        return a.signum() * b.signum() < 0 ? -size : size;
+    }
+
     private static ValueException tooLarge() {
         return new ValueException("a number of more than " + MAX_BITS + " bits");
     }
@@ -170,7 +218,7 @@ final class Numbers {
 
     private static Object power(BigInteger a, BigInteger b) {
         if (b.signum() < 0) {
-            return Math.pow(a.doubleValue(), b.doubleValue());
+            return power(real(a), real(b));
         }
         if (b.bitLength() > 31 || (long) a.bitLength() * b.intValue() > MAX_BITS) {
             throw tooLarge();
@@ -188,10 +236,41 @@ final class Numbers {
             case "+" -> a + b;
             case "-" -> a - b;
             case "*" -> a * b;
-            case "//" -> Math.floor((a - floorModulo(a, b)) / b + 0.0);
+            case "//" -> floorDivide(a, b);
             case "%" -> floorModulo(a, b);
-            default -> Math.pow(a, b);
+            default -> power(a, b);
         };
+    }
+
+    private static double floorDivide(double a, double b) {
+        final double remainder = a % b;
+        final boolean below = remainder != 0 && (remainder < 0) != (b < 0);
+        final double quotient = (a - remainder) / b - (below ? 1 : 0);
+        if (quotient == 0) {
+            return Math.copySign(0.0, a / b);
+        }
+        final double floor = Math.floor(quotient);
+        return quotient - floor > 0.5 ? floor + 1 : floor;
+    }
+
+    /** Where Java has no number or an infinite one, Python has 1, an error or a complex number. */
+    private static double power(double a, double b) {
+        if (a == 1 || (a == -1 && Double.isInfinite(b))) {
+            return 1;
+        }
+        if (a == 0 && b < 0) {
+            throw new ValueException("0.0 cannot be raised to a negative power");
+        }
+        final boolean finite = Double.isFinite(a) && Double.isFinite(b);
+        if (finite && a < 0 && b != Math.rint(b)) {
+            throw new ValueException(
+                    "a fractional power of a negative number is not implemented: it is complex");
+        }
+        final double power = Math.pow(a, b);
+        if (finite && Double.isInfinite(power)) {
+            throw new ValueException("(34, 'Numerical result out of range')");
+        }
+        return power;
     }
 
     private static double floorModulo(double a, double b) {
@@ -208,9 +287,10 @@ final class Numbers {
             if (d.isNaN() || d.isInfinite() || digits > 400) {
                 return d;
             }
-            return new BigDecimal(d)
-                    .setScale((int) Math.max(digits, -400), RoundingMode.HALF_EVEN)
-                    .doubleValue();
+            final BigDecimal rounded =
+                    new BigDecimal(d)
+                            .setScale((int) Math.max(digits, -400), RoundingMode.HALF_EVEN);
+            return Math.copySign(rounded.doubleValue(), d); // the sign of 0, too
         }
         final BigInteger whole = big(value);
         if (digits >= 0) {

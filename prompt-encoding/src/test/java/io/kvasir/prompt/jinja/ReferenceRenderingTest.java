@@ -138,7 +138,9 @@ class ReferenceRenderingTest {
                     "{{ 'a'.encode() }}",
                     "{{ '%e' % 1.5 }}",
                     "{{ '{:g}'.format(1.5) }}",
-                    "{{ (5).bit_length() }}"
+                    "{{ (5).bit_length() }}",
+                    "{{ (-1) ** 0.5 }}",
+                    "{{ (-8.0) ** (1 / 3) }}"
                 }) {
             final TemplateException error =
                     assertThrows(
