@@ -58,7 +58,7 @@ final class KvBucket {
     }
 
     /** Makes calls, and says why one has failed. */
-    private record Refusals(ServerErrors errors, Duration timeout) {
+    private record Refusals(LastingConnection connection, ServerErrors errors, Duration timeout) {
         <T> T call(String what, Call<T> call) {
             try {
                 return call.run();
@@ -67,6 +67,9 @@ final class KvBucket {
                 throw unavailable(what, e);
             } catch (IOException | JetStreamApiException | IllegalStateException e) {
                 // illegal state: the connection is closed
+                if (e instanceof IOException) {
+                    connection.unanswered();
+                }
                 throw new RegistryException(
                         Kind.UNAVAILABLE,
                         "NATS fails at " + what + ": " + errors.reason(e, timeout),
@@ -87,12 +90,13 @@ final class KvBucket {
     /**
      * Opens a bucket; makes it if it is not there.
      *
+     * @param lasting asks the server where a call has no answer
      * @param errors the connection's listener
      * @param ttl of values in a bucket that is made now; another's has its own
      * @param timeout of each request
      */
     static KvBucket open(
-            Connection connection,
+            LastingConnection lasting,
             ServerErrors errors,
             String bucket,
             Duration ttl,
@@ -102,7 +106,8 @@ final class KvBucket {
                         .jetStreamOptions(
                                 JetStreamOptions.builder().requestTimeout(timeout).build())
                         .build();
-        final Refusals refusals = new Refusals(errors, timeout);
+        final Connection connection = lasting.now();
+        final Refusals refusals = new Refusals(lasting, errors, timeout);
         return refusals.call(
                 "bucket " + bucket,
                 () -> {

@@ -3,6 +3,7 @@ package io.kvasir.nats;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ConnectionListener.Events;
+import io.nats.client.ForceReconnectOptions;
 import io.nats.client.Options;
 
 import org.slf4j.Logger;
@@ -11,18 +12,21 @@ import org.slf4j.LoggerFactory;
 import java.io.IOException;
 import java.time.Clock;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 /**
  * A connection that is there again until it is closed here. The client makes a lost one again by
  * itself, but gives it up for ever where a server refuses it twice for the same reason, as one does
  * whose accounts are not loaded yet, or with credentials that have expired. A daemon thread makes
  * such a one anew, with pauses that grow ({@link ConnectPause}); the listener hears of that as of
- * one that the client has made again.
+ * one that the client has made again. A server that hangs is left for another one where a call had
+ * no answer ({@link #unanswered}).
  *
  * <p>Thread-safe.
  */
 public final class LastingConnection {
     private static final Logger LOG = LoggerFactory.getLogger(LastingConnection.class);
+    private static final long LEAVE_STEP_NS = TimeUnit.SECONDS.toNanos(5);
 
     private final Options.Builder options;
     private final ConnectionListener listener;
@@ -30,6 +34,8 @@ public final class LastingConnection {
     private final ConnectPause.Sleeper sleeper;
     private volatile Connection connection; // null before the first
     private Thread renewing; // null while nothing is to be made anew; guarded by this
+    private Thread asking; // null while no server is asked; guarded by this
+    private long leftNs = System.nanoTime() - LEAVE_STEP_NS; // guarded by this
     private boolean closed; // guarded by this
 
     /** What a new connection needs before it is used, such as subscriptions. */
@@ -179,6 +185,70 @@ public final class LastingConnection {
         listener.connectionEvent(which, event, Clock.systemUTC().millis(), null);
     }
 
+    // -- a server that hangs
+
+    /**
+     * A call had no answer: the server is asked for a sign of life, and left for another one if it
+     * gives none within the connection's timeout, at most each 5 s. One that is only slow at what
+     * it was called for answers that. Returns at once; a daemon thread asks.
+     */
+    public synchronized void unanswered() {
+        if (!closed
+                && asking == null
+                && isConnected()
+                && System.nanoTime() - leftNs >= LEAVE_STEP_NS) {
+            asking =
+                    Thread.ofPlatform()
+                            .daemon()
+                            .name("kvasir-nats-ask")
+                            .start(() -> leaveUnlessAnswered(connection));
+        }
+    }
+
+    private void leaveUnlessAnswered(Connection asked) {
+        final long reconnects = asked.getStatistics().getReconnects();
+        try {
+            if (!answers(asked) && asked.getStatistics().getReconnects() == reconnects) {
+                leave(asked);
+            }
+        } catch (IOException e) {
+            LOG.debug("a server that hangs is not left", e);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        } finally {
+            asked();
+        }
+    }
+
+    private synchronized void asked() {
+        asking = null;
+    }
+
+    private static boolean answers(Connection asked) throws InterruptedException {
+        try {
+            asked.flush(asked.getOptions().getConnectionTimeout());
+            return true;
+        } catch (TimeoutException e) {
+            return false;
+        } catch (IllegalStateException e) {
+            return true; // it is closed: no server is to be left
+        }
+    }
+
+    private void leave(Connection hung) throws IOException, InterruptedException {
+        synchronized (this) {
+            if (closed || !isConnected()) {
+                return; // the client has left it
+            }
+            leftNs = System.nanoTime();
+        }
+        LOG.warn(
+                "{} at {}: NATS does not answer; another server is used, or a new connection",
+                hung.getOptions().getConnectionName(),
+                NatsAccess.addressOf(hung));
+        hung.forceReconnect(ForceReconnectOptions.FORCE_CLOSE_INSTANCE);
+    }
+
     /** Closes it for good; nothing is made anew from then on. */
     public void close() throws InterruptedException {
         final Connection last;
@@ -187,6 +257,9 @@ public final class LastingConnection {
             last = connection;
             if (renewing != null) {
                 renewing.interrupt();
+            }
+            if (asking != null) {
+                asking.interrupt();
             }
         }
         last.close();

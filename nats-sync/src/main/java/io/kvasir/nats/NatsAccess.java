@@ -30,6 +30,11 @@ import javax.net.ssl.SSLContext;
  */
 public record NatsAccess(String servers, Path credentials, SSLContext tls, Duration timeout) {
     private static final int FOR_EVER = -1;
+
+    /** A server that hangs is noticed when two of them are unanswered at the third. */
+    private static final Duration PING_INTERVAL = Duration.ofSeconds(5);
+
+    private static final int UNANSWERED_PINGS = 2;
     private static final Pattern TLS_SCHEME = Pattern.compile("(^|,)\\s*(tls|wss)://");
     private static final Pattern HOST =
             Pattern.compile("^\\s*(?:[a-z]+://)?(?:\\[([^]]+)]|([^:/\\s]+))");
@@ -111,7 +116,8 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
     }
 
     /**
-     * Options of a connection that comes back by itself, without an end.
+     * Options of a connection that comes back by itself, without an end, also from a server that
+     * hangs: after up to 15 s.
      *
      * @param name of the connection, as NATS shows it
      * @throws IllegalArgumentException if a server's address is none
@@ -123,6 +129,8 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
                         .connectionName(name)
                         .connectionTimeout(timeout)
                         .maxReconnects(FOR_EVER)
+                        .pingInterval(PING_INTERVAL)
+                        .maxPingsOut(UNANSWERED_PINGS)
                         .reconnectDelayHandler(ConnectPause::afterRounds);
         if (credentials != null) {
             options.authHandler(Nats.credentials(credentials.toString()));

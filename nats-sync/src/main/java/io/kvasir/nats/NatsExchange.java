@@ -159,7 +159,7 @@ public final class NatsExchange extends ViewedExchange {
         if (bucket != null || closed) {
             return false;
         }
-        final RecordBucket opened = RecordBucket.open(connection.now(), errors, config);
+        final RecordBucket opened = RecordBucket.open(connection, errors, config);
         endWatching();
         watching = opened.watch(new Hearing());
         bucket = opened;

@@ -123,7 +123,7 @@ public final class NatsStore implements LeasedStore {
             if (connection == null) {
                 connection = connect();
             }
-            bucket = KvBucket.open(connection.now(), errors, name, ttl, access.timeout());
+            bucket = KvBucket.open(connection, errors, name, ttl, access.timeout());
             bucketTtl = bucket.ttl(ttl);
             if (bucket.keepsForEver() && !forEverSaid) {
                 forEverSaid = true;

@@ -6,7 +6,6 @@ import io.kvasir.nixl.exchange.PeerDirectory;
 import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.RegistryException;
-import io.nats.client.Connection;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
 import io.nats.client.impl.NatsKeyValueWatchSubscription;
@@ -40,7 +39,7 @@ final class RecordBucket {
     }
 
     /** Opens the bucket; makes it if it is not there. */
-    static RecordBucket open(Connection connection, ServerErrors errors, NatsConfig config) {
+    static RecordBucket open(LastingConnection connection, ServerErrors errors, NatsConfig config) {
         return translated(
                 () ->
                         new RecordBucket(

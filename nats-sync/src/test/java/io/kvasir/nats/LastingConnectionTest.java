@@ -1,6 +1,7 @@
 package io.kvasir.nats;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.nats.client.ConnectionListener.Events;
@@ -33,7 +34,9 @@ class LastingConnectionTest {
     private final SynchronousQueue<Long> pauses = new SynchronousQueue<>();
     private final BlockingQueue<Events> events = new LinkedBlockingQueue<>();
     private ServerSocket server;
+    private final AtomicInteger pings = new AtomicInteger();
     private volatile boolean refuses;
+    private volatile boolean hangs;
     private volatile Socket client; // the last one
 
     @BeforeEach
@@ -66,6 +69,10 @@ class LastingConnectionTest {
                                 accepted.getInputStream(), StandardCharsets.US_ASCII));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             if (line.equals("PING")) {
+                pings.incrementAndGet();
+                if (hangs) {
+                    continue;
+                }
                 if (refuses) {
                     say(accepted, "-ERR 'Authorization Violation'");
                     return;
@@ -157,6 +164,39 @@ class LastingConnectionTest {
             }
             threads.remove(Thread.currentThread()); // made the first one
             assertEquals(1, threads.size(), threads::toString);
+        } finally {
+            lasting.close();
+        }
+    }
+
+    @Test
+    void aServerThatAnswersIsNotLeft() throws Exception {
+        final LastingConnection lasting = made(Patient.access(access().servers()));
+        try {
+            final int before = pings.get();
+            while (pings.get() < before + 3) {
+                lasting.unanswered();
+                Thread.sleep(1);
+            }
+            assertFalse(events.contains(Events.DISCONNECTED), events::toString);
+        } finally {
+            lasting.close();
+        }
+    }
+
+    @Test
+    void aServerThatHangsIsLeft() throws Exception {
+        final LastingConnection lasting = made(access());
+        try {
+            hangs = true;
+            while (!events.contains(Events.DISCONNECTED)) {
+                lasting.unanswered();
+                Thread.sleep(1);
+            }
+            hangs = false;
+            while (!events.contains(Events.RECONNECTED)) {
+                Thread.sleep(1);
+            }
         } finally {
             lasting.close();
         }

@@ -22,11 +22,23 @@ public final class NatsCluster implements AutoCloseable {
      * @param folder an empty one
      */
     public NatsCluster(Path program, Path folder) throws IOException, InterruptedException {
+        this(program, folder, false);
+    }
+
+    /**
+     * Starts the servers. They elect a leader by themselves, in some seconds.
+     *
+     * @param program from {@link NatsServer#program}
+     * @param folder an empty one
+     * @param advertises whether a client of one server learns of the others
+     */
+    public NatsCluster(Path program, Path folder, boolean advertises)
+            throws IOException, InterruptedException {
         final int routes = FreePorts.run(SERVERS);
         for (int i = 0; i < SERVERS; i++) {
             final Path own = Files.createDirectories(folder.resolve("nats-" + i));
             final Path config = own.resolve("nats.conf");
-            Files.writeString(config, config(i, routes));
+            Files.writeString(config, config(i, routes, advertises));
             servers.add(NatsServer.in(program, own, config));
         }
         try {
@@ -39,8 +51,8 @@ public final class NatsCluster implements AutoCloseable {
         }
     }
 
-    /** Clients do not learn of the other servers, which they may reach by other addresses only. */
-    private static String config(int server, int routes) {
+    /** Clients may reach the other servers by other addresses only. */
+    private static String config(int server, int routes, boolean advertises) {
         return String.format(
                 Locale.ROOT,
                 """
@@ -48,12 +60,13 @@ public final class NatsCluster implements AutoCloseable {
                 cluster {
                   name: kvasir
                   listen: "127.0.0.1:%d"
-                  no_advertise: true
+                  no_advertise: %b
                   routes: [%s]
                 }
                 """,
                 server,
                 routes + server,
+                !advertises,
                 IntStream.range(routes, routes + SERVERS)
                         .mapToObj(port -> "\"nats://127.0.0.1:" + port + "\"")
                         .collect(Collectors.joining(", ")));

@@ -7,12 +7,9 @@ import io.nats.client.ConnectionListener;
 import io.nats.client.ErrorListener;
 
 import java.io.IOException;
-import java.time.Duration;
 
-/** Connections of the event plane: a server that hangs is noticed after three pings. */
+/** Connections of the event plane. */
 final class EventConnections {
-    private static final Duration PING = Duration.ofSeconds(5);
-
     private EventConnections() {}
 
     /**
@@ -40,9 +37,7 @@ final class EventConnections {
             throws IOException, InterruptedException {
         try {
             return LastingConnection.make(
-                    access.options(name).pingInterval(PING).errorListener(errors),
-                    listener,
-                    preparation);
+                    access.options(name).errorListener(errors), listener, preparation);
         } catch (IOException e) {
             throw new IOException(access.address() + ": " + e.getMessage(), e);
         }

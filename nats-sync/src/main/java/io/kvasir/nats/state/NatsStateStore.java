@@ -92,7 +92,14 @@ public final class NatsStateStore implements StateStore {
             Thread.currentThread().interrupt();
             throw new InterruptedIOException(what + " in " + this + " was interrupted");
         } catch (IOException e) {
+            unanswered();
             throw failed(what, e);
+        }
+    }
+
+    private synchronized void unanswered() {
+        if (connection != null) {
+            connection.unanswered();
         }
     }
 
