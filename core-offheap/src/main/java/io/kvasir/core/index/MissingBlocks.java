@@ -9,12 +9,15 @@ import java.util.BitSet;
  * How many blocks of each worker slot events have stored and an index does not hold because it is
  * full: refused, stored after such a block, or evicted. They are counted, not kept: as long as some
  * of a slot are missing, the next engine hashes that it removes and does not hold are taken for
- * theirs. Of an evicted block each copy counts whose removal the engine will announce. None is
- * missing any more when as many have been removed, or when the slot has removed as many blocks,
- * held or not, as it had announced when it last got a missing one: its engine has turned its whole
- * cache over. Written by the writer thread, read by any.
+ * theirs. Of an evicted block each copy counts whose removal the engine will announce, and of a
+ * refused store one more copy of each block that is held. None is missing any more when as many
+ * have been removed, or when the slot has removed as many blocks, held or not, as it had announced
+ * when it last got a missing one: its engine has turned its whole cache over. Written by the writer
+ * thread, read by any.
  */
 final class MissingBlocks {
+    private static final long REMOVES_ALL = Long.MIN_VALUE;
+
     private final SharedCells cells;
 
     /** Slots that remove all copies of a block at once; writer thread. */
@@ -25,23 +28,32 @@ final class MissingBlocks {
         this.removesAll = new BitSet(slots);
     }
 
-    /** Names what is counted of a slot. */
+    /** Names what is counted of a slot; its last word has the rule of removals as its sign. */
     void keep(int slot, KeptWords words) {
-        for (int field = 0; field < MissingBlocksDescriptor.LENGTH; field += Long.BYTES) {
+        final int last = MissingBlocksDescriptor.CROWDED_BEFORE_OFFSET;
+        for (int field = 0; field < last; field += Long.BYTES) {
             words.keep(cells, at(slot, field));
+        }
+        final long before = cells.getLong(at(slot, last));
+        final long kept = words.keep(before | (removesAll.get(slot) ? REMOVES_ALL : 0));
+        removesAll.set(slot, (kept & REMOVES_ALL) != 0);
+        if (before != (kept & ~REMOVES_ALL)) {
+            cells.putLongRelease(at(slot, last), kept & ~REMOVES_ALL);
         }
     }
 
     /**
      * Blocks of a slot were not stored.
      *
+     * @param blocks of them that the slot does not hold
+     * @param copies {@code blocks}, and a copy of each other one
      * @param forParent whether because their parent is missing
      * @param held blocks that the slot holds
      */
-    void refused(int slot, int blocks, boolean forParent, long held) {
+    void refused(int slot, int blocks, int copies, boolean forParent, long held) {
         add(slot, MissingBlocksDescriptor.REFUSED_OFFSET, blocks);
         add(slot, MissingBlocksDescriptor.CROWDED_OFFSET, forParent ? 0 : 1);
-        more(slot, blocks, held);
+        more(slot, removesAll.get(slot) ? blocks : copies, held);
     }
 
     /**

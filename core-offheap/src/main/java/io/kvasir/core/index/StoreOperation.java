@@ -110,6 +110,7 @@ final class StoreOperation extends SlotOperation {
         single[0] = further;
         engineHashes = single;
         count = 1;
+        refresh = true; // a name is no copy
         final StoreResult result = name(held, further);
         end();
         record(result);
@@ -152,14 +153,20 @@ final class StoreOperation extends SlotOperation {
             case UNKNOWN_PARENT -> unknownParents.add(1);
             case MISSING_PARENT -> {
                 missingParents.add(1);
-                missing.refused(slot, countUnknown(), true, heldBlocks());
+                refused(true);
             }
             case CAPACITY -> {
                 capacityRefusals.add(1);
-                missing.refused(slot, countUnknown(), false, heldBlocks());
+                refused(false);
             }
             case INVALID -> invalidStores.add(1);
         }
+    }
+
+    /** Counts what of the store is missing now: of blocks that are held, a further copy. */
+    private void refused(boolean forParent) {
+        final int unknown = countUnknown();
+        missing.refused(slot, unknown, refresh ? unknown : count, forParent, heldBlocks());
     }
 
     /** Engine hashes of the store that the slot does not hold. */

@@ -372,6 +372,57 @@ class PrefixIndexEvictionTest {
         }
     }
 
+    /** A refused store has the engine announce one removal more of what is held, too. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void eachCopyThatIsNotStoredIsMissingUntilItIsRemoved(boolean toParent) {
+        final SplittableRandom random =
+                new SplittableRandom(Seeds.next("PrefixIndexEvictionTest refused"));
+        final List<Long> engine = new ArrayList<>(); // each copy
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(2, NO_LIMIT, 60, 1 << 20, CapacityRule.REFUSE);
+        try (PrefixIndex full = new PrefixIndex(config)) {
+            final long[] start = prompt(50);
+            assertEquals(StoreResult.STORED, store(full, 0, start));
+            Arrays.stream(start).forEach(engine::add);
+            for (int i = 0; i < 10; i++) {
+                final long[] again = Arrays.copyOf(start, 30);
+                System.arraycopy(prompt(20), 0, again, 10, 20); // the first ten are held
+                final StoreResult refused =
+                        toParent && i > 0
+                                ? full.store(0, false, -1, again, again, 30, false)
+                                : full.store(0, true, 0, again, again, 30, false);
+                assertEquals(
+                        toParent && i > 0 ? StoreResult.MISSING_PARENT : StoreResult.CAPACITY,
+                        refused);
+                Arrays.stream(again).forEach(engine::add);
+            }
+            assertEquals(10 * 20, full.refusedBlocks(0));
+            while (engine.size() > 50) { // those held are no part of the turnover
+                assertEquals(engine.size() - full.heldBlocks(0), full.missingBlocks(0));
+                final long[] one = {engine.remove(random.nextInt(engine.size()))};
+                assertEquals(0, full.remove(0, one, 1, CopyRule.PHYSICAL), "unknown");
+            }
+        }
+    }
+
+    @Test
+    void whatIsHeldIsNotMissingWhereNoFurtherCopyOfItIsAnnounced() {
+        final PrefixIndexConfig config =
+                new PrefixIndexConfig(2, NO_LIMIT, 60, 1 << 20, CapacityRule.REFUSE);
+        try (PrefixIndex full = new PrefixIndex(config)) {
+            final long[] start = prompt(50);
+            store(full, 0, start);
+            final long[] again = Arrays.copyOf(start, 30);
+            System.arraycopy(prompt(20), 0, again, 10, 20);
+            assertEquals(StoreResult.CAPACITY, full.store(0, true, 0, again, again, 30, true));
+            assertEquals(20, full.missingBlocks(0), "of a store that says what is held anew");
+            removeLast(full, start[49], false);
+            assertEquals(StoreResult.CAPACITY, full.store(0, true, 0, again, again, 30, false));
+            assertEquals(40, full.missingBlocks(0), "where the last copy alone is announced");
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void anEvictedBlockIsMissingOnceWhereItsLastCopyAloneIsAnnounced(boolean counted) {
