@@ -26,7 +26,7 @@ final class Filters {
         plain("abs", Filters::absolute);
         FILTERS.put("attr", (value, a) -> attr(value, a));
         FILTERS.put("batch", Filters::batch);
-        plain("capitalize", value -> Text.capitalize(Text.of(value)));
+        plain("capitalize", value -> Cases.capitalize(Text.of(value)));
         FILTERS.put("center", Filters::center);
         for (String name : new String[] {"count", "length"}) {
             plain(name, PythonValues::length);
@@ -48,7 +48,7 @@ final class Filters {
         FILTERS.put("join", Filters::join);
         plain("last", Filters::last);
         plain("list", PythonValues::list);
-        plain("lower", value -> Text.lower(Text.of(value)));
+        plain("lower", value -> Cases.lower(Text.of(value)));
         FILTERS.put("map", Filters::map);
         FILTERS.put("max", (value, a) -> extreme(value, a, true));
         FILTERS.put("min", (value, a) -> extreme(value, a, false));
@@ -69,7 +69,7 @@ final class Filters {
         FILTERS.put("trim", Filters::trim);
         FILTERS.put("truncate", Filters::truncate);
         FILTERS.put("unique", Filters::unique);
-        plain("upper", value -> Text.upper(Text.of(value)));
+        plain("upper", value -> Cases.upper(Text.of(value)));
         plain("wordcount", Filters::wordCount);
     }
 
@@ -215,7 +215,7 @@ final class Filters {
     }
 
     private static Object folded(Object value, boolean caseSensitive) {
-        return !caseSensitive && PythonValues.isText(value) ? Text.lower(Text.of(value)) : value;
+        return !caseSensitive && PythonValues.isText(value) ? Cases.lower(Text.of(value)) : value;
     }
 
     private static List<Object> sorted(
@@ -260,7 +260,7 @@ final class Filters {
         if (!PythonValues.isText(value)) {
             return null;
         }
-        final String text = Text.lower(Text.strip(Text.of(value), null, true, true));
+        final String text = Cases.lower(Text.strip(Text.of(value), null, true, true));
         if (text.matches("[+-]?(inf|infinity|nan)")) {
             final double size = text.endsWith("nan") ? Double.NaN : Double.POSITIVE_INFINITY;
             return text.startsWith("-") ? -size : size;
@@ -294,7 +294,7 @@ final class Filters {
     }
 
     private static Object parseWhole(String text, int base) {
-        String digits = Text.lower(text);
+        String digits = Cases.lower(text);
         boolean negative = false;
         if (digits.startsWith("-") || digits.startsWith("+")) {
             negative = digits.startsWith("-");
@@ -575,7 +575,7 @@ final class Filters {
             final String one = text.substring(at, next);
             final boolean separates = "-({[<".contains(one) || Text.isSpace(one.codePointAt(0));
             if (separates || begins) {
-                out.append(separates ? one : Text.upper(one));
+                out.append(separates ? one : Cases.upper(one));
                 begins = separates;
                 at = next;
             } else {
@@ -585,7 +585,7 @@ final class Filters {
                         && !Text.isSpace(text.charAt(at))) {
                     at++;
                 }
-                out.append(Text.lower(text.substring(start, at)));
+                out.append(Cases.lower(text.substring(start, at)));
             }
         }
         return out.toString();

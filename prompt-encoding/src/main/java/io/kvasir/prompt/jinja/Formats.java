@@ -118,7 +118,7 @@ final class Formats {
                 switch (type) {
                     case 'd', 'i', 'u' -> signed(Numbers.text(truncated(value)), sign);
                     case 'x' -> signed(Numbers.big(whole(value)).toString(16), sign);
-                    case 'X' -> signed(Text.upper(Numbers.big(whole(value)).toString(16)), sign);
+                    case 'X' -> signed(Cases.upper(Numbers.big(whole(value)).toString(16)), sign);
                     case 'o' -> signed(Numbers.big(whole(value)).toString(8), sign);
                     case 'f', 'F' -> signed(fixed(value, precision < 0 ? 6 : precision), sign);
                     default ->
@@ -300,7 +300,7 @@ final class Formats {
         return switch (type) {
             case "d" -> Numbers.text(Numbers.big(whole(value)));
             case "x" -> Numbers.big(whole(value)).toString(16);
-            case "X" -> Text.upper(Numbers.big(whole(value)).toString(16));
+            case "X" -> Cases.upper(Numbers.big(whole(value)).toString(16));
             case "o" -> Numbers.big(whole(value)).toString(8);
             case "b" -> Numbers.big(whole(value)).toString(2);
             case "f", "F" -> fixed(value, precision < 0 ? 6 : precision);

@@ -45,6 +45,14 @@ final class Methods {
                     "real",
                     "to_bytes");
 
+    /** First and last of the signs of one digit that are no decimals: raised, in circles, … */
+    private static final int[] DIGIT_SIGNS = {
+        0xB2, 0xB3, 0xB9, 0xB9, 0x1369, 0x1371, 0x19DA, 0x19DA, 0x2070, 0x2070,
+        0x2074, 0x2079, 0x2080, 0x2089, 0x2460, 0x2468, 0x2474, 0x247C, 0x2488, 0x2490,
+        0x24EA, 0x24EA, 0x24F5, 0x24FD, 0x24FF, 0x24FF, 0x2776, 0x277E, 0x2780, 0x2788,
+        0x278A, 0x2792, 0x10A40, 0x10A43, 0x10E60, 0x10E68, 0x11052, 0x1105A, 0x1F100, 0x1F10A
+    };
+
     /** A part of a text takes as much as so many items of a list. */
     private static final int PART_ITEMS = 6;
 
@@ -166,12 +174,12 @@ final class Methods {
             case "strip" -> (Callable) a -> strip(s, a, true, true);
             case "lstrip" -> (Callable) a -> strip(s, a, true, false);
             case "rstrip" -> (Callable) a -> strip(s, a, false, true);
-            case "upper" -> plain(() -> Text.upper(s));
-            case "lower" -> plain(() -> Text.lower(s));
-            case "casefold" -> plain(() -> Text.lower(Text.lower(Text.upper(s))));
-            case "title" -> plain(() -> Text.title(s));
-            case "capitalize" -> plain(() -> Text.capitalize(s));
-            case "swapcase" -> plain(() -> swapCase(s));
+            case "upper" -> plain(() -> Cases.upper(s));
+            case "lower" -> plain(() -> Cases.lower(s));
+            case "casefold" -> plain(() -> Cases.fold(s));
+            case "title" -> plain(() -> Cases.title(s));
+            case "capitalize" -> plain(() -> Cases.capitalize(s));
+            case "swapcase" -> plain(() -> Cases.swap(s));
             case "split" -> (Callable) a -> split(s, a, false);
             case "rsplit" -> (Callable) a -> split(s, a, true);
             case "splitlines" -> (Callable) a -> splitLines(s, a);
@@ -227,20 +235,6 @@ final class Methods {
                     "expected a string, got '" + PythonValues.typeName(value) + "'");
         }
         return Text.of(value);
-    }
-
-    private static String swapCase(String s) {
-        final StringBuilder out = new StringBuilder(s.length());
-        Budget.current().text(s.length());
-        Budget.current().steps(s.length());
-        s.codePoints()
-                .forEach(
-                        c -> {
-                            final String one = Character.toString(c);
-                            out.append(
-                                    Character.isUpperCase(c) ? Text.lower(one) : Text.upper(one));
-                        });
-        return out.toString();
     }
 
     private static List<Object> split(String s, Arguments arguments, boolean fromRight) {
@@ -550,8 +544,14 @@ final class Methods {
     }
 
     private static boolean isDigit(int c) {
-        return Character.isDigit(c)
-                || (Character.getType(c) == Character.OTHER_NUMBER && "²³¹".indexOf(c) >= 0);
+        if (Character.getType(c) == Character.OTHER_NUMBER) {
+            for (int i = 0; i < DIGIT_SIGNS.length; i += 2) {
+                if (c >= DIGIT_SIGNS[i] && c <= DIGIT_SIGNS[i + 1]) {
+                    return true;
+                }
+            }
+        }
+        return Character.isDigit(c);
     }
 
     private static boolean isNumeric(int c) {

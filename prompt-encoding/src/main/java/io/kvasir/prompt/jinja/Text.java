@@ -217,61 +217,6 @@ final class Text {
         return characters == null ? isSpace(codePoint) : characters.indexOf(codePoint) >= 0;
     }
 
-    /** {@code capitalize}. */
-    static String capitalize(String text) {
-        if (text.isEmpty()) {
-            return text;
-        }
-        Budget.current().text(text.length());
-        final int first = text.offsetByCodePoints(0, 1);
-        return titleCase(text.substring(0, first)) + lower(text.substring(first));
-    }
-
-    /** {@code title} as a method: every letter after something else begins a word. */
-    static String title(String text) {
-        Budget.current().text(text.length());
-        Budget.current().steps(text.length());
-        final StringBuilder out = new StringBuilder(text.length());
-        boolean inWord = false;
-        for (int i = 0; i < text.length(); ) {
-            final int c = text.codePointAt(i);
-            final String one = Character.toString(c);
-            out.append(inWord ? lower(one) : titleCase(one));
-            inWord = isCased(c);
-            i += Character.charCount(c);
-        }
-        return out.toString();
-    }
-
-    private static boolean isCased(int c) {
-        return Character.isUpperCase(c) || Character.isLowerCase(c) || Character.isTitleCase(c);
-    }
-
-    private static String titleCase(String one) {
-        final int c = one.codePointAt(0);
-        final int title = Character.toTitleCase(c);
-        return title != c ? Character.toString(title) : upperFirst(one);
-    }
-
-    private static String upperFirst(String one) {
-        final String upper = upper(one);
-        if (Text.length(upper) == 1) {
-            return upper;
-        }
-        final int first = upper.offsetByCodePoints(0, 1); // such as the two letters of a ligature
-        return upper.substring(0, first) + lower(upper.substring(first));
-    }
-
-    static String upper(String text) {
-        Budget.current().text(text.length());
-        return text.toUpperCase(java.util.Locale.ROOT);
-    }
-
-    static String lower(String text) {
-        Budget.current().text(text.length());
-        return text.toLowerCase(java.util.Locale.ROOT);
-    }
-
     /** {@code splitlines()}, without line ends. */
     static List<String> lines(String text) {
         Budget.current().text(text.length());

@@ -77,6 +77,9 @@ class HostileTemplateTest {
                         "macros that call twice",
                         "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}"
                                 + "{% endmacro %}{{ m(40) }}"),
+                Map.entry(
+                        "capital sigmas",
+                        "{% for i in range(99999) %}{{ ('Σ' * 99999)|lower|length }}{% endfor %}"),
                 Map.entry("a wide centre", "{{ 'a'|center(2000000000000) }}"),
                 Map.entry("a wide justification", "{{ 'a'.ljust(9223372036854775807) }}"),
                 Map.entry("zeros", "{{ 'a'.zfill(2000000000) }}"),
