@@ -104,7 +104,14 @@ final class Evaluator {
                 case Stmt.CallBlock block -> print(Text.of(callBlock(block, scope)));
                 case Stmt.FilterBlock block -> {
                     final String text = render(block.body(), inner(scope));
-                    print(Text.of(filterChain(block.filters(), text, scope)));
+                    final Object filtered = filterChain(block.filters(), text, scope);
+                    if (!PythonValues.isText(filtered)) {
+                        throw new ValueException(
+                                "the filters of a block made no text but '"
+                                        + PythonValues.typeName(filtered)
+                                        + "'");
+                    }
+                    print(Text.of(filtered));
                 }
                 case Stmt.With with -> {
                     return with(with, scope);

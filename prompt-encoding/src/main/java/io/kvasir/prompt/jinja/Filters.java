@@ -636,6 +636,7 @@ final class Filters {
                 PythonValues.iterate(value),
                 item -> {
                     final Object key = folded(getter.apply(item), caseSensitive);
+                    PythonValues.requireHash(key);
                     final boolean fresh =
                             seen.stream().noneMatch(old -> PythonValues.equal(old, key));
                     if (fresh) {

@@ -146,11 +146,9 @@ final class Methods {
                             };
             case "index" -> (Callable) arguments -> indexOf(list, arguments);
             case "copy" ->
-                    (Callable)
-                            arguments -> {
-                                arguments.end();
-                                return PythonValues.list(list);
-                            };
+                    list instanceof Tuple || list instanceof Range
+                            ? null
+                            : plain(() -> PythonValues.list(list));
             default -> null;
         };
     }

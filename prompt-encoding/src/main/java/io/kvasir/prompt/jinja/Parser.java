@@ -658,8 +658,7 @@ final class Parser {
                 if (token.isName("is")) {
                     throw error("tests cannot be chained with 'is'");
                 }
-                yield !Set.of("else", "or", "and").contains(token.text())
-                        && !Set.of("if", "in", "not", "recursive").contains(token.text());
+                yield !Set.of("else", "or", "and").contains(token.text()); // but "if" is taken
             }
             case OPERATOR -> token.isOperator("[") || token.isOperator("{");
             default -> false;

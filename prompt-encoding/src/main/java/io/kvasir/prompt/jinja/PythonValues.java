@@ -270,6 +270,7 @@ final class PythonValues {
             return text.contains(wanted);
         }
         if (container instanceof Map<?, ?> dict) {
+            requireHash(item);
             return find(dict, item) != Absent.ABSENT;
         }
         final Iterator<?> items = iterate(container);
@@ -343,7 +344,14 @@ final class PythonValues {
     /** {@code dict(mapping or pairs, name=value)}. */
     static Map<Object, Object> newDict(Arguments arguments) {
         final Map<Object, Object> dict = new LinkedHashMap<>();
-        for (Object source : arguments.rest()) {
+        final List<Object> sources = arguments.rest();
+        if (sources.size() > 1) {
+            throw new ValueException("dict expected at most 1 argument, got " + sources.size());
+        }
+        for (Object source : sources) {
+            if (source instanceof Undefined undefined) {
+                throw undefined.fail();
+            }
             if (source instanceof Map<?, ?> map) {
                 Budget.current().items(2L * map.size());
                 dict.putAll(map);
@@ -390,6 +398,24 @@ final class PythonValues {
         }
     }
 
+    /**
+     * Asks for the cost of a hash.
+     *
+     * @throws ValueException where Python has none: for lists and dicts, and tuples of such
+     */
+    static void requireHash(Object key) {
+        hashable(key);
+        refuseUnhashable(key);
+    }
+
+    private static void refuseUnhashable(Object key) {
+        if (key instanceof Tuple tuple) {
+            tuple.forEach(PythonValues::refuseUnhashable);
+        } else if (key instanceof Map || (key instanceof List && !(key instanceof Range))) {
+            throw new ValueException("unhashable type: '" + typeName(key) + "'");
+        }
+    }
+
     /** Value of a key, {@link Absent#ABSENT} if there is none. */
     private static Object find(Map<?, ?> dict, Object key) {
         final Object plain = key instanceof Markup markup ? markup.text() : key;
@@ -416,11 +442,8 @@ final class PythonValues {
 
     /** Sets a key; one that equals an older key, such as true and 1, keeps the older spelling. */
     static void put(Map<Object, Object> dict, Object key, Object value) {
-        if ((key instanceof List && !(key instanceof Tuple)) || key instanceof Map) {
-            throw new ValueException("unhashable type: '" + typeName(key) + "'");
-        }
         final Object plain = key instanceof Markup markup ? markup.text() : key;
-        hashable(plain);
+        requireHash(plain);
         Budget.current().items(4);
         if (Numbers.isNumber(plain)) {
             for (Object old : dict.keySet()) {
@@ -435,6 +458,7 @@ final class PythonValues {
 
     /** Value of a key, or the default. */
     static Object get(Map<?, ?> dict, Object key, Object defaultValue) {
+        requireHash(key);
         final Object found = find(dict, key);
         return found == Absent.ABSENT ? defaultValue : found;
     }
