@@ -20,7 +20,9 @@ import java.util.concurrent.TimeoutException;
  * whose accounts are not loaded yet, or with credentials that have expired. A daemon thread makes
  * such a one anew, with pauses that grow ({@link ConnectPause}); the listener hears of that as of
  * one that the client has made again. A server that hangs is left for another one where a call had
- * no answer ({@link #unanswered}).
+ * no answer ({@link #unanswered}). While the server refuses subscriptions without which the
+ * connection is of no use ({@link ServerErrors#essential}), it is made again, with the same pauses,
+ * as a permission that is given later is not for those that were refused.
  *
  * <p>Thread-safe.
  */
@@ -34,6 +36,7 @@ public final class LastingConnection {
     private final ConnectPause.Sleeper sleeper;
     private volatile Connection connection; // null before the first
     private Thread renewing; // null while nothing is to be made anew; guarded by this
+    private Thread readmitting; // null while nothing essential is refused; guarded by this
     private Thread asking; // null while no server is asked; guarded by this
     private long leftNs = System.nanoTime() - LEAVE_STEP_NS; // guarded by this
     private boolean closed; // guarded by this
@@ -104,6 +107,10 @@ public final class LastingConnection {
     }
 
     private void connect() throws IOException, InterruptedException {
+        final ServerErrors former = connection == null ? null : errorsOrNull(connection);
+        if (former != null) {
+            former.disconnected();
+        }
         final Connection made = NatsAccess.connect(options);
         try {
             preparation.prepare(made);
@@ -120,12 +127,22 @@ public final class LastingConnection {
             made.close();
         } else if (isGivenUp()) {
             renew(); // its event came before it was used
+        } else {
+            heedRefusals();
         }
+    }
+
+    private static ServerErrors errorsOrNull(Connection of) {
+        return of.getOptions().getErrorListener() instanceof ServerErrors errors ? errors : null;
     }
 
     private void onEvent(Connection which, Events event) {
         if (!which.equals(connection)) {
             return; // it is only tried, or no longer used
+        }
+        final ServerErrors errors = errorsOrNull(which);
+        if (event == Events.DISCONNECTED && errors != null) {
+            errors.disconnected();
         }
         say(which, event);
         if (event == Events.CLOSED) {
@@ -183,6 +200,76 @@ public final class LastingConnection {
 
     private void say(Connection which, Events event) {
         listener.connectionEvent(which, event, Clock.systemUTC().millis(), null);
+    }
+
+    // -- subscriptions that are refused
+
+    private void heedRefusals() {
+        final ServerErrors errors = errorsOrNull(connection);
+        if (errors != null) {
+            errors.onUnsubscribed(() -> readmit(errors));
+            readmit(errors); // it may have been refused before
+        }
+    }
+
+    private synchronized void readmit(ServerErrors errors) {
+        if (!closed && readmitting == null && !errors.essential().isEmpty()) {
+            readmitting =
+                    Thread.ofPlatform()
+                            .daemon()
+                            .name("kvasir-nats-admit")
+                            .start(() -> connectUntilAdmitted(errors));
+        }
+    }
+
+    private void connectUntilAdmitted(ServerErrors errors) {
+        final ConnectPause pause = new ConnectPause(sleeper);
+        boolean answered = false;
+        try {
+            while (!isClosed()) {
+                pause.await(); // in which the client says what was refused
+                if (answered && isAdmitted(errors)) {
+                    LOG.info(
+                            "{}: NATS no longer refuses what it needs",
+                            connection.getOptions().getConnectionName());
+                    say(connection, Events.RESUBSCRIBED);
+                    return;
+                }
+                answered = isSubscribedAgain();
+            }
+        } catch (IOException e) {
+            LOG.debug("a connection is not made again", e);
+            admitted();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // closing
+        }
+    }
+
+    private synchronized boolean isClosed() {
+        return closed;
+    }
+
+    private synchronized boolean isAdmitted(ServerErrors errors) {
+        errors.forgetFormer();
+        if (!errors.essential().isEmpty()) {
+            return false;
+        }
+        admitted();
+        return true;
+    }
+
+    private synchronized void admitted() {
+        readmitting = null;
+    }
+
+    /** Whether all was subscribed to anew, and the server has had its say. */
+    private boolean isSubscribedAgain() throws IOException, InterruptedException {
+        final Connection refused = connection;
+        if (refused.getStatus() != Connection.Status.CONNECTED) {
+            return false; // it is being made again
+        }
+        refused.forceReconnect(ForceReconnectOptions.FORCE_CLOSE_INSTANCE);
+        return isConnected() && answers(refused);
     }
 
     // -- a server that hangs
@@ -260,6 +347,9 @@ public final class LastingConnection {
             }
             if (asking != null) {
                 asking.interrupt();
+            }
+            if (readmitting != null) {
+                readmitting.interrupt();
             }
         }
         last.close();

@@ -13,6 +13,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -22,11 +23,18 @@ import java.util.regex.Pattern;
  * logged once by kind of subject, and the last one is kept for what is said of a call that failed
  * with it.
  *
+ * <p>A subscription that is refused stays so for as long as the connection lasts, also where the
+ * user is given the permission meanwhile. Where it is one without which the connection is of no use
+ * ({@link #essential}), {@link LastingConnection} makes the connection again until it is not
+ * refused, and it counts as refused until then.
+ *
  * <p>Of one connection, also where that is made again. Thread-safe.
  */
 public class ServerErrors implements ErrorListener {
     private static final Logger LOG = LoggerFactory.getLogger(ServerErrors.class);
     private static final int MAX_LOGGED = 64; // different ones
+    private static final int MAX_UNSUBSCRIBED = 64;
+    private static final String INBOX = "_inbox."; // where answers come; lower case as all here
 
     /** What follows the first four parts of a subject may be another in each message. */
     private static final Pattern REST_OF_SUBJECT =
@@ -37,8 +45,13 @@ public class ServerErrors implements ErrorListener {
 
     private record Refusal(String text, long atNs) {}
 
+    /** A subject that may not be subscribed to, as the n-th connection was told. */
+    private record Unsubscribed(String text, int connection) {}
+
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
-    private final Map<String, String> unsubscribed = new ConcurrentHashMap<>(); // text by subject
+    private final Map<String, Unsubscribed> unsubscribed = new ConcurrentHashMap<>(); // by subject
+    private final AtomicInteger connections = new AtomicInteger();
+    private volatile Runnable onUnsubscribed = () -> {};
     private volatile Refusal last; // null before the first
     private volatile Refusal lastFailure; // of a connection; null before the first
 
@@ -47,7 +60,7 @@ public class ServerErrors implements ErrorListener {
         last = new Refusal(error, System.nanoTime());
         final Matcher subscription = NO_SUBSCRIPTION.matcher(error.toLowerCase(Locale.ROOT));
         if (subscription.matches()) {
-            unsubscribed.put(subscription.group(1), error);
+            unsubscribed(subscription.group(1), error);
         }
         final String kind = REST_OF_SUBJECT.matcher(error).replaceAll("$1.…\"");
         if (logged.size() < MAX_LOGGED && logged.add(kind)) {
@@ -57,6 +70,13 @@ public class ServerErrors implements ErrorListener {
                     where(which),
                     kind);
         }
+    }
+
+    private void unsubscribed(String subject, String error) {
+        if (unsubscribed.size() < MAX_UNSUBSCRIBED || unsubscribed.containsKey(subject)) {
+            unsubscribed.put(subject, new Unsubscribed(error, connections.get()));
+        }
+        onUnsubscribed.run();
     }
 
     @Override
@@ -97,7 +117,8 @@ public class ServerErrors implements ErrorListener {
      */
     public String reason(Exception failure, Duration timeout) {
         final String message = FailureText.of(failure);
-        final String refusal = refusal(timeout.multipliedBy(2));
+        final String lasting = essential();
+        final String refusal = lasting.isEmpty() ? refusal(timeout.multipliedBy(2)) : lasting;
         return refusal.isEmpty() ? message : message + " (NATS refuses: " + refusal + ")";
     }
 
@@ -113,7 +134,7 @@ public class ServerErrors implements ErrorListener {
     }
 
     /**
-     * Why the server delivers nothing of some subjects, as long as the connection lasts.
+     * Why the server delivers nothing of some subjects, until it does.
      *
      * @param subjects as they were subscribed to
      * @return empty unless it refuses all of them
@@ -121,16 +142,42 @@ public class ServerErrors implements ErrorListener {
     public String refusedAll(Collection<String> subjects) {
         String text = "";
         for (String subject : subjects) {
-            text = unsubscribed.getOrDefault(subject.toLowerCase(Locale.ROOT), "");
-            if (text.isEmpty()) {
+            final Unsubscribed refused = unsubscribed.get(subject.toLowerCase(Locale.ROOT));
+            if (refused == null) {
                 return "";
             }
+            text = refused.text;
         }
         return text;
     }
 
+    /**
+     * Why the connection is of no use, until it is: here, why no call has an answer.
+     *
+     * @return empty if it is of use
+     */
+    protected String essential() {
+        for (Map.Entry<String, Unsubscribed> each : unsubscribed.entrySet()) {
+            if (each.getKey().startsWith(INBOX)) {
+                return each.getValue().text;
+            }
+        }
+        return "";
+    }
+
+    /** What to do when a subscription is refused; on a thread of the client. */
+    void onUnsubscribed(Runnable action) {
+        onUnsubscribed = action;
+    }
+
     /** The connection is lost: to the next one other subjects may be open. */
-    public void disconnected() {
-        unsubscribed.clear();
+    void disconnected() {
+        connections.getAndIncrement();
+    }
+
+    /** The connection of now has had its answers: what former ones were refused is over. */
+    void forgetFormer() {
+        final int now = connections.get();
+        unsubscribed.values().removeIf(each -> each.connection != now);
     }
 }

@@ -85,6 +85,11 @@ public abstract class ServerProcess implements AutoCloseable {
         Signals.goOn(process);
     }
 
+    /** Has it read its configuration again, where it does that without a new start. */
+    public final void reload() throws IOException, InterruptedException {
+        Signals.hangUp(process);
+    }
+
     /** Deletes all that it has stored; not while it runs. */
     public final void forget() throws IOException {
         BuildFolder.delete(data());

@@ -140,9 +140,6 @@ final class CoreSubscriber implements AutoCloseable {
     }
 
     private void onConnection(Connection which, ConnectionListener.Events event) {
-        if (event == ConnectionListener.Events.DISCONNECTED) {
-            errors.disconnected();
-        }
         if (!closed && connection != null) {
             reader.onConnection(event);
         }
@@ -181,6 +178,11 @@ final class CoreSubscriber implements AutoCloseable {
 
     /** Reports what the dispatcher has dropped, and what the user may not subscribe to. */
     private final class Errors extends ServerErrors {
+        @Override
+        protected String essential() {
+            return refusedAll(subjects);
+        }
+
         @Override
         public void errorOccurred(Connection which, String error) {
             super.errorOccurred(which, error);

@@ -13,6 +13,7 @@ import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeoutException;
 
@@ -57,7 +58,7 @@ public final class LocalIndexerService implements AutoCloseable {
         this.indexer = Objects.requireNonNull(indexer);
         this.subject = names.querySubject(indexer.workerId(), indexer.dpRank());
         this.timeout = access.timeout();
-        this.connection = NatsEventTransport.connect(access, new ServerErrors(), this::subscribe);
+        this.connection = NatsEventTransport.connect(access, new Errors(), this::subscribe);
     }
 
     private void subscribe(Connection made) {
@@ -92,6 +93,14 @@ public final class LocalIndexerService implements AutoCloseable {
             Thread.currentThread().interrupt(); // closing
         } catch (IllegalStateException | IllegalArgumentException | TimeoutException e) {
             LOG.debug("a query was not answered; it will be asked again", e);
+        }
+    }
+
+    /** Without its subject nothing asks it. */
+    private final class Errors extends ServerErrors {
+        @Override
+        protected String essential() {
+            return refusedAll(List.of(subject));
         }
     }
 

@@ -133,7 +133,7 @@ public final class NatsEventSource implements AutoCloseable {
         @Override
         public void onConnection(ConnectionListener.Events event) {
             switch (event) {
-                case DISCONNECTED -> plane.onDisconnected(access.address() + ": connection lost");
+                case DISCONNECTED -> onRefused(lost());
                 case RESUBSCRIBED -> {
                     if (subscribed) {
                         onSubscribed();
@@ -141,6 +141,12 @@ public final class NatsEventSource implements AutoCloseable {
                 }
                 default -> {}
             }
+        }
+
+        /** One that is refused is made again until it is not. */
+        private String lost() {
+            final String refusal = subscriber.refusal();
+            return refusal.isEmpty() ? access.address() + ": connection lost" : refusal;
         }
 
         @Override

@@ -7,7 +7,6 @@ import io.kvasir.nats.ServerErrors;
 import io.kvasir.router.replica.ReplicaLink;
 import io.kvasir.router.replica.ReplicaMessage;
 import io.nats.client.Connection;
-import io.nats.client.ConnectionListener;
 import io.nats.client.Consumer;
 import io.nats.client.Dispatcher;
 import io.nats.client.Message;
@@ -91,7 +90,7 @@ public final class NatsReplicaLink implements ReplicaLink {
         boolean warned = false;
         while (!closed) {
             try {
-                opened(LastingConnection.make(options, this::onConnection, this::subscribe));
+                opened(LastingConnection.make(options, (_, _) -> {}, this::subscribe));
                 return;
             } catch (IOException e) {
                 refusal = access.address() + " cannot be reached: " + e.getMessage();
@@ -103,12 +102,6 @@ public final class NatsReplicaLink implements ReplicaLink {
             } catch (InterruptedException e) {
                 return; // closing
             }
-        }
-    }
-
-    private void onConnection(Connection which, ConnectionListener.Events event) {
-        if (event == ConnectionListener.Events.DISCONNECTED) {
-            errors.disconnected();
         }
     }
 
@@ -223,14 +216,12 @@ public final class NatsReplicaLink implements ReplicaLink {
         if (connection == null) {
             return refusal.isEmpty() ? "connecting to " + access.address() : refusal;
         }
+        final String lasting = errors.essential();
+        if (!lasting.isEmpty()) {
+            return access.address() + ": " + lasting;
+        }
         if (!isConnected()) {
             return access.address() + ": connection lost";
-        }
-        for (String subject : subjects.read()) {
-            final String text = errors.refusedAll(List.of(subject));
-            if (!text.isEmpty()) {
-                return access.address() + ": " + text;
-            }
         }
         final String text = errors.refusal(RECENTLY);
         return text.isEmpty() ? "" : access.address() + ": " + text;
@@ -274,7 +265,18 @@ public final class NatsReplicaLink implements ReplicaLink {
     }
 
     /** The client's errors: what they cost is counted elsewhere. */
-    private static final class Errors extends ServerErrors {
+    private final class Errors extends ServerErrors {
+        @Override
+        protected String essential() {
+            for (String subject : subjects.read()) {
+                final String text = refusedAll(List.of(subject));
+                if (!text.isEmpty()) {
+                    return text;
+                }
+            }
+            return "";
+        }
+
         @Override
         public void slowConsumerDetected(Connection conn, Consumer consumer) {
             LOG.warn("replica sync is too slow: messages of other routers are dropped");
