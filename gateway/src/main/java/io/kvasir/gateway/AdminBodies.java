@@ -12,6 +12,7 @@ import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.RequestParser;
 import io.kvasir.gateway.server.BodyReader;
+import io.kvasir.registry.FailureText;
 
 import org.eclipse.jetty.server.Request;
 
@@ -49,7 +50,7 @@ final class AdminBodies {
         } catch (JsonProcessingException e) {
             throw RequestParser.malformed(e);
         } catch (IOException e) {
-            throw ApiException.invalid(null, "cannot read the body: " + e.getMessage());
+            throw ApiException.invalid(null, "cannot read the body: " + FailureText.of(e));
         }
     }
 }

@@ -13,6 +13,7 @@ import io.kvasir.prompt.memo.PromptMemoConfig;
 import io.kvasir.prompt.memo.PromptMemoCounts;
 import io.kvasir.prompt.memo.PromptMemoProvider;
 import io.kvasir.prompt.tokenizer.TokenizerException;
+import io.kvasir.registry.FailureText;
 
 import org.agrona.CloseHelper;
 import org.slf4j.Logger;
@@ -125,7 +126,7 @@ final class Encoders implements AutoCloseable {
                             + "="
                             + folder
                             + " cannot be used: "
-                            + e.getMessage(),
+                            + FailureText.withFile(e),
                     e);
         }
     }

@@ -32,6 +32,7 @@ import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.server.ServerAnswers;
 import io.kvasir.gateway.trace.Tracing;
 import io.kvasir.prompt.tokenizer.PromptException;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.queue.QueueRank;
 
 import org.eclipse.jetty.http.HttpException;
@@ -280,7 +281,7 @@ final class GatewayHandler extends Handler.Abstract {
         } catch (JsonProcessingException e) {
             throw RequestParser.malformed(e);
         } catch (IOException e) {
-            throw ApiException.invalid(null, "cannot read the body: " + e.getMessage());
+            throw ApiException.invalid(null, "cannot read the body: " + FailureText.of(e));
         }
         final InferenceRequest inference =
                 RequestParser.parse(

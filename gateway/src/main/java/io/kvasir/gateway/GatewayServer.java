@@ -52,6 +52,7 @@ import io.kvasir.gateway.upstream.WorkerConnector;
 import io.kvasir.gateway.upstream.WorkerKey;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.queue.RouterQueue;
@@ -472,7 +473,7 @@ public final class GatewayServer implements AutoCloseable {
                 return (admin.port() <= 0 ? Ports.ADMIN : Ports.SERVING).failure(config, inUse);
             }
         }
-        return new GatewayException("the gateway did not start: " + e.getMessage(), e);
+        return new GatewayException("the gateway did not start: " + FailureText.of(e), e);
     }
 
     /**
@@ -739,7 +740,7 @@ public final class GatewayServer implements AutoCloseable {
         try {
             server.stop();
         } catch (Exception e) {
-            LOG.warn("requests were cut off: {}", e.toString());
+            LOG.warn("requests were cut off: {}", FailureText.of(e));
         }
         executor.close();
         accessLogs.close();
@@ -747,7 +748,7 @@ public final class GatewayServer implements AutoCloseable {
         try {
             admin.stop();
         } catch (Exception e) {
-            LOG.warn("the admin port did not stop: {}", e.toString());
+            LOG.warn("the admin port did not stop: {}", FailureText.of(e));
         }
         tracing.close();
         release.close();

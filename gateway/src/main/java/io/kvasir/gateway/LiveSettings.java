@@ -6,6 +6,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.SettingLayers;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.metrics.SettingsCounts;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
@@ -13,7 +14,6 @@ import io.kvasir.router.settings.Settings;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.io.IOException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -145,7 +145,7 @@ final class LiveSettings {
             counts.refused(SettingsCounts.By.FILE);
             LOG.error(
                     "the settings were not read again, those of before hold: {}",
-                    LogText.of(String.valueOf(e instanceof IOException ? e : e.getMessage())));
+                    LogText.of(FailureText.withFile(e)));
         }
     }
 

@@ -8,6 +8,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.client.HttpClient;
@@ -96,7 +97,7 @@ final class WarmUp {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         } catch (Exception e) {
-            LOG.warn("not warmed up, so the first requests take longer: {}", e.toString());
+            LOG.warn("not warmed up, so the first requests take longer: {}", FailureText.of(e));
         }
         return 0;
     }

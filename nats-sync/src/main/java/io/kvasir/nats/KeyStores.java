@@ -1,5 +1,6 @@
 package io.kvasir.nats;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.StoreFile;
 
 import java.io.IOException;
@@ -57,7 +58,7 @@ public final class KeyStores {
             trust.init(checked(store));
             return trust.getTrustManagers();
         } catch (IOException | GeneralSecurityException e) {
-            throw unusable("trust-store", file, e.getMessage(), e);
+            throw unusable("trust-store", file, FailureText.of(e), e);
         }
     }
 
@@ -75,7 +76,7 @@ public final class KeyStores {
             throw unusable(
                     "key-store", file, PASSWORD + " is not the password of the key in it", e);
         } catch (IOException | GeneralSecurityException e) {
-            throw unusable("key-store", file, e.getMessage(), e);
+            throw unusable("key-store", file, FailureText.of(e), e);
         }
     }
 

@@ -86,7 +86,7 @@ public class ServerErrors implements ErrorListener {
         while (cause.getCause() != null) {
             cause = cause.getCause();
         }
-        lastFailure = new Refusal(String.valueOf(cause.getMessage()), System.nanoTime());
+        lastFailure = new Refusal(FailureText.of(cause), System.nanoTime());
     }
 
     private static String where(Connection which) {

@@ -40,7 +40,7 @@ public final class Authorities {
                             + " "
                             + fileOrNull
                             + ": "
-                            + e.getMessage()
+                            + FailureText.of(e)
                             + "; it must have certificates of authorities as PEM",
                     e);
         }

@@ -9,8 +9,10 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.charset.CharacterCodingException;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.util.regex.Pattern;
 
 /** What a failure of a connection or of a file says to an operator. Stateless. */
@@ -37,11 +39,20 @@ public final class FailureText {
         return last.getClass().getSimpleName();
     }
 
+    /** The same after the name of the file that it is about; without one where it is about none. */
+    public static String withFile(Throwable failure) {
+        return failure instanceof FileSystemException e && e.getFile() != null
+                ? e.getFile() + ": " + of(failure)
+                : of(failure);
+    }
+
     /** Blank for nothing, or for nothing but what its cause says. */
     private static String said(Throwable t) {
         return switch (t) {
             case NoSuchFileException _ -> "there is no such file";
-            case AccessDeniedException _ -> "there is no permission to read it";
+            case AccessDeniedException _ -> "there is no permission for it";
+            case FileAlreadyExistsException _ -> "it is there already";
+            case NotDirectoryException _ -> "it is no folder";
             case FileSystemException e -> words(e.getReason());
             case CharacterCodingException _ -> "it is no text in UTF-8";
             case JsonProcessingException e -> words(e.getOriginalMessage());

@@ -16,8 +16,10 @@ import java.nio.channels.ClosedChannelException;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.charset.MalformedInputException;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutionException;
 
@@ -64,8 +66,18 @@ class FailureTextTest {
     void filesThatCannotBeRead() {
         assertSaid("there is no such file", new NoSuchFileException("f"));
         assertSaid("it is no text in UTF-8", new MalformedInputException(1));
-        assertSaid("there is no permission to read it", new AccessDeniedException("f"));
+        assertSaid("there is no permission for it", new AccessDeniedException("f"));
+        assertSaid("it is there already", new FileAlreadyExistsException("f"));
+        assertSaid("it is no folder", new NotDirectoryException("f"));
         assertSaid("Too many levels", new FileSystemException("f", null, "Too many levels"));
+    }
+
+    @Test
+    void aFileIsNamedWhereItIsAskedFor() {
+        assertEquals(
+                "f: there is no such file", FailureText.withFile(new NoSuchFileException("f")));
+        assertEquals("why", FailureText.withFile(new FileSystemException(null, null, "why")));
+        assertEquals("full", FailureText.withFile(new IOException("full")));
     }
 
     @Test

@@ -1,6 +1,7 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.registry.ConfiguredFile;
+import io.kvasir.registry.FailureText;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -75,7 +76,7 @@ public final class SecretFile {
         try {
             text = text(ConfiguredFile.read(file));
         } catch (IOException e) {
-            throw new GatewayException(from + ": " + e.getMessage(), e);
+            throw new GatewayException(from + ": " + FailureText.of(e), e);
         }
         final List<Line> lines = new ArrayList<>();
         int number = 0;

@@ -10,6 +10,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.protocol.handoff.HandoffMembers;
+import io.kvasir.registry.FailureText;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -71,7 +72,7 @@ public final class RequestParser {
         } catch (JsonProcessingException e) {
             throw malformed(e);
         } catch (IOException e) {
-            throw ApiException.invalid(null, "cannot read the body: " + e.getMessage());
+            throw ApiException.invalid(null, "cannot read the body: " + FailureText.of(e));
         }
         return request;
     }

@@ -4,6 +4,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.HeaderElements;
+import io.kvasir.registry.FailureText;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
@@ -166,7 +167,7 @@ public final class BodyReader {
             throw ApiException.invalid(null, "the body ends before its Content-Encoding does");
         } catch (ZipException e) {
             throw ApiException.invalid(
-                    null, "the body is not what Content-Encoding says: " + e.getMessage());
+                    null, "the body is not what Content-Encoding says: " + FailureText.of(e));
         }
     }
 
@@ -247,10 +248,10 @@ public final class BodyReader {
                         408, null, null, "timeout", "the request body did not arrive in time");
             }
             if (t instanceof EofException) {
-                return ApiException.brokenOff("the request body broke off: " + e.getMessage());
+                return ApiException.brokenOff("the request body broke off: " + FailureText.of(e));
             }
         }
         return ApiException.client(
-                400, null, null, "incomplete", "the request body broke off: " + e.getMessage());
+                400, null, null, "incomplete", "the request body broke off: " + FailureText.of(e));
     }
 }

@@ -1,5 +1,7 @@
 package io.kvasir.gateway.server;
 
+import io.kvasir.registry.FailureText;
+
 import org.eclipse.jetty.server.ConnectionFactory;
 import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
@@ -66,7 +68,7 @@ public final class ClosableConnector extends ServerConnector {
                     accepting.unlock();
                 }
             } catch (IOException e) {
-                LOG.warn("connections may be lost at the close of the port: {}", e.toString());
+                LOG.warn("connections may be lost at the close of the port: {}", FailureText.of(e));
             }
         }
         close();

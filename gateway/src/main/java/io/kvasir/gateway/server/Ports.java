@@ -3,6 +3,7 @@ package io.kvasir.gateway.server;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.registry.FailureText;
 
 import java.io.IOException;
 import java.net.BindException;
@@ -36,7 +37,7 @@ public enum Ports {
                 ServerSocketChannel admin = ADMIN.open(config)) {
             assert serving.isOpen() && admin.isOpen() : "both at once: they may be the same";
         } catch (IOException e) {
-            throw new GatewayException("cannot close a port: " + e.getMessage(), e);
+            throw new GatewayException("cannot close a port: " + FailureText.of(e), e);
         }
     }
 

@@ -6,6 +6,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.Json;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 
@@ -79,7 +80,7 @@ final class AdapterProbe {
             take(models);
             complained = false;
         } catch (IOException | IllegalArgumentException e) {
-            failed(e.getMessage());
+            failed(FailureText.of(e));
         }
     }
 

@@ -10,6 +10,7 @@ import io.kvasir.gateway.openai.HealthAnswer;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.settings.RouterSettings;
 
 import org.eclipse.jetty.client.Connection;
@@ -214,11 +215,11 @@ public final class HealthProbe {
                         LogText.of(difference));
             }
         } catch (ProbeException | IOException | RuntimeException e) {
-            upstream.tokenizer(Upstream.TokenizerCheck.UNKNOWN, e.toString());
+            upstream.tokenizer(Upstream.TokenizerCheck.UNKNOWN, FailureText.of(e));
             LOG.info(
                     "worker {}: cannot compare tokens: {}",
                     upstream.name(),
-                    LogText.of(e.toString()));
+                    LogText.of(FailureText.of(e)));
         }
     }
 
@@ -327,7 +328,7 @@ public final class HealthProbe {
         private final transient Connection connection; // null if there was none
 
         ProbeException(UpstreamFault fault, Throwable cause, Connection connection) {
-            super(cause.toString(), cause, false, false);
+            super(UpstreamFault.describe(cause), cause, false, false);
             this.fault = fault;
             this.connection = connection;
         }

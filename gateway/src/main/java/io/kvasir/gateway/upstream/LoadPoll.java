@@ -3,6 +3,7 @@ package io.kvasir.gateway.upstream;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.LogText;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.Worker;
 import io.kvasir.router.load.LoadOutcome;
 import io.kvasir.router.load.LoadReading;
@@ -97,10 +98,10 @@ public final class LoadPoll {
             // how Jetty refuses an answer that is too long
             final boolean tooLong = cause instanceof IllegalArgumentException;
             upstream.countLoad(tooLong ? LoadOutcome.UNREADABLE : LoadOutcome.NO_ANSWER);
-            problem = String.valueOf(cause);
+            problem = UpstreamFault.describe(cause);
         } catch (RuntimeException e) {
             upstream.countLoad(LoadOutcome.UNREADABLE);
-            problem = e.toString();
+            problem = FailureText.of(e);
         }
         if (problem != null && wasGood) {
             LOG.warn(

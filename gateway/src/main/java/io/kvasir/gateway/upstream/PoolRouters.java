@@ -9,6 +9,7 @@ import io.kvasir.gateway.log.LogText;
 import io.kvasir.nats.events.PlaneSnapshots;
 import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.LoadPlane;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.queue.RouterQueue;
@@ -77,7 +78,7 @@ public final class PoolRouters implements AutoCloseable {
                             + " with shared-memory-dir="
                             + shared
                             + " cannot be used: "
-                            + e,
+                            + FailureText.withFile(e),
                     e);
         }
     }
@@ -167,7 +168,8 @@ public final class PoolRouters implements AutoCloseable {
                             + e.getMessage(),
                     e);
         } catch (UncheckedIOException e) {
-            throw new GatewayException(e.getMessage() + ": " + e.getCause(), e);
+            throw new GatewayException(
+                    e.getMessage() + ": " + FailureText.withFile(e.getCause()), e);
         } catch (IllegalStateException e) {
             throw new GatewayException(e.getMessage(), e);
         }

@@ -5,6 +5,7 @@ import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.registry.Authorities;
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.StoreFile;
 
 import org.eclipse.jetty.util.ssl.SslContextFactory;
@@ -78,7 +79,7 @@ public final class TrustStore {
                         + " "
                         + fileOrNull
                         + ": "
-                        + e.getMessage()
+                        + FailureText.of(e)
                         + "; it must have certificates of authorities, as PEM, or PKCS12 with "
                         + GatewaySettings.WORKER_TRUST_STORE_PASSWORD.name(),
                 e);

@@ -1,5 +1,7 @@
 package io.kvasir.gateway.upstream;
 
+import io.kvasir.registry.FailureText;
+
 import org.eclipse.jetty.http.HttpException;
 
 import java.io.EOFException;
@@ -182,7 +184,7 @@ public enum UpstreamFault {
     public static String describe(Throwable failure) {
         final SSLException tls = tlsFailureOrNull(failure);
         if (tls != null && tls.getMessage() != null) {
-            return tls.getMessage(); // the connection's end only follows from it
+            return FailureText.of(tls); // the connection's end only follows from it
         }
         for (Throwable t = failure; t != null; t = t.getCause()) {
             if (t instanceof EOFException || t instanceof ClosedChannelException) {
@@ -195,10 +197,6 @@ public enum UpstreamFault {
                 return "the answer is not valid HTTP: " + wrong.getReason();
             }
         }
-        Throwable root = failure;
-        while (root.getCause() != null && root.getMessage() == null) {
-            root = root.getCause();
-        }
-        return root.getMessage() == null ? root.getClass().getSimpleName() : root.getMessage();
+        return FailureText.of(failure);
     }
 }

@@ -10,6 +10,7 @@ import io.kvasir.gateway.server.BodyReader;
 import io.kvasir.gateway.server.ClosableConnector;
 import io.kvasir.gateway.server.ConnectionCap;
 import io.kvasir.gateway.server.Connectors;
+import io.kvasir.gateway.server.FailureWords;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;
@@ -146,7 +147,7 @@ public final class ServiceServer implements AutoCloseable {
                             + ":"
                             + connector.getPort()
                             + ": "
-                            + e.getMessage(),
+                            + FailureWords.of(e),
                     e);
         }
     }
@@ -311,7 +312,7 @@ public final class ServiceServer implements AutoCloseable {
         try {
             server.stop();
         } catch (Exception e) {
-            LOG.warn("{}: the port did not close cleanly: {}", name, e.toString());
+            LOG.warn("{}: the port did not close cleanly: {}", name, FailureWords.of(e));
         }
     }
 }

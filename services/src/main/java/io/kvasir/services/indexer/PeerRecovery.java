@@ -1,5 +1,6 @@
 package io.kvasir.services.indexer;
 
+import io.kvasir.gateway.server.FailureWords;
 import io.kvasir.services.http.ServiceException;
 
 import org.slf4j.Logger;
@@ -71,7 +72,7 @@ final class PeerRecovery {
                     "{}: no whole dump ({} events loaded): {}",
                     peer,
                     reader.loaded(),
-                    e.toString());
+                    FailureWords.of(e));
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }

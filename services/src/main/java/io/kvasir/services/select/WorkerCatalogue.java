@@ -1,5 +1,6 @@
 package io.kvasir.services.select;
 
+import io.kvasir.gateway.server.FailureWords;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.ServiceException;
 import io.kvasir.services.indexer.IndexGroup;
@@ -107,7 +108,11 @@ final class WorkerCatalogue {
                     new Entry(sheet, false, List.of("reconciliation failed: " + e.getMessage())));
         } catch (RuntimeException | Error e) { // such as out of memory, or of descriptors
             if (before != null) {
-                keep(new Entry(before.sheet, false, List.of("reconciliation failed: " + e)));
+                keep(
+                        new Entry(
+                                before.sheet,
+                                false,
+                                List.of("reconciliation failed: " + FailureWords.of(e))));
             }
             throw e;
         }
