@@ -213,7 +213,7 @@ class RollingUpgradeTest {
     }
 
     private static boolean refused(Outcome outcome) {
-        return outcome.failed() && outcome.error().startsWith("ConnectException");
+        return outcome.failed() && outcome.error().equals("the connection was refused");
     }
 
     private void startGateways(int lameDuckMs) throws Exception {

@@ -1,6 +1,7 @@
 package io.kvasir.cli.http;
 
 import io.kvasir.cli.console.Terminal;
+import io.kvasir.registry.FailureText;
 
 import java.io.IOException;
 import java.net.URI;
@@ -120,7 +121,11 @@ public final class BoundedClient implements AutoCloseable {
                     request.uri() + " has not answered in " + limit.toMillis() + " ms", e);
         } catch (ExecutionException e) {
             throw new IOException(
-                    request.uri() + ": " + words(e.getCause()) + limits(e.getCause()), e);
+                    request.uri()
+                            + ": "
+                            + Terminal.printable(FailureText.of(e), MOST_WORDS)
+                            + limits(e.getCause()),
+                    e);
         } finally {
             answer.cancel(false);
         }
@@ -130,13 +135,6 @@ public final class BoundedClient implements AutoCloseable {
         return String.valueOf(cause.getMessage()).contains("capacity")
                 ? " (an answer may have " + mostBytes + " bytes)"
                 : "";
-    }
-
-    private static String words(Throwable cause) {
-        final String message = cause.getMessage();
-        return Terminal.printable(
-                cause.getClass().getSimpleName() + (message == null ? "" : ": " + message),
-                MOST_WORDS);
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.kvasir.cli.load;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.sim.config.SimClock;
 
 import java.net.URI;
@@ -13,7 +14,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
@@ -115,7 +115,10 @@ public final class LoadClient implements AutoCloseable {
                                 thrown == null
                                         ? response.body()
                                         : failed(
-                                                NO_HEADERS, scheduledNs, sentNs, describe(thrown)));
+                                                NO_HEADERS,
+                                                scheduledNs,
+                                                sentNs,
+                                                FailureText.of(thrown)));
     }
 
     private BodySubscriber<Outcome> reader(
@@ -139,15 +142,6 @@ public final class LoadClient implements AutoCloseable {
         final long none = Outcome.UNSTATED;
         return new Outcome(
                 error, worker, scheduledNs, sentNs, nowNs, nowNs, 0, 0, 0, -1, none, none, "");
-    }
-
-    private static String describe(Throwable thrown) {
-        final Throwable cause =
-                thrown instanceof CompletionException && thrown.getCause() != null
-                        ? thrown.getCause()
-                        : thrown;
-        final String message = cause.getMessage();
-        return cause.getClass().getSimpleName() + (message == null ? "" : ": " + message);
     }
 
     private static String shortened(String body) {

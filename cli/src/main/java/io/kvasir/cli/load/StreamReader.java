@@ -4,6 +4,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.Json;
 import io.kvasir.protocol.sse.SseEvents;
+import io.kvasir.registry.FailureText;
 import io.kvasir.sim.config.SimClock;
 
 import java.io.IOException;
@@ -82,7 +83,7 @@ final class StreamReader implements BodySubscriber<Outcome> {
 
     @Override
     public void onError(Throwable thrown) {
-        error = "answer broke off: " + thrown.getMessage();
+        error = "answer broke off: " + FailureText.of(thrown);
         result.complete(outcome());
     }
 
@@ -116,7 +117,7 @@ final class StreamReader implements BodySubscriber<Outcome> {
         try {
             event = Json.MAPPER.readTree(bytes, from, to - from);
         } catch (IOException e) {
-            fail("event is not JSON: " + e.getMessage());
+            fail("event is not JSON: " + FailureText.of(e));
             return;
         }
         if (event.hasNonNull("error")) {

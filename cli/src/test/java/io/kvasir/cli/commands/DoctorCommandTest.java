@@ -260,7 +260,16 @@ class DoctorCommandTest {
         assertEquals(2, doctor("http://h:1", "--token=t", "--model=m").exitCode());
         final CommandRun tokenizer = doctor("http://127.0.0.1:1", "--tokenizer=" + folder);
         assertEquals(3, tokenizer.exitCode());
-        assertTrue(tokenizer.err().contains("cannot load the tokenizer"), tokenizer.err());
+        assertTrue(
+                tokenizer
+                        .err()
+                        .contains(
+                                "cannot load the tokenizer: cannot read the model's tokenizer files"
+                                        + " at "
+                                        + folder
+                                        + ": there is no file "
+                                        + folder.resolve("tokenizer.json")),
+                tokenizer.err());
     }
 
     private static String queues(String main) {

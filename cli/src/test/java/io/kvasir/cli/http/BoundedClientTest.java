@@ -10,6 +10,9 @@ import io.kvasir.cli.StubServer;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -29,6 +32,18 @@ class BoundedClientTest {
             assertTrue(
                     refused.getMessage().endsWith("(an answer may have 10 bytes)"),
                     refused.getMessage());
+        }
+    }
+
+    @Test
+    void aServerThatRefusesIsNamedWithTheReasonInWords() throws Exception {
+        try (Socket bound = new Socket()) { // so that no other process takes the port either
+            bound.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
+            final URI unused = URI.create("http://127.0.0.1:" + bound.getLocalPort());
+            try (BoundedClient client = new BoundedClient(unused, null, LIMIT, 10)) {
+                final IOException refused = assertThrows(IOException.class, () -> client.get("/x"));
+                assertEquals(unused + "/x: the connection was refused", refused.getMessage());
+            }
         }
     }
 

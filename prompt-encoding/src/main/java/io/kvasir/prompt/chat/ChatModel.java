@@ -6,6 +6,7 @@ import io.kvasir.prompt.jinja.TemplateException;
 import io.kvasir.prompt.memo.MemoView;
 import io.kvasir.prompt.memo.PromptMemo;
 import io.kvasir.prompt.memo.PromptMemoCounts;
+import io.kvasir.prompt.tokenizer.FileFailure;
 import io.kvasir.prompt.tokenizer.PromptException;
 import io.kvasir.prompt.tokenizer.Tokenizer;
 import io.kvasir.prompt.tokenizer.TokenizerException;
@@ -135,7 +136,7 @@ public final class ChatModel implements AutoCloseable {
                     "cannot read the model's tokenizer files at "
                             + folderOrTokenizerJson
                             + ": "
-                            + e,
+                            + FileFailure.words(e),
                     e);
         }
     }
@@ -154,7 +155,8 @@ public final class ChatModel implements AutoCloseable {
                     TemplatePolicy.DEFAULT,
                     null);
         } catch (IOException e) {
-            throw new TokenizerException("cannot read the simulated model's files: " + e, e);
+            throw new TokenizerException(
+                    "cannot read the simulated model's files: " + FileFailure.words(e), e);
         }
     }
 

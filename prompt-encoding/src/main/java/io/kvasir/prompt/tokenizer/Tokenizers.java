@@ -40,7 +40,7 @@ public final class Tokenizers {
         try {
             return load(Files.readAllBytes(file), file.toString(), MoreTokens.NONE);
         } catch (IOException e) {
-            throw new TokenizerException("cannot read " + file + ": " + e, e);
+            throw new TokenizerException("cannot read " + file + ": " + FileFailure.words(e), e);
         }
     }
 
@@ -58,7 +58,7 @@ public final class Tokenizers {
         try {
             return TokenizerJson.read(new ByteArrayInputStream(json), moreTokens);
         } catch (IOException e) {
-            throw new TokenizerException("cannot read " + name + ": " + e.getMessage(), e);
+            throw new TokenizerException("cannot read " + name + ": " + FileFailure.words(e), e);
         } catch (UnsupportedTokenizerException e) {
             unsupported = e;
         }

@@ -2,6 +2,7 @@ package io.kvasir.prompt.tokenizer;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -255,9 +256,15 @@ class TokenizerVariantsTest {
     void namesTheFileThatIsMissingOrBroken(@TempDir Path folder) throws IOException {
         final TokenizerException missing =
                 assertThrows(TokenizerException.class, () -> Tokenizers.load(folder));
-        assertTrue(missing.getMessage().contains("tokenizer.json"), missing.getMessage());
-        Files.writeString(folder.resolve("tokenizer.json"), "{\"model\": {");
-        assertThrows(TokenizerException.class, () -> Tokenizers.load(folder));
+        final Path file = folder.resolve("tokenizer.json");
+        assertEquals("cannot read " + file + ": there is no file " + file, missing.getMessage());
+        Files.writeString(file, "{\"model\": {]");
+        final TokenizerException broken =
+                assertThrows(TokenizerException.class, () -> Tokenizers.load(folder));
+        assertTrue(
+                broken.getMessage().startsWith("cannot read " + file + ": line 1, column "),
+                broken.getMessage());
+        assertFalse(broken.getMessage().contains("Source"), broken.getMessage());
     }
 
     @Test
