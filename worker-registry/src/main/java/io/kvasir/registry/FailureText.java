@@ -65,15 +65,18 @@ public final class FailureText {
         };
     }
 
-    /** That of the JDK's HTTP client says nothing, and its cause the wrong thing. */
+    /** Those of the JDK's HTTP client say nothing, and the last cause may be the wrong thing. */
     private static String connecting(ConnectException e) {
         final String message = words(e.getMessage());
         if (!message.isBlank()) {
             return message;
         }
-        return e.getCause() instanceof UnresolvedAddressException
-                ? said(e.getCause())
-                : "the connection was refused";
+        for (Throwable t = e.getCause(); t != null; t = t.getCause()) {
+            if (t instanceof UnresolvedAddressException) {
+                return said(t);
+            }
+        }
+        return "the connection was refused";
     }
 
     private static boolean isOfItsCause(Throwable t) {

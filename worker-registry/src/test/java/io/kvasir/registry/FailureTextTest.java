@@ -1,6 +1,7 @@
 package io.kvasir.registry;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -10,7 +11,11 @@ import org.junit.jupiter.api.Test;
 import java.io.EOFException;
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.URI;
 import java.net.UnknownHostException;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.UnresolvedAddressException;
@@ -39,7 +44,23 @@ class FailureTextTest {
         final ConnectException unresolved = new ConnectException();
         unresolved.initCause(new UnresolvedAddressException());
         assertSaid("its host is unknown", unresolved);
+        final ConnectException ofBlockingSend = new ConnectException();
+        ofBlockingSend.initCause(unresolved);
+        assertSaid("its host is unknown", ofBlockingSend);
         assertSaid("its host is unknown", new UnknownHostException("h"));
+    }
+
+    @Test
+    void aHostWithoutAddressIsNotOneThatRefuses() throws Exception {
+        final String tooLong = "x".repeat(64); // no server of names is asked for it
+        final HttpRequest toNone = HttpRequest.newBuilder(URI.create("http://" + tooLong)).build();
+        try (HttpClient client = HttpClient.newHttpClient()) {
+            final IOException blocking =
+                    assertThrows(
+                            IOException.class,
+                            () -> client.send(toNone, HttpResponse.BodyHandlers.discarding()));
+            assertEquals("its host is unknown", FailureText.of(blocking));
+        }
     }
 
     @Test
