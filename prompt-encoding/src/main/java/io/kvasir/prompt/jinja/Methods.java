@@ -466,6 +466,7 @@ final class Methods {
             return 0L;
         }
         if (wanted.isEmpty()) {
+            Budget.current().read(end - start);
             return (long) s.codePointCount(start, end) + 1;
         }
         Budget.current().search(end - start, wanted.length());
@@ -473,6 +474,7 @@ final class Methods {
         for (int at = s.indexOf(wanted, start, end);
                 at >= 0;
                 at = s.indexOf(wanted, at + wanted.length(), end)) {
+            Budget.current().step();
             count++;
         }
         return count;
@@ -562,6 +564,7 @@ final class Methods {
 
     /** Some cased character, none of them lower case. */
     static boolean isUpper(String s) {
+        Budget.current().read(2L * s.length());
         return s.codePoints().anyMatch(Character::isUpperCase)
                 && s.codePoints()
                         .noneMatch(c -> Character.isLowerCase(c) || Character.isTitleCase(c));
@@ -569,6 +572,7 @@ final class Methods {
 
     /** Some cased character, none of them upper case. */
     static boolean isLower(String s) {
+        Budget.current().read(2L * s.length());
         return s.codePoints().anyMatch(Character::isLowerCase)
                 && s.codePoints()
                         .noneMatch(c -> Character.isUpperCase(c) || Character.isTitleCase(c));

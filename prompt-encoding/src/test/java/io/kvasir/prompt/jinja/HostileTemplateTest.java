@@ -26,6 +26,10 @@ class HostileTemplateTest {
         return GROW.replace("SEED", seed).replace("STEP", step);
     }
 
+    private static String again(int times, String expression) {
+        return A100K + "{% for i in range(" + times + ") %}{{ " + expression + " }}{% endfor %}";
+    }
+
     private static String nested(String open, String inside, String close, int levels) {
         return open.repeat(levels) + inside + close.repeat(levels);
     }
@@ -96,6 +100,11 @@ class HostileTemplateTest {
                 Map.entry("a replacement of nothing", A100K + "{{ a|replace('', a) }}"),
                 Map.entry("a search", "{{ ('a' * 9000000).find('a' * 4000000 ~ 'b') }}"),
                 Map.entry("a test for containment", "{{ ('a' * 4000000 ~ 'b') in 'a' * 9000000 }}"),
+                Map.entry("counts", again(99, "a.count('a')")),
+                Map.entry("counts of nothing", again(999, "a.count('')")),
+                Map.entry("upper case", again(999, "a.isupper()")),
+                Map.entry("tests for upper case", again(999, "a is upper")),
+                Map.entry("lower case", again(999, "a.islower()")),
                 Map.entry("a batch", "{{ [1]|batch(2000000000000, 'x')|list }}"),
                 Map.entry("slices", "{{ [1]|slice(9000000000000)|list }}"),
                 Map.entry("unique numbers", "{{ range(99999)|unique|list|length }}"),
