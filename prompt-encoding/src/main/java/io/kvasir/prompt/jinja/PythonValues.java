@@ -411,7 +411,9 @@ final class PythonValues {
     private static void refuseUnhashable(Object key) {
         if (key instanceof Tuple tuple) {
             tuple.forEach(PythonValues::refuseUnhashable);
-        } else if (key instanceof Map || (key instanceof List && !(key instanceof Range))) {
+        } else if (key instanceof Map
+                || key instanceof DictView
+                || (key instanceof List && !(key instanceof Range))) {
             throw new ValueException("unhashable type: '" + typeName(key) + "'");
         }
     }

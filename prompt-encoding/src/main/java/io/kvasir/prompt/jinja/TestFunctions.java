@@ -46,8 +46,8 @@ final class TestFunctions {
         TESTS.put("divisibleby", TestFunctions::divisible);
         TESTS.put("in", TestFunctions::contained);
         TESTS.put("sameas", TestFunctions::same);
-        TESTS.put("filter", (value, arguments) -> Filters.exists(Text.of(value)));
-        TESTS.put("test", (value, arguments) -> exists(Text.of(value)));
+        TESTS.put("filter", (value, arguments) -> Filters.exists(name(value)));
+        TESTS.put("test", (value, arguments) -> exists(name(value)));
         for (String name : new String[] {"==", "eq", "equalto"}) {
             TESTS.put(name, (value, arguments) -> PythonValues.equal(value, other(arguments)));
         }
@@ -95,6 +95,12 @@ final class TestFunctions {
         final Object other = arguments.take("other");
         arguments.end();
         return other;
+    }
+
+    /** What is looked for among names: what has no hash is an error, not merely none of them. */
+    private static String name(Object value) {
+        PythonValues.requireHash(value);
+        return Text.of(value);
     }
 
     private static boolean divisible(Object value, Arguments arguments) {

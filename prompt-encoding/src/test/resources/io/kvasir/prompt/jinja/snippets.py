@@ -155,6 +155,7 @@ SNIPPETS = [
     "{{ (1, 2).copy() }}", "{{ range(3).copy() }}", "{{ (1, 2).count(1) }}{{ range(3).index(2) }}|{{ (1, 2).copy is defined }}|{{ [1].copy() }}",
     "{{ {'a': 1} in {'b': 1} }}", "{{ [1] in {} }}", "{{ {}.get([1]) }}", "{{ [[1], [1]]|unique|list }}", "{{ [(1,), (1,), 'a', 'A', missing]|unique|list|length }}", "{{ ([1],) in {} }}", "{{ {([1],): 1} }}", "{{ (1, 2) in {(1, 2): 3} }}|{{ {'a': 1}[[1]] is defined }}|{{ [d] == [d] }}|{{ {}[{}] is defined }}", "{{ d.keys() in [1] }}",
     "{{ 1 is defined if true else 2 }}", "{{ (1 is defined) if true else 2 }}", "{{ 1 is odd if true }}", "{{ 1 is not defined if t else 2 }}", "{{ 1 is in [1] if t else 2 }}", "{{ 1 is eq(1) if t else 2 }}", "{% for x in l if x is odd %}{{ x }}{% endfor %}",
+    "{{ d is filter }}", "{{ l is not test }}", "{{ d.keys() is filter }}", "{{ 1 is filter }}|{{ none is test }}|{{ (1, 2) is filter }}|{{ missing is test }}",
     "{{ range(1000000) }}", "{{ range(1, 5, 0) }}", "{{ range('a') }}",
     "{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}{{ c.current }}{{ c.reset() }}{{ c.next() }}|{% set j = joiner(';') %}{% for x in l %}{{ j() }}{{ x }}{% endfor %}",
     "{{ raise_exception('Bad roles: ' ~ i) }}", "{% if i == 7 %}\n{{ raise_exception('on line two') }}{% endif %}",
