@@ -80,7 +80,7 @@ public final class EngineHost implements AutoCloseable {
         if (where == null) {
             return;
         }
-        registrar = new Registrar(where.store());
+        registrar = new Registrar(where.store(), new RenewalLog(where.id()));
         final Registration.Builder described =
                 Registration.builder(where.id(), config.names().model(), url())
                         .dpRanks(config.dpRanks())

@@ -24,8 +24,33 @@ public final class Registrar implements AutoCloseable {
     private static final long CLOSE_PATIENCE_MS = 5_000;
     private static final int RANDOM_BITS = 20;
 
+    /** Hears how registrations fare; throws nothing and does not wait. */
+    public interface Listener {
+        /**
+         * The store did not take a renewal, which is tried again; once for each reason until all is
+         * renewed. Renewing thread.
+         */
+        default void notRenewed(RegistryException cause) {}
+
+        /** Nothing was renewed for the time of the lease: gateways drop it. Renewing thread. */
+        default void lapsed(Duration ttl) {}
+
+        /**
+         * All is renewed again. Renewing thread.
+         *
+         * @param lapsed whether it had lapsed before
+         */
+        default void renewed(boolean lapsed) {}
+
+        /** The store did not remove one: it ends with its lease. The thread that closes it. */
+        default void notRemoved(InstanceId id, RegistryException cause) {}
+    }
+
+    private static final Listener DEAF = new Listener() {};
+
     private final LeasedStore store;
     private final Clock clock;
+    private final Listener listener;
     private final Set<ModelRegistration> own = new LinkedHashSet<>(); // guarded by this
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread renewer;
@@ -37,13 +62,24 @@ public final class Registrar implements AutoCloseable {
      * @param store closed with this; nothing else renews its keys
      */
     public Registrar(LeasedStore store) {
-        this(store, Clock.systemUTC());
+        this(store, DEAF);
+    }
+
+    /**
+     * Registers with a store.
+     *
+     * @param store closed with this; nothing else renews its keys
+     * @param listener hears how registrations fare
+     */
+    public Registrar(LeasedStore store, Listener listener) {
+        this(store, Clock.systemUTC(), listener);
     }
 
     /** The same with a clock for generations. */
-    Registrar(LeasedStore store, Clock clock) {
+    Registrar(LeasedStore store, Clock clock, Listener listener) {
         this.store = store;
         this.clock = clock;
+        this.listener = listener;
         renewer = Thread.ofPlatform().daemon().name("kvasir-registrar").start(this::renewAll);
     }
 
@@ -175,7 +211,8 @@ public final class Registrar implements AutoCloseable {
                 }
             }
         } catch (RegistryException e) {
-            countUnreachable(); // it ends with its lease
+            countUnreachable();
+            listener.notRemoved(id, e);
         }
     }
 
@@ -195,19 +232,29 @@ public final class Registrar implements AutoCloseable {
     // -- the renewing thread
 
     private void renewAll() {
+        final RenewalReport report = new RenewalReport(listener, System.nanoTime());
         while (!closed) {
             final long everyMs = store.ttl().toMillis() / RENEWALS_PER_TTL;
             try {
-                renew();
+                if (renew()) {
+                    report.renewed(System.nanoTime());
+                } else {
+                    report.nothing(System.nanoTime());
+                }
                 pause(everyMs);
             } catch (RegistryException e) {
+                if (closed) {
+                    return;
+                }
                 countUnreachable();
+                report.failed(e, System.nanoTime(), store.ttl());
                 pause(Math.min(RETRY_MS, everyMs));
             }
         }
     }
 
-    private void renew() {
+    /** False if there is nothing to renew. */
+    private boolean renew() {
         final List<ModelRegistration> all;
         synchronized (this) {
             all = List.copyOf(own);
@@ -218,6 +265,7 @@ public final class Registrar implements AutoCloseable {
         for (ModelRegistration each : all) {
             renew(each);
         }
+        return !all.isEmpty();
     }
 
     private synchronized void renew(ModelRegistration registration) {

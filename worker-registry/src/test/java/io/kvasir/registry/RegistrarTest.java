@@ -21,6 +21,8 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
 
 class RegistrarTest {
     private static final InstanceId ID = new InstanceId("ns", "c", "e", "a");
@@ -28,8 +30,32 @@ class RegistrarTest {
             Registration.builder(ID, "m", URI.create("http://h:1"));
 
     private final MemoryStore store = new MemoryStore(Duration.ofSeconds(1));
+    private final List<String> said = new CopyOnWriteArrayList<>();
     private final Registrar registrar =
-            new Registrar(store, Clock.fixed(Instant.EPOCH, ZoneOffset.UTC));
+            new Registrar(store, Clock.fixed(Instant.EPOCH, ZoneOffset.UTC), new Saying());
+
+    /** A line for each thing that a registrar says. */
+    private final class Saying implements Registrar.Listener {
+        @Override
+        public void notRenewed(RegistryException cause) {
+            said.add(cause.getMessage());
+        }
+
+        @Override
+        public void lapsed(Duration ttl) {
+            said.add("lapsed after " + ttl);
+        }
+
+        @Override
+        public void renewed(boolean lapsed) {
+            said.add("renewed, lapsed=" + lapsed);
+        }
+
+        @Override
+        public void notRemoved(InstanceId id, RegistryException cause) {
+            said.add("not removed: " + id);
+        }
+    }
 
     @AfterEach
     void close() {
@@ -97,6 +123,26 @@ class RegistrarTest {
         store.expire(ID.key());
         store.away(false);
         LeasedStoreContract.eventually("is back", () -> a.registration().equals(stored()));
+    }
+
+    @Test
+    void anOutageItsLapseAndItsEndAreSaidOnceEach() throws InterruptedException {
+        final ModelRegistration a = registrar.registerModel(A.build(), Duration.ZERO);
+        for (int outage = 0; outage < 2; outage++) {
+            said.clear();
+            store.away(true);
+            final long before = registrar.unreachable();
+            LeasedStoreContract.eventually("the lapse", () -> said.size() == 2);
+            LeasedStoreContract.eventually(
+                    "further tries", () -> registrar.unreachable() > before + 3);
+            store.away(false);
+            LeasedStoreContract.eventually("the end", () -> said.size() > 2);
+            assertEquals(List.of("away", "lapsed after PT1S", "renewed, lapsed=true"), said);
+        }
+        said.clear();
+        store.away(true);
+        a.close();
+        LeasedStoreContract.eventually("the removal", () -> said.contains("not removed: " + ID));
     }
 
     @ParameterizedTest

@@ -350,7 +350,7 @@ public final class RegisterCommand implements Callable<Integer> {
     }
 
     private synchronized void begin(Registration described, BoundedClient engine) {
-        registrar = new Registrar(store());
+        registrar = new Registrar(store(), new Renewals());
         final Reports reports = new Reports(described.url());
         watched =
                 new WatchedRegistration(
@@ -448,6 +448,29 @@ public final class RegisterCommand implements Callable<Integer> {
                 refusal = why;
                 say("not registered yet: " + why);
             }
+        }
+    }
+
+    /** Says what becomes of the registration in the store, a line each. */
+    private final class Renewals implements Registrar.Listener {
+        @Override
+        public void notRenewed(RegistryException cause) {
+            say("not renewed: " + cause.getMessage());
+        }
+
+        @Override
+        public void lapsed(Duration ttl) {
+            say("lapsed: not renewed for " + ttl.toMillis() + " ms; gateways drop it until it is");
+        }
+
+        @Override
+        public void renewed(boolean lapsed) {
+            say(lapsed ? "renewed, after it had lapsed" : "renewed");
+        }
+
+        @Override
+        public void notRemoved(InstanceId id, RegistryException cause) {
+            say("not removed, ends with its lease: " + cause.getMessage());
         }
     }
 

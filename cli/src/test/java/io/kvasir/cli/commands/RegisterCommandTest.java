@@ -198,6 +198,29 @@ class RegisterCommandTest {
         }
     }
 
+    @Test
+    @Tag("integration") // starts a process
+    void aRegistrationThatIsNotRenewedIsSaidAndThatItIsBack() throws Exception {
+        try (StubServer engine = new StubServer().page("/health", 200, "");
+                StubServer etcd = etcd();
+                KvasirProcess register =
+                        new KvasirProcess(
+                                "register",
+                                "--url=" + engine.url(),
+                                "--model=m",
+                                "--name=w",
+                                "--ttl-ms=2000",
+                                "--drain-ms=0",
+                                "--etcd=" + etcd.url())) {
+            register.await(l -> l.startsWith("registered "));
+            etcd.page("/v3/lease/keepalive", 503, "{}");
+            register.await(l -> l.startsWith("not renewed: "));
+            register.await(l -> l.startsWith("lapsed: not renewed for "));
+            etcd.page("/v3/lease/keepalive", 200, "{\"result\":{\"TTL\":\"2\"}}");
+            register.await(l -> l.equals("renewed, after it had lapsed"));
+        }
+    }
+
     private static KvasirProcess register(String url, StubServer etcd, String... further)
             throws IOException {
         final List<String> line =
