@@ -20,6 +20,11 @@ public final class FailureText {
     private static final Pattern CLASS_NAME =
             Pattern.compile("\\b(?:[a-z]\\w*+\\.)++[A-Z]\\w*(?:Exception|Error)(?:: )?");
 
+    private static final Pattern JSON_SOURCE =
+            Pattern.compile("\\[Source: [^\\]]*?line: (\\d+), column: (\\d+)\\]");
+    private static final Pattern JSON_LIMIT =
+            Pattern.compile(", from `StreamReadConstraints\\.\\w+\\(\\)`");
+
     private FailureText() {}
 
     /**
@@ -55,7 +60,7 @@ public final class FailureText {
             case NotDirectoryException _ -> "it is no folder";
             case FileSystemException e -> words(e.getReason());
             case CharacterCodingException _ -> "it is no text in UTF-8";
-            case JsonProcessingException e -> words(e.getOriginalMessage());
+            case JsonProcessingException e -> json(words(e.getOriginalMessage()));
             case UnknownHostException _ -> "its host is unknown";
             case UnresolvedAddressException _ -> "its host is unknown";
             case ConnectException e -> connecting(e);
@@ -81,6 +86,11 @@ public final class FailureText {
 
     private static boolean isOfItsCause(Throwable t) {
         return t.getCause() != null && t.getCause().toString().equals(t.getMessage());
+    }
+
+    private static String json(String message) {
+        final String located = JSON_SOURCE.matcher(message).replaceAll("line $1, column $2");
+        return JSON_LIMIT.matcher(located).replaceAll("");
     }
 
     private static String words(String messageOrNull) {

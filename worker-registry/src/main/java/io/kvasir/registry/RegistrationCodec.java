@@ -134,10 +134,8 @@ final class RegistrationCodec {
         }
         try {
             return JSON.readTree(document);
-        } catch (JsonProcessingException e) {
-            throw new IllegalArgumentException(e.getOriginalMessage(), e);
         } catch (IOException e) { // a CharConversionException: it begins as UTF-32, and is none
-            throw new IllegalArgumentException(e.getMessage(), e);
+            throw new IllegalArgumentException(FailureText.of(e), e);
         }
     }
 

@@ -1,12 +1,16 @@
 package io.kvasir.registry;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.EOFException;
 import java.io.IOException;
@@ -101,16 +105,25 @@ class FailureTextTest {
         assertEquals("full", FailureText.withFile(new IOException("full")));
     }
 
-    @Test
-    void whatIsNoJson() {
-        String said = "";
-        try {
-            new JsonMapper().readTree("<html>");
-        } catch (JsonProcessingException e) {
-            assertSaid(e.getOriginalMessage(), e);
-            said = e.getOriginalMessage();
-        }
-        assertEquals(1, said.lines().count());
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "<html>  | Unexpected character ('<' (code 60)): expected a valid value",
+                "{\"a\":[} | Unexpected close marker '}': expected ']' (for Array starting at line"
+                        + " 1, column 6)",
+                "[       | Unexpected end-of-input: expected close marker for Array (start marker"
+                        + " at line 1, column 1)",
+                "LONG    | Number value length (1001) exceeds the maximum allowed (1000)"
+            })
+    void whatIsNoJsonIsSaidWithoutWordsOfTheLibrary(String text, String expected) {
+        final JsonProcessingException failure =
+                assertThrows(
+                        JsonProcessingException.class,
+                        () -> new JsonMapper().readTree(text.replace("LONG", "9".repeat(1001))));
+        final String said = FailureText.of(failure);
+        assertTrue(said.startsWith(expected), said);
+        assertFalse(said.matches("(?s).*(\n|Source|StreamRead|REDACTED).*"), said);
     }
 
     @Test

@@ -337,4 +337,12 @@ class RegistrationTest {
                 .labels(Map.of("l", "x".repeat(length)))
                 .build();
     }
+
+    @Test
+    void whatIsNoJsonIsSaidWithoutWordsOfTheLibrary() {
+        assertEquals(
+                "a registration cannot be read: Unexpected close marker '}': expected ']' (for"
+                        + " Array starting at line 1, column 6)",
+                refusal("{\"a\":[}").getMessage());
+    }
 }

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.WholeNumber;
+import io.kvasir.registry.FailureText;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -74,7 +75,7 @@ final class GoldenTrace {
         try {
             return Json.MAPPER.readTree(line);
         } catch (JsonProcessingException e) {
-            throw new CommandFailure(where + ": not JSON: " + e.getOriginalMessage(), e);
+            throw new CommandFailure(where + ": not JSON: " + FailureText.of(e), e);
         }
     }
 

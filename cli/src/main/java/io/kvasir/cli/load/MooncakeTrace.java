@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Json;
 import io.kvasir.cli.console.WholeNumber;
+import io.kvasir.registry.FailureText;
 
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -106,7 +107,7 @@ public final class MooncakeTrace {
         try {
             node = Json.MAPPER.readTree(line);
         } catch (JsonProcessingException e) {
-            throw new CommandFailure(where + ": not JSON: " + e.getOriginalMessage(), e);
+            throw new CommandFailure(where + ": not JSON: " + FailureText.of(e), e);
         }
         final int inputLength = positive(node, "input_length", where);
         return new Request(

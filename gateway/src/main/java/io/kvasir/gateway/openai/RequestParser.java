@@ -87,7 +87,7 @@ public final class RequestParser {
                                 + ", column "
                                 + e.getLocation().getColumnNr();
         return ApiException.invalid(
-                null, "the body is not valid JSON" + where + ": " + e.getOriginalMessage());
+                null, "the body is not valid JSON" + where + ": " + FailureText.of(e));
     }
 
     private void read() throws IOException, ApiException {

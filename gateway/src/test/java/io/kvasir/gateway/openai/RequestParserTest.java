@@ -246,6 +246,8 @@ class RequestParserTest {
                 "                                    |          | the body is empty",
                 "[]                                  |          | must be a JSON object",
                 "{                                   |          | not valid JSON at line 1",
+                "{\"prompt\":[}                      |          | expected ']' (for Array starting"
+                        + " at line 1, column 11)",
                 "{\"prompt\":\"a\"}}                 |          | not valid JSON",
                 "{\"prompt\":\"a\"}{}                |          | something after",
                 "{\"prompt\":\"a\",}                 |          | not valid JSON at line 1, column",

@@ -5,6 +5,7 @@ import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.server.FailureWords;
 
 import java.io.IOException;
 import java.math.BigInteger;
@@ -63,13 +64,9 @@ public final class JsonBody {
                 throw new ServiceException(400, "something follows the JSON object");
             }
         } catch (IOException e) {
-            throw new ServiceException(400, "the body is not JSON: " + firstLine(e));
+            throw new ServiceException(400, "the body is not JSON: " + FailureWords.of(e));
         }
         return body;
-    }
-
-    private static String firstLine(IOException e) {
-        return String.valueOf(e.getMessage()).lines().findFirst().orElse("");
     }
 
     /**

@@ -27,6 +27,14 @@ class JsonBodyTest {
         assertEquals(400, status(() -> parse(text)));
     }
 
+    @Test
+    void whatIsNotJsonIsSaidWithoutWordsOfTheLibrary() {
+        assertEquals(
+                "the body is not JSON: Unexpected close marker '}': expected ']' (for Array"
+                        + " starting at line 1, column 6)",
+                assertThrows(ServiceException.class, () -> parse("{\"a\":[}")).getMessage());
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"[]", "1", "null", "\"x\"", "[{\"a\":1}]"})
     void whatIsNoObjectIsA422(String text) {
