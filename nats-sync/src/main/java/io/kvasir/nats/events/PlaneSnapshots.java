@@ -95,6 +95,7 @@ public final class PlaneSnapshots implements PlaneState {
     private boolean unrestored; // something that is saved is not in this index; guarded by this
     private boolean agingSaid; // that the bucket drops snapshots; of the thread
     private long savedUpTo; // by the newest snapshot that is known; of the thread
+    private final LastReason lastReason = new LastReason(); // of no snapshot; of the thread
     private long nextTryNs = System.nanoTime(); // likewise
     private long nextByAgeNs = nextTryNs; // likewise
     private Thread
@@ -386,19 +387,26 @@ public final class PlaneSnapshots implements PlaneState {
             return false;
         }
         try {
+            checkRestored();
             final StreamInfo now = stream.info();
             follow(now.getCreateTime());
-            return isDue(now) && take(router, now);
+            final boolean taken = isDue(now) && take(router, now);
+            lastReason.ended();
+            return taken;
         } catch (AbandonedException e) {
-            LOG.info("a snapshot of the event plane was given up: {}", e.getMessage());
+            if (lastReason.isNew(e.getMessage())) {
+                LOG.info("a snapshot of the event plane was given up: {}", e.getMessage());
+            }
             counts.abandoned(e.snapshotCause());
             if (e.snapshotCause() == SnapshotCause.LOCKED) {
                 return false; // what the holder saves may be enough
             }
         } catch (IOException | RuntimeException e) { // what was saved before is there still
             if (closing.getCount() > 0) {
-                LOG.error("no snapshot of the event plane was saved", e);
                 counts.failed();
+                if (lastReason.isNew(String.valueOf(e.getMessage()))) {
+                    LOG.error("no snapshot of the event plane was saved; it is tried again", e);
+                }
             }
         }
         nextTryNs = System.nanoTime() + RETRY_NS;
