@@ -10,6 +10,7 @@ import io.kvasir.router.spi.StateStore;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.ZonedDateTime;
@@ -76,7 +77,7 @@ final class SnapshotCatalogue {
      * Reads what a store has.
      *
      * @param blockSize tokens per block of this router
-     * @throws IOException if the store cannot be read; a snapshot that cannot be is damaged
+     * @throws IOException if the store cannot be read; a snapshot that ends too soon is damaged
      */
     static SnapshotCatalogue read(StateStore store, ZonedDateTime made, int blockSize)
             throws IOException {
@@ -108,13 +109,13 @@ final class SnapshotCatalogue {
     }
 
     private static SnapshotReader.Contents contents(
-            StateStore store, SnapshotName name, int blockSize) {
+            StateStore store, SnapshotName name, int blockSize) throws IOException {
         try (InputStream in = store.get(name.toString(), 0)) {
             if (in != null) {
                 return SnapshotReader.scan(in).fitting(blockSize, BlockHasher.BASE_SEED);
             }
             return damaged("it was deleted meanwhile");
-        } catch (IOException e) {
+        } catch (EOFException e) {
             return damaged(String.valueOf(e.getMessage()));
         }
     }

@@ -3,10 +3,14 @@ package io.kvasir.nats.state;
 import io.nats.client.api.MessageInfo;
 import io.nats.client.api.ObjectInfo;
 
+import java.io.EOFException;
 import java.io.IOException;
 import java.io.InputStream;
 
-/** Reads the content of one object chunk by chunk. One thread. */
+/**
+ * Reads the content of one object chunk by chunk; where chunks are missing it ends with an {@link
+ * EOFException}. One thread.
+ */
 final class ChunkDownload extends InputStream {
     /** Reads chunks. */
     @FunctionalInterface
@@ -62,7 +66,7 @@ final class ChunkDownload extends InputStream {
             }
             final MessageInfo message = reader.read(info.getNuid(), next);
             if (message == null) {
-                throw new IOException(
+                throw new EOFException(
                         info.getObjectName()
                                 + " ends after "
                                 + taken
