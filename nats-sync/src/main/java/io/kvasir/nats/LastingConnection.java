@@ -237,9 +237,6 @@ public final class LastingConnection {
                 }
                 answered = isSubscribedAgain();
             }
-        } catch (IOException e) {
-            LOG.debug("a connection is not made again", e);
-            admitted();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // closing
         }
@@ -254,21 +251,21 @@ public final class LastingConnection {
         if (!errors.essential().isEmpty()) {
             return false;
         }
-        admitted();
+        readmitting = null;
         return true;
     }
 
-    private synchronized void admitted() {
-        readmitting = null;
-    }
-
-    /** Whether all was subscribed to anew, and the server has had its say. */
-    private boolean isSubscribedAgain() throws IOException, InterruptedException {
+    /** Whether all was subscribed to anew, and the server has answered since. */
+    private boolean isSubscribedAgain() throws InterruptedException {
         final Connection refused = connection;
         if (refused.getStatus() != Connection.Status.CONNECTED) {
             return false; // it is being made again
         }
-        refused.forceReconnect(ForceReconnectOptions.FORCE_CLOSE_INSTANCE);
+        try {
+            refused.forceReconnect(ForceReconnectOptions.FORCE_CLOSE_INSTANCE);
+        } catch (IOException e) {
+            LOG.debug("it is tried again", e);
+        }
         return isConnected() && answers(refused);
     }
 

@@ -45,7 +45,7 @@ public class ServerErrors implements ErrorListener {
 
     private record Refusal(String text, long atNs) {}
 
-    /** A subject that may not be subscribed to, as the n-th connection was told. */
+    /** Why a subject may not be subscribed to, and on which connection, counted from 0. */
     private record Unsubscribed(String text, int connection) {}
 
     private final Set<String> logged = ConcurrentHashMap.newKeySet();
