@@ -629,7 +629,7 @@ public final class GatewayServer implements AutoCloseable {
         final Duration lameDuck = config.get(GatewaySettings.LAME_DUCK);
         LOG.info("not ready any more; the port closes in {} ms", lameDuck.toMillis());
         Thread.sleep(lameDuck);
-        close(HANDSHAKES, config.get(GatewaySettings.DRAIN_TIMEOUT));
+        closeAfterDrain(HANDSHAKES);
     }
 
     /**
@@ -638,15 +638,23 @@ public final class GatewayServer implements AutoCloseable {
      */
     @Override
     public void close() {
-        close(Duration.ZERO, config.get(GatewaySettings.DRAIN_TIMEOUT));
+        closeAfterDrain(Duration.ZERO);
     }
 
     /** The same without waiting for running requests: they are cut at once. */
     public void cut() {
-        close(Duration.ZERO, Duration.ZERO);
+        close(Duration.ZERO, Duration.ZERO, ": the gateway ends without waiting for them");
     }
 
-    private void close(Duration handshakes, Duration drainTimeout) {
+    private void closeAfterDrain(Duration handshakes) {
+        final Duration limit = config.get(GatewaySettings.DRAIN_TIMEOUT);
+        close(handshakes, limit, " at the end of drain-timeout-ms=" + limit.toMillis());
+    }
+
+    /**
+     * @param whyCut what the log says after the number of requests that are cut
+     */
+    private void close(Duration handshakes, Duration drainTimeout, String whyCut) {
         readiness.drain();
         cap.end(); // it would have the port accept again while that is closed
         connector.close(handshakes);
@@ -655,10 +663,7 @@ public final class GatewayServer implements AutoCloseable {
             final boolean isIdle = idleWithin(drainTimeout);
             cutHeads();
             if (!isIdle) {
-                LOG.warn(
-                        "{} requests are cut at the end of drain-timeout-ms={}",
-                        requests.getCurrentRequestCount(),
-                        drainTimeout.toMillis());
+                LOG.warn("{} requests are cut{}", requests.getCurrentRequestCount(), whyCut);
                 models.all().forEach(model -> model.routers().closeQueues());
                 cutRunning();
             }
