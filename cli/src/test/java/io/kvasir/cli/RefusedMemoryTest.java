@@ -10,6 +10,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Commands for which there is no memory. */
@@ -45,6 +46,25 @@ class RefusedMemoryTest {
                 CommandRun.of("serve", "--model=m", "--worker=http://h:1", "--check-config");
         assertEquals(3, run.exitCode(), run.err());
         assertTrue(run.err().contains(LIMIT + "=" + limit + " is no number"), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1000000000, 3", "1200000000, 0"})
+    void indexesThatDoNotFitTogetherAreFoundByTheCheckOfAConfiguration(String limit, int exitCode) {
+        System.setProperty(LIMIT, limit);
+        final CommandRun run =
+                CommandRun.of(
+                        "serve",
+                        "--model=m",
+                        "--worker=http://h:1",
+                        "--serve-model=name=n",
+                        "--index-bytes=600000000",
+                        "--check-config");
+        assertEquals(exitCode, run.exitCode(), run.err());
+        assertEquals(
+                exitCode != 0,
+                run.err().contains("the indexes of 2 models may grow to 1200000000 bytes together"),
+                run.err());
     }
 
     @Test

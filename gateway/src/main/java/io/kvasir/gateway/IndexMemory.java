@@ -13,6 +13,8 @@ final class IndexMemory {
      * together. That of one model may be set to more, as ever: its memory is taken as it is needed.
      *
      * @throws GatewayException if not; the message has the sum, the limit and the knobs
+     * @throws IllegalArgumentException if the limit of this process is no number, whatever the
+     *     number of models
      */
     static void check(GatewayConfig config) {
         check(config, RouterConfig.memoryBytes());

@@ -1,6 +1,5 @@
 package io.kvasir.gateway;
 
-import io.kvasir.core.memory.OffHeap;
 import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
@@ -28,7 +27,7 @@ import java.util.function.Consumer;
 public final class StartFiles {
     private static final List<Consumer<GatewayConfig>> READERS =
             List.of(
-                    StartFiles::checkMemoryLimit,
+                    IndexMemory::check,
                     StartFiles::adminTokens,
                     TrustedCallers::new,
                     WorkerKey::new,
@@ -57,11 +56,6 @@ public final class StartFiles {
             }
         }
         return problems;
-    }
-
-    /** It is a property of the JVM, for all memory of the process. */
-    private static void checkMemoryLimit(GatewayConfig config) {
-        var _ = OffHeap.limit();
     }
 
     /** Those that are not there are made. */
