@@ -80,6 +80,9 @@ public final class RegisterCommand implements Callable<Integer> {
     /** Of an answer about health, whose text is not used. */
     private static final long MOST_BYTES = 1L << 20;
 
+    private static final long LEAST_TTL_MS = 1000; // of each store
+    private static final long MOST_TTL_MS = 3_600_000;
+
     @Mixin private CommonOptions common;
     @Mixin private NatsOptions natsAccess;
     @Mixin private EtcdAccessOptions etcdAccess;
@@ -269,8 +272,8 @@ public final class RegisterCommand implements Callable<Integer> {
             paramLabel = "MS",
             defaultValue = "10000",
             description =
-                    "Lease: the registration ends so long after this process is killed. Default:"
-                            + " ${DEFAULT-VALUE}.")
+                    "Lease: the registration ends so long after this process is killed, 1000 to"
+                            + " 3600000. Default: ${DEFAULT-VALUE}.")
     private long ttlMs;
 
     @Option(
@@ -307,9 +310,8 @@ public final class RegisterCommand implements Callable<Integer> {
         if (bootstrap != null && handoff == null) {
             throw common.wrong("--bootstrap needs --handoff");
         }
-        if (ttlMs < 1 || drainMs < 0) {
-            throw common.wrong("--ttl-ms must be positive, --drain-ms not negative");
-        }
+        common.within("--ttl-ms", ttlMs, LEAST_TTL_MS, MOST_TTL_MS);
+        common.atLeast("--drain-ms", drainMs, 0);
         OF_STORES.forEach(this::checkStore);
         if (target.etcd != null) {
             checkEtcd();

@@ -80,6 +80,19 @@ class RegisterCommandTest {
         assertTrue(run.err().contains("kvasir register"), run.err());
     }
 
+    @ParameterizedTest
+    @CsvSource({
+        "--etcd http://h:1 --ttl-ms 999, --ttl-ms 999 is not within 1000..3600000",
+        "--nats nats://h:1 --ttl-ms 3600001, --ttl-ms 3600001 is not within 1000..3600000",
+        "--kubernetes serving --ttl-ms -1, --ttl-ms -1 is not within 1000..3600000",
+        "--etcd http://h:1 --drain-ms -1, --drain-ms -1 must be at least 0"
+    })
+    void timesOutOfRangeAreNamedByTheirOptions(String options, String words) {
+        final CommandRun run = CommandRun.of((ENGINE + options).split(" ", -1));
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains(words), run.err());
+    }
+
     @Test
     void aFileOfCredentialsThatIsMissingIsNamed() {
         final CommandRun run =
