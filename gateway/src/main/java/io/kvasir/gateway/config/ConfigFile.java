@@ -28,6 +28,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
@@ -123,22 +124,40 @@ public final class ConfigFile {
 
     private DiscoveredWorker discoveredWorker(Node item, String model) {
         return item instanceof MappingNode mapping
-                ? DiscoveredWorker.of(model, texts(mapping, DiscoveredWorker.KEYS))
-                : DiscoveredWorker.of(model, WorkerConfig.parse(text(item)));
+                ? of(mapping, DiscoveredWorker.KEYS, texts -> DiscoveredWorker.of(model, texts))
+                : DiscoveredWorker.of(model, parsed(item));
     }
 
-    private Map<String, String> texts(MappingNode mapping, List<String> keys) {
+    /** Makes something of a mapping; complains of all keys and values that are wrong. */
+    private <T> T of(
+            MappingNode mapping, List<String> keys, Function<Map<String, String>, T> reading) {
         final Map<String, String> texts = new LinkedHashMap<>();
+        final List<String> problems = new ArrayList<>();
         for (NodeTuple tuple : mapping.getValue()) {
-            final String key = text(tuple.getKeyNode());
-            if (!keys.contains(key)) {
-                throw error(tuple.getKeyNode(), "unknown key '" + key + "'; known keys: " + keys);
-            }
-            if (texts.put(key, text(tuple.getValueNode())) != null) {
-                throw error(tuple.getKeyNode(), "'" + key + "' is given twice");
+            try {
+                put(tuple, keys, texts);
+            } catch (Located e) {
+                problems.add(e.getMessage());
             }
         }
-        return texts;
+        T read = null;
+        try {
+            read = reading.apply(texts);
+        } catch (IllegalArgumentException e) {
+            problems.add(error(mapping, e.getMessage()).getMessage());
+        }
+        WrongSettingsException.throwIfAny(problems);
+        return read;
+    }
+
+    private void put(NodeTuple tuple, List<String> keys, Map<String, String> texts) {
+        final String key = text(tuple.getKeyNode());
+        if (!keys.contains(key)) {
+            throw error(tuple.getKeyNode(), "unknown key '" + key + "'; known keys: " + keys);
+        }
+        if (texts.put(key, text(tuple.getValueNode())) != null) {
+            throw error(tuple.getKeyNode(), "'" + key + "' is given twice");
+        }
     }
 
     private void read(Node root) {
@@ -178,8 +197,12 @@ public final class ConfigFile {
     /** A worker in the form of a flag. */
     private String written(Node item) {
         return item instanceof MappingNode mapping
-                ? texts(mapping, WorkerConfig.KEYS).entrySet().stream()
-                        .map(member -> member.getKey() + "=" + member.getValue())
+                ? mapping.getValue().stream()
+                        .map(
+                                member ->
+                                        text(member.getKeyNode())
+                                                + "="
+                                                + text(member.getValueNode()))
                         .collect(Collectors.joining(","))
                 : text(item);
     }
@@ -214,8 +237,7 @@ public final class ConfigFile {
         try {
             return ModelConfig.parse(text);
         } catch (IllegalArgumentException e) {
-            final String from = origin(item) + ": "; // of each line
-            throw new Located(from + e.getMessage().replace("\n", "\n" + from));
+            throw error(item, e.getMessage());
         }
     }
 
@@ -241,9 +263,18 @@ public final class ConfigFile {
 
     private WorkerConfig worker(Node item) {
         if (!(item instanceof MappingNode mapping)) {
-            return WorkerConfig.parse(text(item));
+            return parsed(item);
         }
-        return WorkerConfig.of(texts(mapping, WorkerConfig.KEYS));
+        return of(mapping, WorkerConfig.KEYS, WorkerConfig::of);
+    }
+
+    /** In the form of a flag. */
+    private WorkerConfig parsed(Node item) {
+        try {
+            return WorkerConfig.parse(text(item));
+        } catch (WrongSettingsException e) {
+            throw error(item, e.getMessage());
+        }
     }
 
     private List<Node> elements(Node value) {
@@ -276,7 +307,8 @@ public final class ConfigFile {
     }
 
     private Located error(Node node, String message) {
-        return new Located(origin(node) + ": " + message);
+        final String from = origin(node) + ": "; // of each line
+        return new Located(from + message.replace("\n", "\n" + from));
     }
 
     /** A complaint that already has file and line. */

@@ -1,5 +1,7 @@
 package io.kvasir.gateway.config;
 
+import io.kvasir.router.settings.WrongSettingsException;
+
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -46,12 +48,20 @@ public record DiscoveredWorker(String model, long generation, WorkerConfig worke
      * Makes a worker of keys and values: those of {@link WorkerConfig}, and {@code generation}.
      *
      * @param model where the texts name none
-     * @throws IllegalArgumentException if a key or value is wrong; the message names it
+     * @throws IllegalArgumentException if keys or values are wrong; the message has a line for each
+     *     of them
      */
     public static DiscoveredWorker of(String model, Map<String, String> texts) {
         final Map<String, String> rest = new LinkedHashMap<>(texts);
         rest.remove(GENERATION);
-        return of(model, generation(texts.getOrDefault(GENERATION, "0")), WorkerConfig.of(rest));
+        final String generation = texts.getOrDefault(GENERATION, "0");
+        try {
+            return of(model, generation(generation), WorkerConfig.of(rest));
+        } catch (IllegalArgumentException first) {
+            WrongSettingsException.throwIfAnyFails(
+                    List.of(() -> generation(generation), () -> WorkerConfig.of(rest)));
+            throw first;
+        }
     }
 
     private static long generation(String text) {

@@ -3,10 +3,12 @@ package io.kvasir.gateway.config;
 import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.settings.Setting;
+import io.kvasir.router.settings.WrongSettingsException;
 
 import java.net.URI;
 import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -77,6 +79,7 @@ public record WorkerConfig(
                     .flatMap(List::stream)
                     .toList();
     private static final Pattern NAME = Pattern.compile("[^\\s\\p{Cntrl},/]{1,200}");
+    private static final URI ANY_URL = URI.create("http://any:1");
     private static final Pattern PORT = Pattern.compile("(.*:)(\\d+)");
 
     /** Checks the values. */
@@ -91,14 +94,8 @@ public record WorkerConfig(
         Objects.requireNonNull(limits, "limits");
         Objects.requireNonNull(adapters, "adapters");
         Objects.requireNonNull(taints, "taints");
-        if (!NAME.matcher(name).matches()) {
-            throw new IllegalArgumentException(
-                    "a worker's name has 1 to 200 characters, no blank, control character, comma or"
-                            + " slash among them");
-        }
-        if (dataParallelSize < 1) {
-            throw new IllegalArgumentException("dp=" + dataParallelSize + " must be at least 1");
-        }
+        checkName(name);
+        checkSize(dataParallelSize);
         if (replay != null && events == null) {
             throw new IllegalArgumentException(
                     "replay=" + replay + " without events; name the events endpoint too");
@@ -133,57 +130,118 @@ public record WorkerConfig(
      *
      * @param flag the text
      * @return the worker
-     * @throws IllegalArgumentException if a key or value is wrong; the message names it and the
-     *     known keys
+     * @throws IllegalArgumentException if keys or values are wrong; the message has a line for each
+     *     of them
      */
     public static WorkerConfig parse(String flag) {
         final Map<String, String> values = new LinkedHashMap<>();
+        final List<String> problems = new ArrayList<>();
+        final String from = "worker '" + Setting.withoutPasswords(flag) + "': "; // of each line
+        WorkerConfig worker = null;
         for (String part : flag.split(",", -1)) {
-            final String item = part.strip();
-            final int equals = item.indexOf('=');
-            final boolean bareUrl =
-                    values.isEmpty() && item.contains("://") && !item.startsWith("url=");
-            final String key = bareUrl ? "url" : equals < 0 ? item : item.substring(0, equals);
-            final String value = bareUrl ? item : equals < 0 ? null : item.substring(equals + 1);
-            if (value == null || value.isEmpty()) {
-                throw new IllegalArgumentException(
-                        "worker '"
-                                + Setting.withoutPasswords(flag)
-                                + "': '"
-                                + Setting.withoutPasswords(item)
-                                + "' is not key=value; known keys: "
-                                + KEYS);
-            }
-            if (values.put(key, value) != null) {
-                throw new IllegalArgumentException(
-                        "worker '"
-                                + Setting.withoutPasswords(flag)
-                                + "': "
-                                + key
-                                + " is given twice");
+            try {
+                put(part.strip(), values);
+            } catch (IllegalArgumentException e) {
+                problems.add(from + e.getMessage());
             }
         }
+        if (!problems.isEmpty()) {
+            values.putIfAbsent("url", ANY_URL.toString()); // which one of those may have meant
+        }
         try {
-            return of(values);
+            worker = of(values);
         } catch (IllegalArgumentException e) {
+            problems.add(from + e.getMessage().replace("\n", "\n" + from));
+        }
+        WrongSettingsException.throwIfAny(problems);
+        return worker;
+    }
+
+    private static void put(String item, Map<String, String> values) {
+        final int equals = item.indexOf('=');
+        final boolean bareUrl =
+                values.isEmpty() && item.contains("://") && !item.startsWith("url=");
+        final String key = bareUrl ? "url" : equals < 0 ? item : item.substring(0, equals);
+        final String value = bareUrl ? item : equals < 0 ? null : item.substring(equals + 1);
+        if (value == null || value.isEmpty()) {
             throw new IllegalArgumentException(
-                    "worker '" + Setting.withoutPasswords(flag) + "': " + e.getMessage(), e);
+                    "'"
+                            + Setting.withoutPasswords(item)
+                            + "' is not key=value; known keys: "
+                            + KEYS);
+        }
+        if (values.put(key, value) != null) {
+            throw new IllegalArgumentException(key + " is given twice");
         }
     }
 
-    /** Makes a worker of its keys and values, as they are in a flag or a YAML mapping. */
+    /**
+     * Makes a worker of its keys and values, as they are in a flag or a YAML mapping.
+     *
+     * @throws IllegalArgumentException if some are wrong; the message has a line for each
+     */
     static WorkerConfig of(Map<String, String> values) {
-        for (String key : values.keySet()) {
-            if (!KEYS.contains(key)) {
-                throw new IllegalArgumentException(
-                        "unknown key '" + key + "'; known keys: " + KEYS);
-            }
+        try {
+            return read(values);
+        } catch (IllegalArgumentException first) {
+            WrongSettingsException.throwIfAnyFails(checks(values));
+            throw first; // of values that are wrong together only
         }
+    }
+
+    /** Of each key and value by itself. */
+    private static List<Runnable> checks(Map<String, String> values) {
+        return Stream.concat(
+                        values.keySet().stream().<Runnable>map(key -> () -> checkKey(key)),
+                        Stream.<Runnable>of(
+                                () -> base(given(values)),
+                                () -> checkName(values.getOrDefault("name", "unnamed")),
+                                () -> endpoint("events", values.get("events")),
+                                () -> bool("bind", values.getOrDefault("bind", "false")),
+                                () -> endpoint("replay", values.get("replay")),
+                                () -> checkSize(number("dp", values.getOrDefault("dp", "1"))),
+                                () -> rule(values.getOrDefault("removals", "auto")),
+                                () -> Disaggregation.of(values, ANY_URL),
+                                () -> WorkerLabels.parse(values.getOrDefault("labels", "")),
+                                () -> plane(values),
+                                () -> WorkerInput.parse(values.getOrDefault("input", "text")),
+                                () -> WorkerLimits.of(values),
+                                () -> WorkerAdapters.of(values),
+                                () -> WorkerLabels.taints(values)))
+                .toList();
+    }
+
+    private static void checkKey(String key) {
+        if (!KEYS.contains(key)) {
+            throw new IllegalArgumentException("unknown key '" + key + "'; known keys: " + KEYS);
+        }
+    }
+
+    private static void checkName(String name) {
+        if (!NAME.matcher(name).matches()) {
+            throw new IllegalArgumentException(
+                    "a worker's name has 1 to 200 characters, no blank, control character, comma or"
+                            + " slash among them");
+        }
+    }
+
+    private static void checkSize(int dataParallelSize) {
+        if (dataParallelSize < 1) {
+            throw new IllegalArgumentException("dp=" + dataParallelSize + " must be at least 1");
+        }
+    }
+
+    private static URI given(Map<String, String> values) {
         final String url = values.get("url");
         if (url == null) {
             throw new IllegalArgumentException("no url; it comes first or as url=http://host:port");
         }
-        final URI given = uri(url);
+        return uri(url);
+    }
+
+    private static WorkerConfig read(Map<String, String> values) {
+        values.keySet().forEach(WorkerConfig::checkKey);
+        final URI given = given(values);
         final URI base = base(given);
         return new WorkerConfig(
                 values.getOrDefault("name", base.getAuthority()),

@@ -14,6 +14,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.List;
 
 class WorkerConfigTest {
     @Test
@@ -96,6 +99,65 @@ class WorkerConfigTest {
                 assertThrows(IllegalArgumentException.class, () -> WorkerConfig.parse(flag));
         assertTrue(e.getMessage().contains(message), e.getMessage());
         assertTrue(e.getMessage().contains(flag), e.getMessage());
+    }
+
+    @Test
+    void allThatIsWrongIsNamedInALineOfItsOwn() {
+        final String flag = "http://h:0,evnts=tcp://a:1,dp=0,bind,removals=none";
+        final List<String> lines =
+                assertThrows(IllegalArgumentException.class, () -> WorkerConfig.parse(flag))
+                        .getMessage()
+                        .lines()
+                        .toList();
+        final List<String> parts =
+                List.of(
+                        "'bind' is not key=value",
+                        "unknown key 'evnts'",
+                        "port 0 is not within 1..65535",
+                        "dp=0 must be at least 1",
+                        "removals=none");
+        assertEquals(parts.size(), lines.size(), lines::toString);
+        for (int i = 0; i < parts.size(); i++) {
+            assertTrue(lines.get(i).startsWith("worker '" + flag + "': "), lines.get(i));
+            assertTrue(lines.get(i).contains(parts.get(i)), lines.get(i));
+        }
+    }
+
+    @Test
+    void allThatIsWrongInAFileOfWorkersIsNamedWithItsLine() {
+        final String yaml =
+                """
+                - http://h:1,dp=x,bind=yes
+                - url: http://h:2
+                  evnts: tcp://a:1
+                  removals: none
+                  generation: first
+                - url: http://h:3
+                - http://h:4,taints
+                """;
+        final List<String> lines =
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () ->
+                                        ConfigFile.workers(
+                                                Path.of("f"),
+                                                yaml.getBytes(StandardCharsets.UTF_8),
+                                                "m"))
+                        .getMessage()
+                        .lines()
+                        .toList();
+        final List<String> parts =
+                List.of(
+                        "f:1: worker 'http://h:1,dp=x,bind=yes': bind=yes",
+                        "f:1: worker 'http://h:1,dp=x,bind=yes': dp=x",
+                        "f:3: unknown key 'evnts'",
+                        "f:2: generation=first",
+                        "f:2: removals=none",
+                        "f:7: worker 'http://h:4,taints': 'taints' is not key=value");
+        assertEquals(parts.size(), lines.size(), lines::toString);
+        for (int i = 0; i < parts.size(); i++) {
+            assertTrue(lines.get(i).startsWith(parts.get(i)), lines.get(i));
+        }
     }
 
     @Test
