@@ -1,5 +1,7 @@
 package io.kvasir.nats;
 
+import io.kvasir.registry.LeaseTtl;
+
 import java.time.Duration;
 import java.util.regex.Pattern;
 
@@ -27,9 +29,7 @@ public record NatsConfig(NatsAccess access, String bucket, Duration ttl) {
             throw new IllegalArgumentException(
                     "bucket='" + bucket + "': 1..64 letters, digits, - and _");
         }
-        if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
-            throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
-        }
+        LeaseTtl.check(ttl);
     }
 
     /**

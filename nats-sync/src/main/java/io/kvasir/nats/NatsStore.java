@@ -1,6 +1,7 @@
 package io.kvasir.nats;
 
 import io.kvasir.registry.FailureText;
+import io.kvasir.registry.LeaseTtl;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
@@ -83,9 +84,7 @@ public final class NatsStore implements LeasedStore {
             throw new IllegalArgumentException(
                     "bucket='" + bucket + "': 1..64 letters, digits, - and _");
         }
-        if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
-            throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
-        }
+        LeaseTtl.check(ttl);
         this.access = access;
         this.ttl = ttl;
         this.connecting = connecting;

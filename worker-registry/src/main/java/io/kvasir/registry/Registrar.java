@@ -24,7 +24,7 @@ public final class Registrar implements AutoCloseable {
     private static final long CLOSE_PATIENCE_MS = 5_000;
     private static final int RANDOM_BITS = 20;
 
-    /** Hears how registrations fare; throws nothing and does not wait. */
+    /** Hears what becomes of registrations; throws nothing and does not wait. */
     public interface Listener {
         /**
          * The store did not take a renewal, which is tried again; once for each reason until all is
@@ -46,7 +46,7 @@ public final class Registrar implements AutoCloseable {
         default void notRemoved(InstanceId id, RegistryException cause) {}
     }
 
-    private static final Listener DEAF = new Listener() {};
+    private static final Listener NONE = new Listener() {};
 
     private final LeasedStore store;
     private final Clock clock;
@@ -62,14 +62,14 @@ public final class Registrar implements AutoCloseable {
      * @param store closed with this; nothing else renews its keys
      */
     public Registrar(LeasedStore store) {
-        this(store, DEAF);
+        this(store, NONE);
     }
 
     /**
      * Registers with a store.
      *
      * @param store closed with this; nothing else renews its keys
-     * @param listener hears how registrations fare
+     * @param listener hears what becomes of registrations
      */
     public Registrar(LeasedStore store, Listener listener) {
         this(store, Clock.systemUTC(), listener);

@@ -7,6 +7,7 @@ import io.kvasir.gateway.openai.HealthAnswer;
 import io.kvasir.nats.NatsStore;
 import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.InstanceRole;
+import io.kvasir.registry.LeaseTtl;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.ModelInput;
 import io.kvasir.registry.Registrar;
@@ -79,9 +80,6 @@ public final class RegisterCommand implements Callable<Integer> {
 
     /** Of an answer about health, whose text is not used. */
     private static final long MOST_BYTES = 1L << 20;
-
-    private static final long LEAST_TTL_MS = 1000; // of each store
-    private static final long MOST_TTL_MS = 3_600_000;
 
     @Mixin private CommonOptions common;
     @Mixin private NatsOptions natsAccess;
@@ -310,7 +308,7 @@ public final class RegisterCommand implements Callable<Integer> {
         if (bootstrap != null && handoff == null) {
             throw common.wrong("--bootstrap needs --handoff");
         }
-        common.within("--ttl-ms", ttlMs, LEAST_TTL_MS, MOST_TTL_MS);
+        common.within("--ttl-ms", ttlMs, LeaseTtl.LEAST.toMillis(), LeaseTtl.MOST.toMillis());
         common.atLeast("--drain-ms", drainMs, 0);
         OF_STORES.forEach(this::checkStore);
         if (target.etcd != null) {

@@ -1,5 +1,7 @@
 package io.kvasir.registry.etcd;
 
+import io.kvasir.registry.LeaseTtl;
+
 import java.net.URI;
 import java.time.Duration;
 import java.util.List;
@@ -48,9 +50,7 @@ public record EtcdOptions(
             throw new IllegalArgumentException("no endpoint of etcd is named");
         }
         endpoints.forEach(endpoint -> check(endpoint, "a login"));
-        if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
-            throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
-        }
+        LeaseTtl.check(ttl);
         if (timeout.toMillis() < 1) {
             throw new IllegalArgumentException("timeout=" + timeout + ", at least 1 ms");
         }

@@ -2,6 +2,7 @@ package io.kvasir.registry.kubernetes;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.registry.LeaseTtl;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
@@ -47,9 +48,7 @@ public final class KubernetesStore implements LeasedStore {
      * @param podOrNull owner of what is put; null for none
      */
     public KubernetesStore(KubernetesAccess access, Duration ttl, OwnerPod podOrNull) {
-        if (ttl.toSeconds() < 1 || ttl.compareTo(Duration.ofHours(1)) > 0) {
-            throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
-        }
+        LeaseTtl.check(ttl);
         this.access = access;
         this.ttl = ttl;
         this.podOrNull = podOrNull;

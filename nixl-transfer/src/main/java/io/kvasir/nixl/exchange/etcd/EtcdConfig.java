@@ -1,5 +1,7 @@
 package io.kvasir.nixl.exchange.etcd;
 
+import io.kvasir.registry.LeaseTtl;
+
 import java.net.URI;
 import java.time.Duration;
 import java.util.List;
@@ -29,9 +31,7 @@ public record EtcdConfig(List<URI> endpoints, String prefix, Duration ttl, Durat
             throw new IllegalArgumentException(
                     "endpoints=" + endpoints + ", prefix='" + prefix + "': neither can be empty");
         }
-        if (ttl.toSeconds() < 1 || ttl.toHours() > 1) {
-            throw new IllegalArgumentException("ttl=" + ttl + ", limits are 1 s..1 h");
-        }
+        LeaseTtl.check(ttl);
         if (timeout.toMillis() < 1) {
             throw new IllegalArgumentException("timeout=" + timeout + ", at least 1 ms");
         }
