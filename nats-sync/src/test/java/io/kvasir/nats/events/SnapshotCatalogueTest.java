@@ -30,6 +30,11 @@ class SnapshotCatalogueTest {
                     public int read() throws IOException {
                         throw atReading;
                     }
+
+                    @Override
+                    public int read(byte[] into, int at, int length) throws IOException {
+                        throw atReading;
+                    }
                 };
         return (StateStore)
                 Proxy.newProxyInstance(
