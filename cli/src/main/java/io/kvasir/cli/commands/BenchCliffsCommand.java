@@ -193,18 +193,16 @@ final class BenchCliffsCommand implements Callable<Integer> {
     }
 
     private ReplayPlan plan(Cliff cliff, Path stream) {
-        try {
-            return ReplayPlan.of(stream)
-                    .withIndex(measurement.index())
-                    .withMode(ReplayMode.EVENTS)
-                    .withRoom(room == null ? cliff.room() : room)
-                    .withShortPrompts(true)
-                    .withPasses(passes)
-                    .withLimit(limitSeconds)
-                    .withWarmUpSeconds(warmUpSeconds);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong(e.getMessage());
-        }
+        return common.made(
+                () ->
+                        ReplayPlan.of(stream)
+                                .withIndex(measurement.index())
+                                .withMode(ReplayMode.EVENTS)
+                                .withRoom(room == null ? cliff.room() : room)
+                                .withShortPrompts(true)
+                                .withPasses(passes)
+                                .withLimit(limitSeconds)
+                                .withWarmUpSeconds(warmUpSeconds));
     }
 
     private void print(List<KvopsResult> results) {

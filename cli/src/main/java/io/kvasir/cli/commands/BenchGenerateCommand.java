@@ -342,11 +342,7 @@ final class BenchGenerateCommand implements Callable<Integer> {
         if (chosen == null) {
             throw common.wrong("no situation is named " + cliff + "; bench cliffs --help has all");
         }
-        try {
-            return written(() -> chosen.write(out, scale, seed));
-        } catch (IllegalArgumentException e) {
-            throw common.wrong("--" + e.getMessage());
-        }
+        return common.made("--", () -> written(() -> chosen.write(out, scale, seed)));
     }
 
     private MultiTurnStream.Result multiTurnStream() {
@@ -355,12 +351,7 @@ final class BenchGenerateCommand implements Callable<Integer> {
         }
         common.within("--block", block, 1, MultiTurnStream.MOST_BLOCK_TOKENS);
         final GeneratorOptions generator = options(block);
-        final MultiTurnOptions conversations;
-        try {
-            conversations = conversations();
-        } catch (IllegalArgumentException e) {
-            throw common.wrong("--" + e.getMessage());
-        }
+        final MultiTurnOptions conversations = common.made("--", this::conversations);
         return common.made(() -> written(() -> stream(conversations, generator)));
     }
 
@@ -399,25 +390,24 @@ final class BenchGenerateCommand implements Callable<Integer> {
             throw common.wrong("--decode " + decode + " must be 0 or 1");
         }
         common.atLeast("--limit", limit, 1);
-        try {
-            return new GeneratorOptions(
-                    workers,
-                    capacity,
-                    block,
-                    hashIdTokens,
-                    copies,
-                    speedUp,
-                    timestampUs,
-                    prefillRate,
-                    interTokenMs,
-                    chunkTokens,
-                    decode == 1,
-                    overlapWeight,
-                    seed,
-                    salted);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong("--" + e.getMessage());
-        }
+        return common.made(
+                "--",
+                () ->
+                        new GeneratorOptions(
+                                workers,
+                                capacity,
+                                block,
+                                hashIdTokens,
+                                copies,
+                                speedUp,
+                                timestampUs,
+                                prefillRate,
+                                interTokenMs,
+                                chunkTokens,
+                                decode == 1,
+                                overlapWeight,
+                                seed,
+                                salted));
     }
 
     private void print(KvopsHeader header) {

@@ -176,20 +176,18 @@ final class BenchKvopsCommand implements Callable<Integer> {
         common.notNegative("--block-rate", blockRate);
         common.atLeast("--depth", depth, 0);
         common.notNegative("--speed-up", speedUp);
-        try {
-            return ReplayPlan.of(file)
-                    .withIndex(measurement.index())
-                    .withMode(mode)
-                    .withWarmUp(warmUp == null ? ReplayPlan.WHOLE : warmUp)
-                    .withWarmUpSeconds(warmUpSeconds)
-                    .withRoom(room)
-                    .withShortPrompts(shortPrompts)
-                    .withLimit(limitSeconds)
-                    .withBeside(passes, blockRate, depth)
-                    .withSpeedUp(speedUp);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong(e.getMessage());
-        }
+        return common.made(
+                () ->
+                        ReplayPlan.of(file)
+                                .withIndex(measurement.index())
+                                .withMode(mode)
+                                .withWarmUp(warmUp == null ? ReplayPlan.WHOLE : warmUp)
+                                .withWarmUpSeconds(warmUpSeconds)
+                                .withRoom(room)
+                                .withShortPrompts(shortPrompts)
+                                .withLimit(limitSeconds)
+                                .withBeside(passes, blockRate, depth)
+                                .withSpeedUp(speedUp));
     }
 
     private static void print(KvopsResult result, PrintWriter out) {

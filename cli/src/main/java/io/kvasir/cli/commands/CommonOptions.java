@@ -59,11 +59,35 @@ public final class CommonOptions {
      * @param maker refuses values by an {@link IllegalArgumentException} that says which
      */
     <T> T made(Supplier<T> maker) {
+        return made("", maker);
+    }
+
+    /**
+     * The same.
+     *
+     * @param before what the complaint has before the refusal, such as the option's name
+     */
+    <T> T made(String before, Supplier<T> maker) {
         try {
             return maker.get();
         } catch (IllegalArgumentException e) {
-            throw wrong(e.getMessage());
+            throw wrong(before + e.getMessage());
         }
+    }
+
+    /**
+     * Checks the values of options.
+     *
+     * @param before what the complaint has before the refusal, such as the option's name
+     * @param check refuses values by an {@link IllegalArgumentException} that says which
+     */
+    void checked(String before, Runnable check) {
+        made(
+                before,
+                () -> {
+                    check.run();
+                    return null;
+                });
     }
 
     /**

@@ -113,11 +113,8 @@ public final class IndexerCommand implements Callable<Integer> {
         if (blockSize == null) {
             throw common.wrong("--workers needs --block-size");
         }
-        try {
-            return InitialWorker.parse(workers, model, routingGroup, blockSize);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong("--workers: " + e.getMessage());
-        }
+        return common.made(
+                "--workers: ", () -> InitialWorker.parse(workers, model, routingGroup, blockSize));
     }
 
     private URI peer(String url) {

@@ -312,7 +312,7 @@ public final class RegisterCommand implements Callable<Integer> {
         common.atLeast("--drain-ms", drainMs, 0);
         OF_STORES.forEach(this::checkStore);
         if (target.etcd != null) {
-            checkEtcd();
+            common.checked("--etcd: ", () -> etcdAccess.check(target.etcd));
         }
         try {
             final Registration.Builder builder =
@@ -355,14 +355,6 @@ public final class RegisterCommand implements Callable<Integer> {
         watched =
                 new WatchedRegistration(
                         registrar, described, () -> answers(engine, reports), PERIOD, reports);
-    }
-
-    private void checkEtcd() {
-        try {
-            etcdAccess.check(target.etcd);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong("--etcd: " + e.getMessage());
-        }
     }
 
     private LeasedStore store() {

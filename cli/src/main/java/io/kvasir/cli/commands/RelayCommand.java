@@ -297,19 +297,11 @@ public final class RelayCommand implements Callable<Integer> {
     }
 
     private void check(String option, String address, Consumer<String> check) {
-        try {
-            check.accept(address);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong(option + ": " + e.getMessage());
-        }
+        common.checked(option + ": ", () -> check.accept(address));
     }
 
     private Map<Long, String> loraNumbers() {
-        try {
-            return LoraNumbers.parse(loraIds);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong("--lora-ids " + e.getMessage());
-        }
+        return common.made("--lora-ids ", () -> LoraNumbers.parse(loraIds));
     }
 
     private long worker() {

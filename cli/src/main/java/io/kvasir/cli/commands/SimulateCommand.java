@@ -148,11 +148,7 @@ public final class SimulateCommand implements Callable<Integer> {
         check();
         final Simulation simulation = simulation();
         final List<String> names = policies.isEmpty() ? Simulation.policies() : policies;
-        try {
-            names.forEach(simulation::check);
-        } catch (IllegalArgumentException e) {
-            throw common.wrong(e.getMessage());
-        }
+        common.checked("", () -> names.forEach(simulation::check));
         final ObjectNode object = json ? Json.object() : null;
         simulation.run(
                 names,
@@ -181,12 +177,7 @@ public final class SimulateCommand implements Callable<Integer> {
     }
 
     private Simulation simulation() throws IOException {
-        final FleetPlan plan;
-        try {
-            plan = plan();
-        } catch (IllegalArgumentException e) {
-            throw common.wrong(e.getMessage());
-        }
+        final FleetPlan plan = common.made(this::plan);
         if (agents) {
             return Simulation.ofAgents(plan, requests, rate);
         }

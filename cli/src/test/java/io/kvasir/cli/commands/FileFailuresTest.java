@@ -45,6 +45,12 @@ class FileFailuresTest {
         return last.replaceFirst("^kvasir [a-z ]+: ", "");
     }
 
+    /** That a command line, after what it calls the file, names the file and the reason. */
+    private void assertSaid(String labelAndLine, Path file, String reason) {
+        final String[] parts = labelAndLine.split(" \\| ", 2);
+        assertEquals(parts[0] + " " + file + ": " + reason, said(parts[1], file));
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -60,9 +66,7 @@ class FileFailuresTest {
                 "FILE | bench kvops FILE",
             })
     void oneThatIsMissing(String labelAndLine) {
-        final String[] parts = labelAndLine.split(" \\| ", 2);
-        final Path missing = dir.resolve("missing");
-        assertEquals(parts[0] + " " + missing + ": there is no such file", said(parts[1], missing));
+        assertSaid(labelAndLine, dir.resolve("missing"), "there is no such file");
     }
 
     @ParameterizedTest
@@ -80,8 +84,7 @@ class FileFailuresTest {
                 "--out | bench generate --cliff unknown-flood --scale 0.002 --out FILE",
             })
     void aFolder(String labelAndLine) {
-        final String[] parts = labelAndLine.split(" \\| ", 2);
-        assertEquals(parts[0] + " " + dir + ": it is a folder", said(parts[1], dir));
+        assertSaid(labelAndLine, dir, "it is a folder");
     }
 
     @ParameterizedTest
@@ -96,8 +99,7 @@ class FileFailuresTest {
                 "--trace | bench generate --out OTHER --trace FILE",
             })
     void textOfAnotherCharset(String labelAndLine) {
-        final String[] parts = labelAndLine.split(" \\| ", 2);
-        assertEquals(parts[0] + " " + latin + ": it is no text in UTF-8", said(parts[1], latin));
+        assertSaid(labelAndLine, latin, "it is no text in UTF-8");
     }
 
     @Test

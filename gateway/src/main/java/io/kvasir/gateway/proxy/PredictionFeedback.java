@@ -33,8 +33,8 @@ public final class PredictionFeedback {
         final int actual = upstream.cachedTokens(usage);
         booking.decision().usage(usage.promptTokens(), actual);
         if (!request.prompt().known() || request.inference().prompts() > 1) {
-            return; // of a batch usage has all prompts' tokens, and vLLM the last prompt's cached
-            // ones
+            return; // usage of a batch has all prompts' tokens, but vLLM's only the last one's
+            // cached
         }
         if (usage.promptTokens() != request.prompt().tokens().length) {
             metrics.tokenMismatch(upstream.name());
