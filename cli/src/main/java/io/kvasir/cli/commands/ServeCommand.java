@@ -215,7 +215,7 @@ public final class ServeCommand implements Callable<Integer> {
             try {
                 effective = builder.build();
             } catch (WrongSettingsException e) {
-                if (builder.isOfFlagsAlone()) {
+                if (e.getMessage().equals(refusalOfFlagsAlone())) {
                     throw common.wrong(e.getMessage());
                 }
                 problems.add(e.getMessage());
@@ -234,6 +234,21 @@ public final class ServeCommand implements Callable<Integer> {
                             + " list may be empty), or a source of --discovery-…");
         }
         return effective;
+    }
+
+    /** Why the options of the command line contradict each other, without files and variables. */
+    private String refusalOfFlagsAlone() {
+        final GatewayConfig.Builder flags = GatewayConfig.builder();
+        SettingOptions.apply(common.command.commandLine().getParseResult(), flags);
+        if (flags.lacks(GatewaySettings.MODEL)) {
+            flags.set(GatewaySettings.MODEL, "of a file or a variable");
+        }
+        try {
+            flags.build();
+            return null;
+        } catch (WrongSettingsException e) {
+            return e.getMessage();
+        }
     }
 
     /** A step of reading settings. */

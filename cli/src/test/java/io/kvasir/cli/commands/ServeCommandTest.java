@@ -109,21 +109,27 @@ class ServeCommandTest {
     })
     void optionsThatContradictEachOtherAreAWrongCommandLine(String option, String words)
             throws IOException {
-        final CommandRun flags =
-                CommandRun.of(
-                        "serve", "--model=m", "--worker=http://h:1", "--check-config", option);
-        assertEquals(2, flags.exitCode(), flags.err());
-        assertTrue(flags.err().contains(words), flags.err());
         final Path file = Files.writeString(dir.resolve("of-model.yaml"), "model: m\n");
-        final CommandRun mixed =
+        for (final String model : List.of("--model=m", "--config=" + file)) {
+            final CommandRun run =
+                    CommandRun.of("serve", model, "--worker=http://h:1", "--check-config", option);
+            assertEquals(2, run.exitCode(), run.err());
+            assertTrue(run.err().contains(words), run.err());
+        }
+    }
+
+    @Test
+    void aFileThatContradictsTheOptionsIsNoWrongCommandLine() throws IOException {
+        final Path file = Files.writeString(dir.resolve("of-plane.yaml"), "event-plane: zmq\n");
+        final CommandRun run =
                 CommandRun.of(
                         "serve",
                         "--config=" + file,
+                        "--model=m",
                         "--worker=http://h:1",
-                        "--check-config",
-                        option);
-        assertEquals(3, mixed.exitCode(), mixed.err());
-        assertTrue(mixed.err().contains(words), mixed.err());
+                        "--check-config");
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(run.err().contains("event-plane-addresses"), run.err());
     }
 
     @Test

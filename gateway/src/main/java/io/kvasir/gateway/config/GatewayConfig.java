@@ -538,14 +538,6 @@ public final class GatewayConfig {
             return this;
         }
 
-        /** Whether all values so far are defaults or come from the command line. */
-        public boolean isOfFlagsAlone() {
-            final Settings all = settings.build();
-            return GatewaySettings.TABLE.rows().stream()
-                    .map(all::source)
-                    .allMatch(source -> source == Source.DEFAULT || source == Source.FLAG);
-        }
-
         /** Whether a setting has no value so far, and no default. */
         public boolean lacks(Setting<?> setting) {
             return settings.build().get(setting) == null;
