@@ -6,8 +6,6 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.discovery.EndpointSlices.Condition;
 import io.kvasir.gateway.discovery.FoundWorkers.Found;
 import io.kvasir.gateway.upstream.Discovery;
-import io.kvasir.registry.InstanceId;
-import io.kvasir.registry.InstanceView;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
 import io.kvasir.registry.kubernetes.KubernetesClient;
 import io.kvasir.registry.kubernetes.KubernetesResources;
@@ -33,10 +31,7 @@ final class KubernetesDiscovery implements Discovery {
     private final Slices slices; // null: no slices are watched
     private final ResourceWatch watch; // likewise
     private final KubernetesStore store; // null: no registrations are
-    private final InstanceView instances; // likewise
-    private final Registrations registrations; // likewise
-    private final String namespace; // likewise
-    private volatile boolean isStoreSettled;
+    private final WatchedRegistrations registrations; // likewise
 
     /**
      * What the slices are.
@@ -78,13 +73,16 @@ final class KubernetesDiscovery implements Discovery {
                                 "kvasir-kubernetes-slices",
                                 slices);
         store = registeredOrNull == null ? null : registeredOrNull.store;
-        namespace = registeredOrNull == null ? null : registeredOrNull.namespace;
-        instances = registeredOrNull == null ? null : new InstanceView(new Heard());
         registrations =
                 registeredOrNull == null
                         ? null
-                        : new Registrations(
-                                instances, registeredOrNull.models, registeredOrNull.onPlane);
+                        : new WatchedRegistrations(
+                                store,
+                                registeredOrNull.namespace,
+                                registeredOrNull.models,
+                                registeredOrNull.onPlane,
+                                publication,
+                                this::publishSoon);
     }
 
     /**
@@ -116,32 +114,6 @@ final class KubernetesDiscovery implements Discovery {
                         : null);
     }
 
-    /** Takes what the store says; its thread must not wait. */
-    private final class Heard implements InstanceView.Listener {
-        @Override
-        public void changed() {
-            publishSoon();
-        }
-
-        @Override
-        public void refused(String cause) {
-            publication.refused(cause);
-            publishSoon();
-        }
-
-        @Override
-        public void lost(String cause) {
-            isStoreSettled = true;
-            publication.failed(cause);
-        }
-
-        @Override
-        public void found() {
-            isStoreSettled = true;
-            publishSoon();
-        }
-    }
-
     @Override
     public String source() {
         return "kubernetes";
@@ -155,14 +127,15 @@ final class KubernetesDiscovery implements Discovery {
                     if (watch != null) {
                         watch.start();
                     }
-                    if (store != null) {
-                        store.watch(InstanceId.prefix(namespace), instances);
+                    if (registrations != null) {
+                        registrations.start();
                     }
                 });
     }
 
     private boolean isSettled() {
-        return (slices == null || slices.isSettled()) && (store == null || isStoreSettled);
+        return (slices == null || slices.isSettled())
+                && (registrations == null || registrations.isSettled());
     }
 
     private void publishSoon() {
@@ -175,7 +148,7 @@ final class KubernetesDiscovery implements Discovery {
         if (!isSettled()) {
             return; // something has failed, and is said
         }
-        if (store == null) {
+        if (registrations == null) {
             all.putAll(slices.workers(problems));
             return;
         }
@@ -207,8 +180,8 @@ final class KubernetesDiscovery implements Discovery {
         if (watch != null) {
             watch.close();
         }
-        if (store != null) {
-            store.close();
+        if (registrations != null) {
+            registrations.close();
         }
     }
 }

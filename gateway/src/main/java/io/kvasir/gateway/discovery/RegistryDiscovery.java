@@ -1,10 +1,10 @@
 package io.kvasir.gateway.discovery;
 
+import io.kvasir.gateway.discovery.FoundWorkers.Found;
 import io.kvasir.gateway.upstream.Discovery;
-import io.kvasir.registry.InstanceId;
-import io.kvasir.registry.InstanceView;
 import io.kvasir.registry.LeasedStore;
 
+import java.util.Map;
 import java.util.Set;
 
 /**
@@ -15,11 +15,9 @@ import java.util.Set;
  * <p>The store's thread marks that something has changed; one thread of this source publishes.
  */
 final class RegistryDiscovery implements Discovery {
-    private final LeasedStore store;
-    private final String namespace;
+    private final String source;
     private final Publication publication;
-    private final InstanceView instances;
-    private volatile boolean isSettled;
+    private final WatchedRegistrations registrations;
 
     /**
      * Watches from {@link #start} on.
@@ -30,59 +28,31 @@ final class RegistryDiscovery implements Discovery {
      * @param onPlane whether the gateway is on an event plane
      */
     RegistryDiscovery(LeasedStore store, String namespace, Set<String> models, boolean onPlane) {
-        this.store = store;
-        this.namespace = namespace;
-        instances = new InstanceView(new Heard());
-        final Registrations registrations = new Registrations(instances, models, onPlane);
-        publication =
-                new Publication(
-                        store.kind(),
-                        (all, problems) ->
-                                registrations.collect(
-                                        (r, found) -> all.put(found.worker().name(), found),
-                                        problems));
+        source = store.kind();
+        publication = new Publication(source, this::collect);
+        registrations =
+                new WatchedRegistrations(
+                        store, namespace, models, onPlane, publication, this::publishSoon);
     }
 
-    /** Takes what the store says; its thread must not wait. */
-    private final class Heard implements InstanceView.Listener {
-        @Override
-        public void changed() {
-            publishSoon();
-        }
-
-        @Override
-        public void refused(String cause) {
-            publication.refused(cause);
-            publishSoon();
-        }
-
-        @Override
-        public void lost(String cause) {
-            isSettled = true;
-            publication.failed(cause);
-        }
-
-        @Override
-        public void found() {
-            isSettled = true;
-            publishSoon();
-        }
+    private void collect(Map<String, Found> all, Map<String, String> problems) {
+        registrations.collect((_, found) -> all.put(found.worker().name(), found), problems);
     }
 
     private void publishSoon() {
-        if (isSettled) {
+        if (registrations.isSettled()) {
             publication.soon();
         }
     }
 
     @Override
     public String source() {
-        return store.kind();
+        return source;
     }
 
     @Override
     public void start(Listener to) {
-        publication.start(to, () -> store.watch(InstanceId.prefix(namespace), instances));
+        publication.start(to, registrations::start);
     }
 
     /** Publishes again; the store tells of changes by itself. */
@@ -94,6 +64,6 @@ final class RegistryDiscovery implements Discovery {
     @Override
     public void close() {
         publication.close();
-        store.close();
+        registrations.close();
     }
 }
