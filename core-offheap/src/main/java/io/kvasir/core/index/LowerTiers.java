@@ -4,11 +4,9 @@ import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.radix.OverlapScores;
 
-import java.lang.invoke.VarHandle;
 import java.util.Arrays;
 import java.util.BitSet;
 import java.util.Set;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongPredicate;
 
 /**
@@ -22,7 +20,7 @@ import java.util.function.LongPredicate;
  * all that the index has. A slot is followed from the first block of a lower tier on: then what it
  * holds on its device is copied, once; workers that announce none cost nothing. A copy has the
  * device's holes held until its end, since blocks behind them are stored after them: a match that
- * meets it finds nothing below the device (undercount).
+ * meets it finds nothing of that slot below the device (undercount; see {@link DeviceCopies}).
  *
  * <p>Shared storage is one slot of an index of its own ({@link SharedStorage}).
  *
@@ -52,9 +50,7 @@ public final class LowerTiers {
     private final PrefixIndex[] upTo = new PrefixIndex[DISK + 1]; // by tier; null where it is off
     private final SharedStorage sharedOrNull;
     private final BitSet followed = new BitSet(); // slots whose device blocks are here too
-
-    /** Odd while the blocks of a device are copied. */
-    private final AtomicInteger copies = new AtomicInteger();
+    private final DeviceCopies copies = new DeviceCopies();
 
     private final LeftOut[] leftOut = new LeftOut[DISK + 1]; // by tier; null where it is off
     private final WriterCounter unnamed = new WriterCounter();
@@ -421,8 +417,7 @@ public final class LowerTiers {
         }
         followed.set(slot);
         leftOut[DEVICE].begin(slot);
-        copies.setOpaque(copies.getPlain() + 1);
-        VarHandle.storeStoreFence(); // readers that see a block of the copy see the odd number
+        copies.begin(slot); // readers that see a block of the copy leave out the slot
         try {
             for (int t = HOST; t <= DISK; t++) {
                 if (upTo[t] != null) {
@@ -431,7 +426,7 @@ public final class LowerTiers {
                 }
             }
         } finally {
-            copies.setRelease(copies.getPlain() + 1); // readers that see it see no hole held
+            copies.end(); // readers that begin after it see no hole held
         }
     }
 
@@ -516,15 +511,16 @@ public final class LowerTiers {
      * Finds how many leading blocks of a prompt each worker slot holds in a tier and those above
      * it, as {@link PrefixIndex#match} does; for shared storage, of how many it has, as slot 0. A
      * slot that has announced no block of a lower tier is not in it, nor one that holds more on its
-     * device while the index of the tier was full. Nothing is found while the first such block of
-     * any slot is stored, which has its device's blocks copied.
+     * device while the index of the tier was full, nor one whose first such block is stored
+     * meanwhile, which has its device's blocks copied. A match that meets such copies of several
+     * slots finds nothing.
      *
      * @param tier one that is {@link #isIndexed indexed}
      * @return deepest match in blocks, 0 when nothing matched
      * @throws io.kvasir.core.memory.ClosedException if the index is closed
      */
     public int match(StorageTier tier, long[] localHashes, int blockCount, OverlapScores out) {
-        final int before = copies.getAcquire();
+        final long before = copies.before();
         indexOrNull(tier).match(localHashes, blockCount, out);
         return withoutCopies(tier, before, out);
     }
@@ -532,17 +528,20 @@ public final class LowerTiers {
     /** The same as {@link #match}, for a caller that has entered the indexes' gate. */
     public int matchInside(
             StorageTier tier, long[] localHashes, int blockCount, OverlapScores out) {
-        final int before = copies.getAcquire();
+        final long before = copies.before();
         indexOrNull(tier).matchInside(localHashes, blockCount, out);
         return withoutCopies(tier, before, out);
     }
 
-    /** Drops what was found if blocks were copied meanwhile; the deepest of what is left. */
-    private int withoutCopies(StorageTier tier, int before, OverlapScores out) {
-        VarHandle.loadLoadFence(); // what was found is read before the number is read again
-        final boolean met = (before & 1) != 0 || copies.getOpaque() != before;
-        if (met && tier != StorageTier.SHARED) {
-            out.clear();
+    /** Leaves out the slot whose blocks were copied meanwhile; the deepest of what is left. */
+    private int withoutCopies(StorageTier tier, long before, OverlapScores out) {
+        final int copied = copies.met(before);
+        if (copied != DeviceCopies.NONE && tier != StorageTier.SHARED) {
+            if (copied == DeviceCopies.SEVERAL) {
+                out.clear();
+            } else {
+                out.drop(copied);
+            }
         }
         return out.deepest();
     }

@@ -164,11 +164,65 @@ public final class OverlapScores {
             depths[slot] = depth;
             deepest = Math.max(deepest, depth);
         } else if (before < depth) {
-            for (int set = 0; set < sets; set++) {
-                bits[set * groups + (slot >> 6)] &= ~(1L << slot);
-            }
+            leaveSets(slot);
             list(slot, depth);
         }
+    }
+
+    /**
+     * Forgets one slot, as if it held nothing; all others stay as they are. Takes time for each
+     * listed slot.
+     *
+     * @param slot worker slot, recorded or not
+     */
+    public void drop(int slot) {
+        final int depth = depth(slot);
+        if (depth == 0) {
+            return;
+        }
+        if (depths[slot] != 0) {
+            unlist(slot);
+        } else {
+            leaveSets(slot);
+        }
+        matched--;
+        if (depth == deepest) {
+            deepest = deepestOfAll();
+        }
+    }
+
+    private void unlist(int slot) {
+        int at = 0;
+        while (slots[at] != slot) {
+            at++;
+        }
+        slots[at] = slots[--listed];
+        depths[slot] = 0;
+    }
+
+    private void leaveSets(int slot) {
+        for (int set = 0; set < sets; set++) {
+            bits[set * groups + (slot >> 6)] &= ~(1L << slot);
+        }
+    }
+
+    private int deepestOfAll() {
+        int most = 0;
+        for (int i = 0; i < listed; i++) {
+            most = Math.max(most, depths[slots[i]]);
+        }
+        for (int set = 0; set < sets; set++) {
+            most = isEmpty(set) ? most : Math.max(most, setDepths[set]);
+        }
+        return most;
+    }
+
+    private boolean isEmpty(int set) {
+        long any = 0;
+        for (int i = set * groups; i < (set + 1) * groups; i++) {
+            any |= bits[i];
+        }
+        return any == 0;
     }
 
     private void list(int slot, int depth) {
@@ -229,7 +283,10 @@ public final class OverlapScores {
         }
     }
 
-    /** Number of sets of slots that hold the same; they have no slot in common. */
+    /**
+     * Number of sets of slots that hold the same; they have no slot in common, and one may be empty
+     * after {@link #raise} or {@link #drop}.
+     */
     public int sets() {
         return sets;
     }

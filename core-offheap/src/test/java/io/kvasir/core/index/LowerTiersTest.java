@@ -12,9 +12,12 @@ import io.kvasir.core.radix.OverlapScores;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
+import java.util.stream.LongStream;
 
 class LowerTiersTest {
     private static final Set<StorageTier> ALL =
@@ -395,6 +398,26 @@ class LowerTiersTest {
     }
 
     @Test
+    void whatOtherSlotsHoldInATierCountsWhileADeviceIsCopied() {
+        final PrefixIndexConfig full =
+                new PrefixIndexConfig(SLOTS, 10_000, 30, 4 << 20, CapacityRule.EVICT);
+        lower = new LowerTiers(device, new LowerTiersConfig(Set.of(StorageTier.HOST), full), gate);
+        final List<String> found = new ArrayList<>();
+        lower.indexOrNull(StorageTier.HOST)
+                .onEviction((_, _, _) -> found.add(matched())); // a reader amid the copy
+        final long[] others = LongStream.range(1_000, 1_024).toArray();
+        lower.stored(1, StorageTier.HOST, true, 0, others, others, others.length);
+        lower(2, StorageTier.HOST, 0, 5);
+        device(0, 0, 8);
+        removeFromDevice(0, 2, 3);
+
+        lower(0, StorageTier.HOST, 8, 9); // its first: the device's blocks are copied
+        assertFalse(found.isEmpty(), "nothing was given up during the copy");
+        assertEquals(Set.of("{2=5}"), Set.copyOf(found));
+        assertEquals("{0=2, 2=5}", matched());
+    }
+
+    @Test
     void theDeviceIsNoLowerTier() {
         assertThrows(
                 IllegalArgumentException.class,
@@ -448,6 +471,13 @@ class LowerTiersTest {
             lower.match(tier, LOCALS, LOCALS.length, scores);
         }
         return scores.depth(slot);
+    }
+
+    private String matched() {
+        final OverlapScores scores = new OverlapScores(SLOTS);
+        final int deepest = lower.match(StorageTier.HOST, LOCALS, LOCALS.length, scores);
+        assertEquals(scores.deepest(), deepest);
+        return scores.toString();
     }
 
     private int shared() {

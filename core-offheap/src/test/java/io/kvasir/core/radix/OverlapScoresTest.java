@@ -89,6 +89,38 @@ class OverlapScoresTest {
     }
 
     @Test
+    void aSlotThatIsDroppedLeavesTheOthersAsTheyWere() {
+        scores.add(70, 9);
+        scores.add(71, 7);
+        scores.add(2, 7);
+        scores.addSet(slots(60, 63), 8);
+        scores.addSet(slots(3, 4), 12); // a set of one
+        scores.drop(5); // not recorded
+        scores.drop(61); // of a set
+        assertEquals("{2=7, 3=12, 60=8, 62=8, 70=9, 71=7}", scores + "");
+        assertEquals(6, scores.matchedSlots());
+        assertEquals(12, scores.deepest());
+        scores.drop(3);
+        assertEquals(9, scores.deepest());
+        scores.drop(70); // listed
+        assertEquals(8, scores.deepest());
+        scores.drop(60);
+        scores.drop(62);
+        assertEquals(7, scores.deepest());
+        assertEquals("{2=7, 71=7}", scores + "");
+        assertEquals(2, scores.matchedSlots());
+        assertArrayEquals(
+                new int[] {2, 71}, IntStream.range(0, 2).map(scores::slotAt).sorted().toArray());
+        scores.drop(2);
+        scores.drop(71);
+        assertEquals(0, scores.deepest());
+        assertEquals(0, scores.matchedSlots());
+        scores.add(70, 3); // may be recorded again
+        scores.addSet(slots(2, 5), 1);
+        assertEquals("{2=1, 3=1, 4=1, 70=3}", scores + "");
+    }
+
+    @Test
     void depthsOfAGroupAreCopiedToWhereTheyAre() {
         scores.add(70, 9);
         scores.addSet(slots(60, 68), 4);
