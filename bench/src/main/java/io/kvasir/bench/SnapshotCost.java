@@ -1,5 +1,6 @@
 package io.kvasir.bench;
 
+import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.SlotExport;
@@ -78,7 +79,7 @@ public final class SnapshotCost {
                 read(chunk, path, into);
                 parts.add(cpuNs() - start);
             }
-            into.end(0, 0);
+            into.end(0, 0, CopyRule.PHYSICAL);
             if (index.heldBlocks(1) != held) {
                 throw new IllegalStateException("not all of the blocks were restored");
             }

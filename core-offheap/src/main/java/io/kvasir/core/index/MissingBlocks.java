@@ -79,6 +79,11 @@ final class MissingBlocks {
         removesAll.set(slot, rule == CopyRule.LAST_COPY);
     }
 
+    /** The rule by which a slot has removed blocks last; each copy by itself before the first. */
+    CopyRule rule(int slot) {
+        return removesAll.get(slot) ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+    }
+
     /**
      * Engine hashes are removed.
      *

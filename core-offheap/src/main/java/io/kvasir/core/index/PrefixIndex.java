@@ -245,7 +245,7 @@ public final class PrefixIndex implements AutoCloseable {
                             copy.copies(engineHash, copies);
                         }
                     });
-            copy.end(missingBlocks(workerSlot), turnover(workerSlot));
+            copy.end(missingBlocks(workerSlot), turnover(workerSlot), removalRule(workerSlot));
             if (!whole[0]) {
                 throw new AssertionError("slot " + workerSlot + " was shown out of order");
             }
@@ -293,6 +293,16 @@ public final class PrefixIndex implements AutoCloseable {
         } finally {
             writer.exit(lane);
         }
+    }
+
+    /**
+     * By which rule a slot has removed blocks last, or, before its first removal, was imported;
+     * else {@link CopyRule#PHYSICAL}. Writer thread.
+     *
+     * @throws IndexOutOfBoundsException if the slot is out of range
+     */
+    public CopyRule removalRule(int workerSlot) {
+        return tables.missing.rule(check(workerSlot));
     }
 
     /**

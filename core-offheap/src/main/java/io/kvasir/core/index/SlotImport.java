@@ -101,10 +101,13 @@ public final class SlotImport {
      *
      * @param missingBlocks as {@link PrefixIndex#missingBlocks} was where the slot was exported
      * @param turnover as {@link PrefixIndex#turnover} was there
+     * @param rule as {@link PrefixIndex#removalRule} was there: until the slot's first removal here
+     *     it says what is missing of a block of several copies that finds no room any more
      */
-    public void end(long missingBlocks, long turnover) {
+    public void end(long missingBlocks, long turnover, CopyRule rule) {
         while (removeHoles(Integer.MAX_VALUE)) {}
         tables.touch(slot);
+        missing.removes(slot, rule);
         missing.restore(
                 slot,
                 missingBlocks,

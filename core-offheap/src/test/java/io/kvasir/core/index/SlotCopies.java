@@ -27,6 +27,7 @@ public final class SlotCopies {
         private long holes;
         private long missing;
         private long turnover;
+        private CopyRule rule;
 
         @Override
         public void path(SlotPath path) {
@@ -66,6 +67,7 @@ public final class SlotCopies {
             }
             content.missing = index.missingBlocks(slot);
             content.turnover = index.turnover(slot);
+            content.rule = index.removalRule(slot);
         }
         return content;
     }
@@ -93,7 +95,7 @@ public final class SlotCopies {
         while (into.removeHoles(1)) {
             between.run();
         }
-        into.end(content.missing, content.turnover);
+        into.end(content.missing, content.turnover, content.rule);
     }
 
     /** All that a slot holds: engine hash, sequence hash, copies. */

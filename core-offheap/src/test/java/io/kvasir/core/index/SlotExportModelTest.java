@@ -112,7 +112,7 @@ class SlotExportModelTest {
                             public void copies(long engineHash, int copies) {}
                         });
             }
-            into.end(0, 0);
+            into.end(0, 0, CopyRule.PHYSICAL);
             assertEquals(2, shown.size());
             assertTrue(!SlotCopies.contents(index, SLOT).equals(SlotCopies.contents(other, COPY)));
         }

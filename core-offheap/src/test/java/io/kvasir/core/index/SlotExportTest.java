@@ -95,6 +95,41 @@ class SlotExportTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"PHYSICAL, true", "PHYSICAL, false", "LAST_COPY, true", "LAST_COPY, false"})
+    void aSlotRemovesByTheRuleThatItHadBefore(CopyRule rule, boolean copied) {
+        final int copies = 2;
+        final int ofABlock = rule == CopyRule.LAST_COPY ? 1 : copies; // removals to come
+        try (PrefixIndex index = index(1_000);
+                PrefixIndex other =
+                        new PrefixIndex(
+                                new PrefixIndexConfig(
+                                        SLOTS, 1_000, 20, 1 << 20, CapacityRule.EVICT))) {
+            for (int i = 0; i < copies; i++) {
+                store(index, SLOT, 1, 20);
+            }
+            for (int i = 0; i < ofABlock; i++) {
+                index.remove(SLOT, new long[] {1_000_020}, 1, rule);
+            }
+            if (copied) {
+                index.copySlot(SLOT, other);
+            } else {
+                SlotCopies.importInto(
+                        other, SLOT, SlotCopies.export(index, SLOT, 64, () -> {}), () -> {});
+            }
+            assertCopied(index, other);
+            assertEquals(rule, other.removalRule(SLOT));
+
+            store(other, SLOT, 500, 20); // gives up all others
+            assertEquals(19, other.evictedBlocks(SLOT));
+            assertEquals(19 * ofABlock, other.missingBlocks(SLOT));
+            for (int i = 0; i < ofABlock; i++) {
+                assertEquals(0, other.remove(SLOT, range(1_000_001, 19), 19, rule));
+            }
+            assertEquals(0, other.missingBlocks(SLOT));
+        }
+    }
+
     @ParameterizedTest(name = "a store of {0} blocks between any {1} steps, up to {2} in {3} KiB")
     @CsvSource({
         "1, 1, 3000, 4096",

@@ -1,11 +1,13 @@
 package io.kvasir.pipeline.events;
 
+import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.SlotImport;
 import io.kvasir.core.index.SlotPath;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.snapshot.SlotMark;
 import io.kvasir.pipeline.snapshot.SlotRecords;
+import io.kvasir.pipeline.source.RemovalRule;
 
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -33,6 +35,7 @@ public final class SlotLoad implements AutoCloseable {
     private long recordCount;
     private boolean finished;
     private SlotMark mark;
+    private CopyRule rule;
 
     // used by the writer thread alone
     private SlotImport into;
@@ -72,15 +75,17 @@ public final class SlotLoad implements AutoCloseable {
      * Waits until all is in the index, and the slot at the message of the snapshot.
      *
      * @param at how far the snapshot was
+     * @param removals what the stream of the snapshot had removals mean
      * @return false if the chunks contradict themselves, or another tenant has the slot: what was
      *     put in is dropped
      * @throws ClosedException if the pipeline is closed
      * @throws InterruptedException if the waiting thread is interrupted
      */
-    public boolean finish(SlotMark at) throws InterruptedException {
+    public boolean finish(SlotMark at, RemovalRule removals) throws InterruptedException {
         mark = at;
+        rule = removals.copyRule();
         while (!ended && !failed) {
-            send(END); // publishes mark
+            send(END); // publishes mark and rule
             awaitApplied();
         }
         finished = ended;
@@ -136,7 +141,7 @@ public final class SlotLoad implements AutoCloseable {
         if (part.length > 0) {
             good = put(part);
         } else if (!into.removeHoles(HOLES_AT_ONCE)) {
-            into.end(mark.missingBlocks(), mark.turnover());
+            into.end(mark.missingBlocks(), mark.turnover(), rule);
             good =
                     index.heldBlocks(slot) + index.missingBlocks(slot)
                             == mark.heldBlocks() + mark.missingBlocks();

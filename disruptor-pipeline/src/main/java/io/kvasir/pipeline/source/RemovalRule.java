@@ -1,5 +1,7 @@
 package io.kvasir.pipeline.source;
 
+import io.kvasir.core.index.CopyRule;
+
 /**
  * What an engine means by "block removed" when it holds several physical copies of the block.
  *
@@ -16,5 +18,10 @@ public enum RemovalRule {
      * again and again that the index holds blocks that the engine does not have; after a restart of
      * the engine as at the start.
      */
-    AUTO
+    AUTO;
+
+    /** The rule for the copies of a block; with {@link #AUTO} that of the start. */
+    public CopyRule copyRule() {
+        return this == LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+    }
 }

@@ -28,7 +28,7 @@ final class RemovalRuleDetector {
 
     RemovalRuleDetector(RemovalRule configured) {
         automatic = configured == RemovalRule.AUTO;
-        first = configured == RemovalRule.LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+        first = configured.copyRule();
         rule = first;
     }
 
@@ -44,7 +44,7 @@ final class RemovalRuleDetector {
     /** Takes over a rule that was in use before, unless one is configured. */
     void recall(RemovalRule before) {
         if (automatic) {
-            rule = before == RemovalRule.LAST_COPY ? CopyRule.LAST_COPY : CopyRule.PHYSICAL;
+            rule = before.copyRule();
         }
     }
 

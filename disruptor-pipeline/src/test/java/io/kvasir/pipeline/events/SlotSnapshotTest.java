@@ -11,6 +11,7 @@ import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.snapshot.SlotMark;
+import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.testsupport.Seeds;
@@ -171,7 +172,7 @@ class SlotSnapshotTest {
                     for (byte[] chunk : chunks) {
                         assertTrue(load.records(chunk));
                     }
-                    assertTrue(load.finish(mark));
+                    assertTrue(load.finish(mark, RemovalRule.PHYSICAL));
                 }
                 assertEquals(mark.sequence(), restored.appliedSequence(2));
                 assertEquals(contents(plain, SLOT), contents(restored, 2));
@@ -213,7 +214,7 @@ class SlotSnapshotTest {
             for (byte[] chunk : chunks) {
                 assertTrue(load.records(chunk));
             }
-            assertTrue(load.finish(snapshot.mark()));
+            assertTrue(load.finish(snapshot.mark(), RemovalRule.PHYSICAL));
         }
         assertEquals(contents(index, SLOT), contents(index, 2));
     }
@@ -327,11 +328,11 @@ class SlotSnapshotTest {
         try (SlotLoad load = pipeline.load(SLOT)) {
             load.records(chunks.getFirst());
             load.records(new byte[] {1, 1, 1, 0, 0, 0, 9, 9});
-            assertFalse(load.finish(snapshot.mark()));
+            assertFalse(load.finish(snapshot.mark(), RemovalRule.PHYSICAL));
         }
         assertEquals(0, index.heldBlocks(SLOT));
         try (SlotLoad load = pipeline.load(SLOT)) { // without its records
-            assertFalse(load.finish(snapshot.mark()));
+            assertFalse(load.finish(snapshot.mark(), RemovalRule.PHYSICAL));
         }
         assertEquals(-1, index.appliedSequence(SLOT));
         try (SlotLoad load = pipeline.load(SLOT)) { // given up by the one that loads
@@ -341,10 +342,26 @@ class SlotSnapshotTest {
             for (byte[] chunk : chunks) {
                 load.records(chunk);
             }
-            assertTrue(load.finish(snapshot.mark()));
+            assertTrue(load.finish(snapshot.mark(), RemovalRule.PHYSICAL));
         }
         assertEquals(300, index.heldBlocks(SLOT));
         assertEquals(0, pipeline.failures());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"PHYSICAL, PHYSICAL", "LAST_COPY, LAST_COPY", "AUTO, PHYSICAL"})
+    void aLoadedSlotRemovesByTheRuleOfItsStream(RemovalRule removals, CopyRule rule)
+            throws Exception {
+        storeMany(0, 1, 300);
+        final SlotSnapshot snapshot = pipeline.snapshot(0);
+        final List<byte[]> chunks = takeAll(snapshot);
+        try (SlotLoad load = pipeline.load(SLOT)) {
+            for (byte[] chunk : chunks) {
+                load.records(chunk);
+            }
+            assertTrue(load.finish(snapshot.mark(), removals));
+        }
+        assertEquals(rule, index.removalRule(SLOT));
     }
 
     @Test
@@ -360,7 +377,7 @@ class SlotSnapshotTest {
             for (byte[] chunk : chunks) {
                 load.records(chunk);
             }
-            assertTrue(load.finish(snapshot.mark()));
+            assertTrue(load.finish(snapshot.mark(), RemovalRule.PHYSICAL));
         }
         release.join();
         assertEquals(300, index.heldBlocks(SLOT));

@@ -50,7 +50,7 @@ public final class WorkerSnapshots {
             throws IOException, InterruptedException {
         try (SlotLoad load = pipeline.load(slot)) {
             if (!SnapshotReader.read(fromWorker, section, load::records)
-                    || !load.finish(section.mark())) {
+                    || !load.finish(section.mark(), section.memory().removals())) {
                 return null;
             }
         }
