@@ -59,9 +59,9 @@ final class CurrentRules {
                             + " cannot be changed: the program has given the router a policy of"
                             + " its own");
         }
+        final boolean keepsIndex = RouterConfig.keepsIndex(wanted, config.policyOf(wanted));
         if (!config.isIndexed()
-                && (RouterConfig.keepsIndex(wanted, config.policyOf(wanted))
-                        || wanted.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF)) {
+                && (keepsIndex || wanted.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF)) {
             throw new IllegalArgumentException(
                     describe(wanted, others)
                             + " needs an index, and this router was started without one: "
@@ -70,6 +70,8 @@ final class CurrentRules {
                             + RouterSettings.PREFIX_INDEX
                             + "=on");
         }
+        // also where an index is kept since the start: the next start would not keep one
+        RouterConfig.checkSingleFlight(wanted, keepsIndex);
         RouterConfig.checkRoom(wanted);
         final PredictedPrefixes predicted = parts.predictedOrNull;
         final long blocks = wanted.get(RouterSettings.MAX_TREE_SIZE);

@@ -92,7 +92,7 @@ public final class RouterConfig {
                         () -> checkEngineLoad(settings),
                         () -> checkEngineLimits(settings),
                         () -> checkRoom(settings),
-                        this::checkSingleFlight,
+                        () -> checkSingleFlight(settings, indexed),
                         this::checkPlaneState));
         stateStoreOrNull = builder.stateStoreOrNull;
         if (!indexed) {
@@ -244,15 +244,16 @@ public final class RouterConfig {
     }
 
     /** What says that a prompt is uncached must be there. */
-    private void checkSingleFlight() {
-        if (get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF && !indexed) {
+    static void checkSingleFlight(Settings s, boolean indexed) {
+        if (s.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF && !indexed) {
             throw new IllegalArgumentException(
                     RouterSettings.SINGLE_FLIGHT
                             + "="
-                            + RouterSettings.SINGLE_FLIGHT.print(get(RouterSettings.SINGLE_FLIGHT))
+                            + RouterSettings.SINGLE_FLIGHT.print(
+                                    s.get(RouterSettings.SINGLE_FLIGHT))
                             + ", and no index is kept, so that every prompt would count as"
                             + " uncached: "
-                            + whyNoIndex(settings)
+                            + whyNoIndex(s)
                             + "; set "
                             + RouterSettings.PREFIX_INDEX
                             + "=on, or single-flight=off");

@@ -18,6 +18,7 @@ import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
+import io.kvasir.router.settings.SingleFlight;
 import io.kvasir.testsupport.NamedValues;
 
 import org.junit.jupiter.api.Test;
@@ -760,6 +761,27 @@ class LiveSettingsTest {
             assertEquals("w2", bench.choose());
             bench.change(RouterSettings.OVERLAP_WEIGHT, "1");
             assertEquals("w1", bench.choose());
+        }
+    }
+
+    @Test
+    void whatAStartRefusesOfSingleFlightIsRefusedLiveInTheSameWords() {
+        try (Bench bench = Bench.of("")) {
+            final Settings wanted =
+                    bench.router
+                            .settings()
+                            .with(RouterSettings.OVERLAP_WEIGHT, 0.0)
+                            .with(RouterSettings.SINGLE_FLIGHT, SingleFlight.WAIT);
+            final String atStart =
+                    assertThrows(
+                                    IllegalArgumentException.class,
+                                    () -> KvRouter.builder().settings(wanted).build())
+                            .getMessage();
+            final IllegalArgumentException live =
+                    assertThrows(IllegalArgumentException.class, () -> bench.router.change(wanted));
+            assertEquals(atStart, live.getMessage());
+            assertEquals(1, bench.router.settingsVersion());
+            bench.router.change(wanted.with(RouterSettings.SINGLE_FLIGHT, SingleFlight.OFF));
         }
     }
 
