@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.publish;
 
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.pipeline.zmtp.FailureWords;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -47,17 +48,19 @@ final class PatientTransport implements RouterEventTransport {
     }
 
     private void lost(UnpublishableException e, int count) {
+        final String why = FailureWords.of(e);
         lost.getAndAdd(count);
-        LOG.warn("{} events of an engine are lost to all readers: {}", count, e.getMessage());
-        problem = String.valueOf(e.getMessage());
+        LOG.warn("{} events of an engine are lost to all readers: {}", count, why);
+        problem = why;
     }
 
     private void failed(IOException e) throws InterruptedIOException {
+        final String why = FailureWords.of(e);
         failures.getAndIncrement();
         if (problem.isEmpty()) {
-            LOG.warn("events of an engine cannot be published now: {}", e.getMessage());
+            LOG.warn("events of an engine cannot be published now: {}", why);
         }
-        problem = String.valueOf(e.getMessage());
+        problem = why;
         try {
             TimeUnit.MILLISECONDS.sleep(RETRY_MS);
         } catch (InterruptedException interrupted) {

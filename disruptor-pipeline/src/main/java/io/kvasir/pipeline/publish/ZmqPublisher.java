@@ -6,6 +6,7 @@ import io.kvasir.pipeline.zmtp.ByteBudget;
 import io.kvasir.pipeline.zmtp.ConnectLimit;
 import io.kvasir.pipeline.zmtp.Connector;
 import io.kvasir.pipeline.zmtp.Endpoint;
+import io.kvasir.pipeline.zmtp.FailureWords;
 import io.kvasir.pipeline.zmtp.Resolver;
 import io.kvasir.pipeline.zmtp.SocketPoller;
 import io.kvasir.pipeline.zmtp.SocketType;
@@ -160,7 +161,7 @@ final class ZmqPublisher implements AutoCloseable {
         try {
             return bound.join();
         } catch (CompletionException e) {
-            throw new IOException("cannot bind " + address + ": " + e.getCause(), e.getCause());
+            throw new IOException("cannot bind " + address + ": " + FailureWords.of(e), e.getCause());
         }
     }
 

@@ -2,6 +2,7 @@ package io.kvasir.pipeline.source;
 
 import io.kvasir.pipeline.zmtp.ByteBudget;
 import io.kvasir.pipeline.zmtp.Endpoint;
+import io.kvasir.pipeline.zmtp.FailureWords;
 import io.kvasir.pipeline.zmtp.Resolver;
 import io.kvasir.pipeline.zmtp.SocketPoller;
 import io.kvasir.pipeline.zmtp.ZmtpListener;
@@ -92,7 +93,7 @@ final class ZmqTransport implements AutoCloseable {
                         + " for events of "
                         + source.name()
                         + ": "
-                        + cause.getMessage(),
+                        + FailureWords.of(cause),
                 cause);
     }
 
@@ -160,7 +161,7 @@ final class ZmqTransport implements AutoCloseable {
             feeds.put(feed.address(), feed);
             return feed;
         } catch (ExecutionException e) {
-            throw new IOException(e.getCause().getMessage(), e.getCause());
+            throw new IOException(FailureWords.of(e), e.getCause());
         } catch (TimeoutException e) {
             throw new IOException("no answer from the poller within " + BIND_TIMEOUT_S + " s", e);
         } catch (InterruptedException e) {

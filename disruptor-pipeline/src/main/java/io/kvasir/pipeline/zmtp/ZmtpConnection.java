@@ -87,7 +87,7 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
                 key = poller.register(channel, SelectionKey.OP_CONNECT, this);
             }
         } catch (IOException | RuntimeException e) {
-            fail(words(e)); // runtime: an address that no socket can have
+            fail(FailureWords.of(e)); // runtime: an address that no socket can have
         }
     }
 
@@ -100,7 +100,7 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
             key = poller.register(channel, SelectionKey.OP_READ, this);
             connected();
         } catch (IOException e) {
-            fail(words(e));
+            fail(FailureWords.of(e));
         }
     }
 
@@ -164,12 +164,8 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
         } catch (ZmtpException e) {
             fail(e.getMessage());
         } catch (IOException e) {
-            fail(words(e));
+            fail(FailureWords.of(e));
         }
-    }
-
-    private static String words(Exception e) {
-        return e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
     }
 
     private void read() throws IOException, ZmtpException {
@@ -293,7 +289,7 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
             flush();
         } catch (IOException e) {
             // not here: the caller may be in the middle of something; the next read fails as well
-            poller.execute(() -> fail(words(e)));
+            poller.execute(() -> fail(FailureWords.of(e)));
         }
     }
 
@@ -320,7 +316,7 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
 
     @Override
     public void failed(Throwable error) {
-        fail("an error of ours: " + error);
+        fail("an error of ours: " + FailureWords.of(error));
     }
 
     private void fail(String why) {

@@ -142,7 +142,7 @@ public final class ZmtpListener implements SocketPoller.Handler {
     @Override
     public void failed(Throwable error) {
         if (!closed) {
-            LOG.warn("{}: cannot accept a connection: {}", endpoint, error.getMessage());
+            LOG.warn("{}: cannot accept a connection: {}", endpoint, FailureWords.of(error));
             key.interestOps(0);
             poller.schedule(ERROR_PAUSE_NS, this::acceptAgain);
         }
