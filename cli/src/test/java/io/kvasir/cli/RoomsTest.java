@@ -44,7 +44,7 @@ class RoomsTest {
                     entry("nixl", "panama", "protocol", "registry"),
                     entry("nats", "core", "pipeline", "router", "nixl", "registry"),
                     entry("host", "registry"),
-                    entry("sim", "nixl", "host"),
+                    entry("sim", "nixl", "host", "registry"),
                     entry("prompt"),
                     entry("chronicle", "core", "prompt", "router"),
                     entry(

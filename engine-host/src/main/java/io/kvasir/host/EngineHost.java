@@ -1,5 +1,6 @@
 package io.kvasir.host;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.ModelRegistration;
@@ -71,7 +72,7 @@ public final class EngineHost implements AutoCloseable {
             throw e;
         } catch (Exception e) {
             close();
-            throw new IOException("the host does not start: " + e.getMessage(), e);
+            throw new IOException("the host does not start: " + FailureText.of(e), e);
         }
     }
 
@@ -150,7 +151,7 @@ public final class EngineHost implements AutoCloseable {
         try {
             server.stop();
         } catch (Exception e) {
-            throw new IllegalStateException("the server does not stop: " + e.getMessage(), e);
+            throw new IllegalStateException("the server does not stop: " + FailureText.of(e), e);
         }
     }
 

@@ -5,6 +5,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.registry.FailureText;
+
 import java.io.CharConversionException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -66,9 +68,9 @@ record HostRequest(
                 return body;
             }
         } catch (JsonProcessingException e) {
-            throw RefusedException.invalid("the body is not JSON: " + e.getOriginalMessage());
+            throw RefusedException.invalid("the body is not JSON: " + FailureText.of(e));
         } catch (CharConversionException e) { // it begins as UTF-32, and is none
-            throw RefusedException.invalid("the body is not JSON: " + e.getMessage());
+            throw RefusedException.invalid("the body is not JSON: " + FailureText.of(e));
         }
         throw RefusedException.invalid("the body is no JSON object");
     }

@@ -1,5 +1,6 @@
 package io.kvasir.host;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.Registrar;
 import io.kvasir.registry.RegistryException;
@@ -21,7 +22,7 @@ final class RenewalLog implements Registrar.Listener {
 
     @Override
     public void notRenewed(RegistryException cause) {
-        LOG.warn("{} is not renewed: {}", id, cause.getMessage());
+        LOG.warn("{} is not renewed: {}", id, FailureText.of(cause));
     }
 
     @Override
@@ -39,6 +40,6 @@ final class RenewalLog implements Registrar.Listener {
 
     @Override
     public void notRemoved(InstanceId removed, RegistryException cause) {
-        LOG.warn("{} is not removed, and ends with its lease: {}", removed, cause.getMessage());
+        LOG.warn("{} is not removed, and ends with its lease: {}", removed, FailureText.of(cause));
     }
 }

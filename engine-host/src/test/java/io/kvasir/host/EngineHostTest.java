@@ -398,6 +398,17 @@ class EngineHostTest {
         assertTrue(said.contains(message), said);
     }
 
+    @Test
+    void aBodyThatIsNoJsonIsRefusedWithoutInternalsOfTheReader() throws Exception {
+        start((request, output) -> fail("reached the engine"));
+        for (String body : List.of("{\"prompt\"", "{\"prompt\":" + "[".repeat(1_001))) {
+            final HttpResponse<String> answer = post(COMPLETIONS, body);
+            assertEquals(400, answer.statusCode(), answer.body());
+            final String said = JSON.readTree(answer.body()).at("/error/message").asText();
+            assertFalse(said.contains("[Source") || said.contains("StreamRead"), said);
+        }
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"0000007b01", "0000fffe01"})
     void aBodyThatBeginsAsUtf32AndIsNoneIsRefused(String hex) throws Exception {

@@ -2,6 +2,7 @@ package io.kvasir.sim;
 
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -236,6 +237,14 @@ class OpenAiApiTest {
         final String message = assertError(400, "BadRequestError", Http.body(new int[1001], 1, ""));
         assertTrue(message.contains("maximum context length is 1000 tokens"), message);
         assertTrue(message.contains("1001 input tokens"), message);
+    }
+
+    @Test
+    void aBodyThatIsNoJsonIsRefusedWithoutInternalsOfTheReader() {
+        for (String body : List.of("{\"prompt\":", "{\"x\":" + "[".repeat(1_001))) {
+            final String message = assertError(400, "BadRequestError", body);
+            assertFalse(message.contains("[Source") || message.contains("StreamRead"), message);
+        }
     }
 
     private static String assertError(int status, String type, String body) {

@@ -6,6 +6,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.registry.FailureText;
+
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -63,7 +65,7 @@ final class SideMessages {
                 return message;
             }
         } catch (JsonProcessingException e) {
-            throw new IOException("no JSON: " + e.getOriginalMessage(), e);
+            throw new IOException("no JSON: " + FailureText.of(e), e);
         }
         throw new IOException("not a JSON object");
     }

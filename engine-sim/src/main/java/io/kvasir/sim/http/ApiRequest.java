@@ -7,6 +7,8 @@ import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
+import io.kvasir.registry.FailureText;
+
 import java.io.CharConversionException;
 import java.io.IOException;
 import java.io.InputStream;
@@ -86,9 +88,9 @@ final class ApiRequest {
                 }
             }
         } catch (JsonProcessingException e) {
-            throw ApiException.badRequest("Invalid JSON: " + e.getOriginalMessage(), null);
+            throw ApiException.badRequest("Invalid JSON: " + FailureText.of(e), null);
         } catch (CharConversionException e) { // it begins as UTF-32, and is none
-            throw ApiException.badRequest("Invalid JSON: " + e.getMessage(), null);
+            throw ApiException.badRequest("Invalid JSON: " + FailureText.of(e), null);
         }
         return request;
     }

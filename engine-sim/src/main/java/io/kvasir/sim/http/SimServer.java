@@ -3,6 +3,7 @@ package io.kvasir.sim.http;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.sim.batch.InjectedFaults;
 import io.kvasir.sim.batch.MetricsPage;
 import io.kvasir.sim.batch.RankScheduler;
@@ -207,9 +208,9 @@ public final class SimServer {
         try (InputStream body = Content.Source.asInputStream(request)) {
             wanted = JSON.readTree(body);
         } catch (com.fasterxml.jackson.core.JsonProcessingException e) {
-            throw ApiException.badRequest("Invalid JSON: " + e.getOriginalMessage(), null);
+            throw ApiException.badRequest("Invalid JSON: " + FailureText.of(e), null);
         } catch (CharConversionException e) { // it begins as UTF-32, and is none
-            throw ApiException.badRequest("Invalid JSON: " + e.getMessage(), null);
+            throw ApiException.badRequest("Invalid JSON: " + FailureText.of(e), null);
         }
         int injected = 0;
         if (wanted.path("drop_events").isInt()) {

@@ -3,6 +3,7 @@ package io.kvasir.sim.http;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
+import io.kvasir.registry.FailureText;
 import io.kvasir.sim.batch.InjectedFaults;
 import io.kvasir.sim.batch.KvHold;
 import io.kvasir.sim.batch.KvPull;
@@ -98,7 +99,7 @@ final class TrtllmShape extends Handoff {
             }
         } catch (IOException | IllegalArgumentException e) {
             throw ApiException.badRequest(
-                    STATE + " cannot be read: " + e.getMessage(), "disaggregated_params");
+                    STATE + " cannot be read: " + FailureText.of(e), "disaggregated_params");
         }
         throw ApiException.badRequest(STATE + " is missing.", "disaggregated_params");
     }
