@@ -18,6 +18,9 @@ final class ChatMessages {
     private static final Set<String> TEXT_PARTS =
             Set.of("text", "input_text", "output_text", "refusal", "thinking");
 
+    /** Parts that vLLM leaves out where they have no text, unless they are a message's first. */
+    private static final Set<String> LEFT_OUT_WITHOUT_TEXT = Set.of("text", "refusal");
+
     /** Members of content parts that are not passed on to templates. */
     private static final Set<String> CONSUMED_PART_MEMBERS =
             Set.of(
@@ -92,12 +95,19 @@ final class ChatMessages {
             }
             case "tool" -> {
                 if (message.has("tool_call_id")) {
-                    result.put("tool_call_id", JsonValues.of(message.get("tool_call_id")));
+                    final JsonNode id = message.get("tool_call_id");
+                    if (!id.isTextual() && !id.isNull()) {
+                        throw PromptException.invalid("messages: tool_call_id is not text");
+                    }
+                    result.put("tool_call_id", id.textValue());
                 }
             }
             default -> {
                 // nothing but the content
             }
+        }
+        if (message.has("name") && !message.get("name").isTextual() && !role.equals("tool")) {
+            throw PromptException.invalid("messages: name is not text");
         }
         for (String member : FURTHER_MEMBERS) {
             if (message.path(member).isTextual()) {
@@ -111,6 +121,9 @@ final class ChatMessages {
     }
 
     private static Object content(String role, JsonNode content, boolean asParts) {
+        if (content.isNull() && !role.equals("assistant")) {
+            throw PromptException.invalid("messages: content is null");
+        }
         if (content.isTextual() && (!asParts || role.equals("tool"))) {
             final String text = withoutAttribution(role, content.textValue());
             return text == null ? "" : text;
@@ -137,16 +150,17 @@ final class ChatMessages {
         if (content.isTextual()) {
             addText(parts, role, content.textValue(), null);
         } else if (content.isArray()) {
-            for (JsonNode part : content) {
-                addPart(parts, role, part);
+            for (int i = 0; i < content.size(); i++) {
+                addPart(parts, role, content.get(i), i == 0);
             }
-        } else if (!content.isNull() && !content.isMissingNode()) {
+        } else if (!isAbsent(content)) {
             throw PromptException.invalid("messages: content is neither text nor a list of parts");
         }
         return parts;
     }
 
-    private static void addPart(List<Map<String, Object>> parts, String role, JsonNode part) {
+    private static void addPart(
+            List<Map<String, Object>> parts, String role, JsonNode part, boolean first) {
         if (part.isTextual()) {
             addText(parts, role, part.textValue(), null);
             return;
@@ -155,7 +169,13 @@ final class ChatMessages {
         if (type == null) {
             throw PromptException.unknown("messages: a content part without type");
         }
+        if (JsonValues.has(part, "uuid")) { // engines look for media in such a part
+            throw PromptException.unknown("messages: a content part with a uuid");
+        }
         if (type.equals("tool_reference")) {
+            if (!part.path("name").isTextual()) {
+                throw PromptException.invalid("messages: a tool_reference without a name");
+            }
             final Map<String, Object> reference = new LinkedHashMap<>();
             reference.put("type", type);
             reference.put("name", part.path("name").textValue());
@@ -170,7 +190,14 @@ final class ChatMessages {
                 part.path(type.equals("refusal") || type.equals("thinking") ? type : "text");
         if (text.isTextual()) {
             addText(parts, type.equals("text") ? role : "", text.textValue(), part);
+        } else if (first || !LEFT_OUT_WITHOUT_TEXT.contains(type) || !isAbsent(text)) {
+            throw PromptException.invalid(
+                    "messages: a content part of type '" + type + "' whose text is not text");
         }
+    }
+
+    private static boolean isAbsent(JsonNode member) {
+        return member.isNull() || member.isMissingNode();
     }
 
     private static void addText(
@@ -255,7 +282,7 @@ final class ChatMessages {
      * @throws PromptException if a tool has no function with a name
      */
     static List<Object> tools(JsonNode tools) {
-        if (tools.isNull() || tools.isMissingNode()) {
+        if (isAbsent(tools)) {
             return null;
         }
         if (!tools.isArray() || tools.isEmpty()) {
@@ -279,7 +306,7 @@ final class ChatMessages {
                     JsonValues.has(function, "defer_loading")
                             ? function.get("defer_loading")
                             : tool.path("defer_loading");
-            if (!defer.isNull() && !defer.isMissingNode()) {
+            if (!isAbsent(defer)) {
                 described.put("defer_loading", JsonValues.of(defer));
             }
             final Map<String, Object> result = new LinkedHashMap<>();

@@ -21,6 +21,7 @@ import org.junit.jupiter.api.TestFactory;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -144,7 +145,7 @@ class ChatModelTest {
     }
 
     private static JsonNode request(String json) throws IOException {
-        return MAPPER.readTree(json);
+        return MAPPER.readTree(json.replace('`', '"'));
     }
 
     @Test
@@ -242,6 +243,69 @@ class ChatModelTest {
                         assertThrows(PromptException.class, () -> model.chat(request), wrong)
                                 .kind());
             }
+        }
+    }
+
+    /** What vLLM 0.32.0 does not take, or prints by the template's type of content. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{`role`:`user`,`content`:[{`type`:`text`,`text`:5}]}",
+                "{`role`:`user`,`content`:[{`type`:`text`,`text`:null}]}",
+                "{`role`:`user`,`content`:[{`type`:`text`}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`text`,`text`:{`x`:1}}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`text`,`text`:[`x`]}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`refusal`,`refusal`:true}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`input_text`,`text`:null}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`thinking`}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`tool_reference`}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`tool_reference`,`name`:5}]}",
+                "{`role`:`user`,`content`:null}",
+                "{`role`:`user`,`content`:`a`,`name`:null}",
+                "{`role`:`assistant`,`content`:`a`,`name`:5}",
+                "{`role`:`tool`,`content`:`a`,`tool_call_id`:5}"
+            })
+    void refusesWhatHasNoTextWhereTextBelongs(String message) throws IOException {
+        try (ChatModel model = ChatModel.simulated()) {
+            final JsonNode request = request("{`messages`:[%s]}".formatted(message));
+            assertEquals(
+                    PromptException.Kind.INVALID,
+                    assertThrows(PromptException.class, () -> model.chat(request)).kind());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{`type`:`foo`,`text`:`b`}",
+                "{`type`:5,`text`:`b`}",
+                "{`type`:`text`,`text`:`b`,`uuid`:`u`}",
+                "{`type`:`input_audio`,`input_audio`:{`data`:``,`format`:`wav`}}",
+                "5"
+            })
+    void knowsNoTokensOfOtherParts(String part) throws IOException {
+        try (ChatModel model = ChatModel.simulated()) {
+            final JsonNode request =
+                    request("{`messages`:[{`role`:`user`,`content`:[`a`,%s]}]}".formatted(part));
+            assertEquals(
+                    PromptException.Kind.UNKNOWN_TOKENS,
+                    assertThrows(PromptException.class, () -> model.chat(request)).kind());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{`role`:`user`,`content`:[`a`,{`type`:`text`,`text`:null}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`refusal`}]}",
+                "{`role`:`user`,`content`:[`a`,{`type`:`text`,`text`:``}]}",
+                "{`role`:`user`,`content`:`a`,`tool_call_id`:5}"
+            })
+    void leavesOutWhatVllmLeavesOut(String message) throws IOException {
+        try (ChatModel model = ChatModel.simulated()) {
+            assertEquals(
+                    model.chat(request("{`messages`:[{`role`:`user`,`content`:`a`}]}")).text(),
+                    model.chat(request("{`messages`:[%s]}".formatted(message))).text());
         }
     }
 
