@@ -110,7 +110,7 @@ final class Filters {
     }
 
     private static Object attr(Object value, Arguments arguments) {
-        final String name = Text.of(arguments.take("name"));
+        final String name = Methods.text(arguments.take("name"));
         arguments.end();
         if (value instanceof Undefined undefined) {
             throw undefined.fail();
@@ -130,13 +130,14 @@ final class Filters {
         final long size = Numbers.index(arguments.take("linecount"));
         final Object fill = arguments.take("fill_with", null);
         arguments.end();
-        if (size < 1) {
-            throw new ValueException("batch: linecount has to be at least 1, not " + size);
-        }
         final Budget budget = Budget.current();
         final List<Object> batches = new ArrayList<>();
         List<Object> batch = new ArrayList<>();
         final Iterator<?> items = PythonValues.iterate(value);
+        if (size == 0 && items.hasNext()) {
+            batches.add(batch); // as jinja2 does: one that is full at once, and one of the rest
+            batch = new ArrayList<>();
+        }
         while (items.hasNext()) {
             budget.items(PART_ITEMS);
             batch.add(items.next());
@@ -275,11 +276,16 @@ final class Filters {
 
     private static Object whole(Object value, Arguments arguments) {
         final Object other = arguments.take("default", 0L);
-        final int base = (int) Numbers.index(arguments.take("base", 10L));
+        final Object base = arguments.take("base", 10L);
         arguments.end();
         if (PythonValues.isText(value)) {
             Budget.current().text(Text.of(value).length());
-            final Object parsed = parseWhole(Text.strip(Text.of(value), null, true, true), base);
+            final Object parsed =
+                    Numbers.isWhole(base)
+                            ? parseWhole(
+                                    Text.strip(Text.of(value), null, true, true),
+                                    Math.clamp(Numbers.index(base), -1, Character.MAX_RADIX + 1))
+                            : null;
             if (parsed != null) {
                 return parsed;
             }
@@ -595,7 +601,7 @@ final class Filters {
         final Object characters = arguments.take("chars", null);
         arguments.end();
         return Text.strip(
-                Text.of(value), characters == null ? null : Text.of(characters), true, true);
+                Text.of(value), characters == null ? null : Methods.text(characters), true, true);
     }
 
     private static Object truncate(Object value, Arguments arguments) {

@@ -53,6 +53,18 @@ final class Methods {
         0x278A, 0x2792, 0x10A40, 0x10A43, 0x10E60, 0x10E68, 0x11052, 0x1105A, 0x1F100, 0x1F10A
     };
 
+    /** Ideographs that stand for numbers: letters with a Numeric_Type in Unicode 15's Unihan. */
+    private static final String NUMERAL_LETTERS =
+            "\u3405\u3483\u382a\u3b4d\u4e00\u4e03\u4e07\u4e09\u4e5d\u4e8c\u4e94\u4e96"
+                    + "\u4ebf\u4ec0\u4edf\u4ee8\u4f0d\u4f70\u5104\u5146\u5169\u516b\u516d\u5341"
+                    + "\u5343\u5344\u5345\u534c\u53c1\u53c2\u53c3\u53c4\u56db\u58f1\u58f9\u5e7a"
+                    + "\u5efe\u5eff\u5f0c\u5f0d\u5f0e\u5f10\u62fe\u634c\u67d2\u6f06\u7396\u767e"
+                    + "\u8086\u842c\u8cae\u8cb3\u8d30\u9621\u9646\u964c\u9678\u96f6\uf96b\uf973"
+                    + "\uf978\uf9b2\uf9d1\uf9d3\uf9fd\ud840\udc01\ud840\udc64\ud840\udce2"
+                    + "\ud840\udd21\ud842\udd2a\ud842\udd83\ud842\udd8c\ud842\udd9c\ud842\udeea"
+                    + "\ud842\udefd\ud842\udf19\ud848\udf90\ud84a\udd98\ud84e\udf1b\ud858\ude6d"
+                    + "\ud87e\udc90";
+
     /** A part of a text takes as much as so many items of a list. */
     private static final int PART_ITEMS = 6;
 
@@ -224,7 +236,7 @@ final class Methods {
     }
 
     /** A value that has to be a string. */
-    private static String text(Object value) {
+    static String text(Object value) {
         if (value instanceof Undefined undefined) {
             throw undefined.fail();
         }
@@ -558,6 +570,7 @@ final class Methods {
         return switch (Character.getType(c)) {
             case Character.DECIMAL_DIGIT_NUMBER, Character.LETTER_NUMBER, Character.OTHER_NUMBER ->
                     true;
+            case Character.OTHER_LETTER -> NUMERAL_LETTERS.indexOf(c) >= 0;
             default -> false;
         };
     }

@@ -290,6 +290,9 @@ final class Numbers {
             final BigDecimal rounded =
                     new BigDecimal(d)
                             .setScale((int) Math.max(digits, -400), RoundingMode.HALF_EVEN);
+            if (Double.isInfinite(rounded.doubleValue())) {
+                throw new ValueException("rounded value too large to represent");
+            }
             return Math.copySign(rounded.doubleValue(), d); // the sign of 0, too
         }
         final BigInteger whole = big(value);
