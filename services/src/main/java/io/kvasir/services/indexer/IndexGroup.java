@@ -89,20 +89,7 @@ public final class IndexGroup implements AutoCloseable {
      * @throws ServiceException 503 when all slots are taken
      */
     Tenant admit(long instance, int dpRank) throws ServiceException {
-        final boolean isLast = nextSlot == index.config().maxWorkerSlots();
-        final Integer swept = isLast && sweeping > 0 ? awaitSwept() : sweptSlots.poll();
-        final int slot;
-        if (swept != null) {
-            slot = swept;
-            sweeping--;
-        } else if (nextSlot < index.config().maxWorkerSlots()) {
-            slot = nextSlot++;
-        } else {
-            throw ServiceException.noRoom(
-                    "as many ranks are registered as may be ("
-                            + index.config().maxWorkerSlots()
-                            + "; --max-workers), or the slots of removed ones are being swept");
-        }
+        final int slot = freeSlot();
         final Tenant tenant = new Tenant(instance, dpRank, slot);
         final Tenant[] seen = tenants;
         final Tenant[] changed = Arrays.copyOf(seen, Math.max(seen.length, slot + 1));
@@ -111,6 +98,24 @@ public final class IndexGroup implements AutoCloseable {
         return tenant;
     }
 
+    private int freeSlot() throws ServiceException {
+        final int most = index.config().maxWorkerSlots();
+        final Integer sweptOrNull =
+                nextSlot == most && sweeping > 0 ? awaitSwept() : sweptSlots.poll();
+        if (sweptOrNull != null) {
+            sweeping--;
+            return sweptOrNull;
+        }
+        if (nextSlot == most) {
+            throw ServiceException.noRoom(
+                    "as many ranks are registered as may be ("
+                            + most
+                            + "; --max-workers), or the slots of removed ones are being swept");
+        }
+        return nextSlot++;
+    }
+
+    /** Null where none is swept in time. */
     private Integer awaitSwept() {
         try {
             return sweptSlots.poll(SWEEP_S, TimeUnit.SECONDS);
