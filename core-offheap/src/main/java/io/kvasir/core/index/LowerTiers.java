@@ -362,54 +362,6 @@ public final class LowerTiers {
         }
     }
 
-    /**
-     * Of which slots an index lacks blocks that may be in the indexes below it: those that it had
-     * no room for, and those whose parents are in these alone.
-     */
-    private static final class LeftOut {
-        private final PrefixIndex index;
-        private final BitSet orphaned = new BitSet(); // slots
-        private final long[] lostBefore; // blocks, by slot, when it was followed
-
-        LeftOut(PrefixIndex index) {
-            this.index = index;
-            this.lostBefore = new long[index.config().maxWorkerSlots()];
-        }
-
-        void begin(int slot) {
-            orphaned.clear(slot);
-            lostBefore[slot] = lost(slot);
-        }
-
-        void add(int slot) {
-            orphaned.set(slot);
-        }
-
-        /**
-         * After a store of a slot in this index.
-         *
-         * @param below whether an index below has the blocks
-         * @return whether this one or one below has
-         */
-        boolean after(boolean below, int slot, StoreResult result) {
-            if (result == StoreResult.STORED) {
-                return true;
-            }
-            if (below) {
-                add(slot);
-            }
-            return below;
-        }
-
-        boolean something(int slot) {
-            return orphaned.get(slot) || lost(slot) != lostBefore[slot];
-        }
-
-        private long lost(int slot) {
-            return index.evictedBlocks(slot) + index.refusedBlocks(slot);
-        }
-    }
-
     /** Gives the tiers' indexes what the slot holds on its device, once. */
     private void follow(int slot) {
         if (followed.get(slot)) {
