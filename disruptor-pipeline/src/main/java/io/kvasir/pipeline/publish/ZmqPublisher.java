@@ -161,7 +161,8 @@ final class ZmqPublisher implements AutoCloseable {
         try {
             return bound.join();
         } catch (CompletionException e) {
-            throw new IOException("cannot bind " + address + ": " + FailureWords.of(e), e.getCause());
+            throw new IOException(
+                    "cannot bind " + address + ": " + FailureWords.of(e), e.getCause());
         }
     }
 

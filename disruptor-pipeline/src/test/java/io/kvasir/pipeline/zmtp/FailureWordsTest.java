@@ -36,7 +36,8 @@ class FailureWordsTest {
                 Arguments.of(
                         new AccessDeniedException("/run/kv.sock"),
                         "there is no permission for /run/kv.sock"),
-                Arguments.of(new FileSystemException("/run", null, "No space left"), "No space left"),
+                Arguments.of(
+                        new FileSystemException("/run", null, "No space left"), "No space left"),
                 Arguments.of(new CompletionException(new IOException("reset")), "reset"),
                 Arguments.of(new UncheckedIOException(new IOException("reset")), "reset"),
                 Arguments.of(new IOException(" ", new IOException("reset")), "reset"),
