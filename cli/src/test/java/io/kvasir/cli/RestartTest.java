@@ -11,6 +11,7 @@ import io.kvasir.router.RouteException;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -109,7 +110,7 @@ class RestartTest {
 
     /** The first messages may be faster than the subscription: then they are lost. */
     private void serveUntil(BooleanSupplier heard) throws InterruptedException {
-        await(
+        Eventually.holds(
                 "heard of",
                 () -> {
                     try {
@@ -133,19 +134,11 @@ class RestartTest {
         assertEquals(200, response.statusCode(), response.body());
     }
 
-    private static void await(String what, BooleanSupplier condition) throws InterruptedException {
-        final long start = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - start < LIMIT.toNanos(), what);
-            Thread.sleep(2);
-        }
-    }
-
     private void awaitExact() throws InterruptedException {
         for (int i = 0; i < engines.length; i++) {
             final SimEngine engine = engines[i];
             final Worker worker = router.workers().get(i);
-            await(
+            Eventually.holds(
                     "exact: " + worker + " " + worker.sourceStatus(),
                     () ->
                             worker.state() == IndexState.EXACT
@@ -259,7 +252,7 @@ class RestartTest {
         serveUntil(() -> router.workers().stream().allMatch(w -> w.indexedBlocks() > 0));
         for (int i = 0; i < engines.length; i++) {
             final int engine = i;
-            await(
+            Eventually.holds(
                     "followed",
                     () ->
                             router.workers().get(engine).eventSequence()
@@ -277,13 +270,14 @@ class RestartTest {
         prompts.clear();
         for (int i = 0; i < engines.length; i++) {
             final Worker worker = router.workers().get(i);
-            await("connected", () -> worker.sourceStatus().reconnects() > 0);
+            Eventually.holds("connected", () -> worker.sourceStatus().reconnects() > 0);
         }
         serveUntil(() -> router.workers().stream().noneMatch(w -> w.state() == IndexState.STALE));
         for (int i = 0; i < engines.length; i++) {
             final SimEngine engine = engines[i];
             final Worker worker = router.workers().get(i);
-            await("followed", () -> worker.eventSequence() == engine.state(0).lastSequence());
+            Eventually.holds(
+                    "followed", () -> worker.eventSequence() == engine.state(0).lastSequence());
             assertTrue(worker.indexedBlocks() <= engine.heldBlocks(0).size(), "too much");
         }
         assertEquals(IndexState.DEGRADED, router.workers().get(0).state());
@@ -335,7 +329,7 @@ class RestartTest {
                             .redirectErrorStream(true)
                             .redirectOutput(temp.resolve("output").toFile())
                             .start();
-            await(
+            Eventually.holds(
                     "ready",
                     () -> {
                         try {

@@ -8,6 +8,7 @@ import io.kvasir.cli.load.LoadClient;
 import io.kvasir.cli.load.Outcome;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.HaproxyServer;
 
@@ -32,7 +33,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -103,7 +103,7 @@ class RollingUpgradeTest {
 
         /** Waits until clients have been served by it. */
         void awaitTraffic() throws InterruptedException {
-            await(
+            Eventually.holds(
                     "requests at port " + port,
                     () ->
                             get(adminPort, "/metrics")
@@ -117,7 +117,8 @@ class RollingUpgradeTest {
         }
 
         void awaitReady() throws InterruptedException {
-            await("ready at port " + port, () -> get(port, "/ready").contains("\"ready\""));
+            Eventually.holds(
+                    "ready at port " + port, () -> get(port, "/ready").contains("\"ready\""));
         }
 
         void replace() throws Exception {
@@ -143,14 +144,6 @@ class RollingUpgradeTest {
             return ""; // not there yet
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
-        }
-    }
-
-    private static void await(String what, BooleanSupplier condition) throws InterruptedException {
-        final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - startNs < PATIENCE.toNanos(), "no " + what);
-            Thread.sleep(20);
         }
     }
 

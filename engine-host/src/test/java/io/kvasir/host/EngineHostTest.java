@@ -16,6 +16,7 @@ import io.kvasir.registry.InstanceState;
 import io.kvasir.registry.MemoryStore;
 import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -37,7 +38,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.function.BooleanSupplier;
 
 class EngineHostTest {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -91,16 +91,6 @@ class EngineHostTest {
             }
         }
         return events;
-    }
-
-    private static void holds(String what, BooleanSupplier condition) throws InterruptedException {
-        final long deadline = System.nanoTime() + 60_000_000_000L;
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - deadline > 0) {
-                fail("not within a minute: " + what);
-            }
-            Thread.sleep(5);
-        }
     }
 
     private static void hello(GenerateRequest request, Output output) throws IOException {
@@ -253,7 +243,7 @@ class EngineHostTest {
         final Thread closing = Thread.ofPlatform().daemon().unstarted(host::close);
         closing.setUncaughtExceptionHandler((_, e) -> failure.set(e));
         closing.start();
-        holds(
+        Eventually.holds(
                 "it waits, or has ended",
                 () -> closing.getState() == Thread.State.TIMED_WAITING || !closing.isAlive());
         release.countDown();
@@ -324,7 +314,7 @@ class EngineHostTest {
             final JsonNode error = JSON.readTree(answer.body()).path("error");
             assertEquals("the engine failed", error.path("message").asText());
         }
-        holds("nothing runs", () -> host.running() == 0);
+        Eventually.holds("nothing runs", () -> host.running() == 0);
     }
 
     @ParameterizedTest
@@ -354,7 +344,7 @@ class EngineHostTest {
                                 .POST(HttpRequest.BodyPublishers.ofString(body))
                                 .build(),
                         HttpResponse.BodyHandlers.ofString());
-        holds("the other one knows", () -> brokenOff.getCount() == 0);
+        Eventually.holds("the other one knows", () -> brokenOff.getCount() == 0);
         assertEquals(1, host.running());
         assertFalse(asked.isDone());
         goOn.countDown();
@@ -364,7 +354,7 @@ class EngineHostTest {
         final JsonNode last =
                 stream ? events(answer.body()).getLast() : JSON.readTree(answer.body());
         assertEquals("the engine failed", last.at("/error/message").asText());
-        holds("nothing runs", () -> host.running() == 0);
+        Eventually.holds("nothing runs", () -> host.running() == 0);
     }
 
     @ParameterizedTest
@@ -503,13 +493,13 @@ class EngineHostTest {
                                     .build(),
                             HttpResponse.BodyHandlers.ofString()));
         }
-        holds("two run", () -> host.running() == 2);
+        Eventually.holds("two run", () -> host.running() == 2);
         assertEquals(429, post(COMPLETIONS, "{\"prompt\":[1]}").statusCode());
         goOn.countDown();
         for (CompletableFuture<HttpResponse<String>> each : run) {
             assertEquals(200, each.get().statusCode());
         }
-        holds("nothing runs", () -> host.running() == 0);
+        Eventually.holds("nothing runs", () -> host.running() == 0);
         assertEquals(200, post(COMPLETIONS, "{\"prompt\":[1]}").statusCode());
     }
 
@@ -542,8 +532,8 @@ class EngineHostTest {
         runs.await();
         asked.cancel(true);
         leaving.shutdownNow();
-        holds("the engine knows", () -> seen.get() != null);
-        holds("nothing runs", () -> host.running() == 0);
+        Eventually.holds("the engine knows", () -> seen.get() != null);
+        Eventually.holds("nothing runs", () -> host.running() == 0);
     }
 
     @Test
@@ -593,9 +583,9 @@ class EngineHostTest {
                                 .POST(HttpRequest.BodyPublishers.ofString("{\"prompt\":[1]}"))
                                 .build(),
                         HttpResponse.BodyHandlers.ofString());
-        holds("it runs", () -> host.running() == 1);
+        Eventually.holds("it runs", () -> host.running() == 1);
         final Thread closing = Thread.ofVirtual().start(host::close);
-        holds(
+        Eventually.holds(
                 "it drains",
                 () ->
                         Registration.decode(store.get(ID.key()).value()).state()
@@ -666,6 +656,6 @@ class EngineHostTest {
             final String body = answers.get(i).get().body();
             assertTrue(body.contains("\"t" + i + "\""), body);
         }
-        holds("nothing runs", () -> host.running() == 0);
+        Eventually.holds("nothing runs", () -> host.running() == 0);
     }
 }

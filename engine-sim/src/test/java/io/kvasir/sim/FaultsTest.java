@@ -10,7 +10,7 @@ import io.kvasir.sim.config.VirtualClock;
 import io.kvasir.sim.state.SimState;
 import io.kvasir.sim.testing.EventClient;
 import io.kvasir.sim.testing.Http;
-import io.kvasir.sim.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 
@@ -110,7 +110,7 @@ class FaultsTest {
             final var stream =
                     http.sendAsync(
                             "/v1/completions", Http.body(tokens(1, 9), 200, ",\"stream\":true"));
-            Waiting.until(() -> engine.state(0).running() == 2);
+            Eventually.holds(() -> engine.state(0).running() == 2);
             engine.faults().restart();
             assertThrows(CompletionException.class, whole::join);
             assertThrows(CompletionException.class, stream::join);
@@ -126,7 +126,7 @@ class FaultsTest {
             final Http http = new Http(engine);
             http.post("/sim/faults", "{\"stall_ms\":300}");
             final var answer = http.sendAsync("/v1/completions", Http.body(tokens(1, 9), 2, ""));
-            Waiting.until(() -> engine.state(0).waiting() == 1);
+            Eventually.holds(() -> engine.state(0).waiting() == 1);
             clock.advance(TimeUnit.MILLISECONDS.toNanos(300) - 1);
             assertEquals("", http.get("/health"));
             assertTrue(http.get("/metrics").contains("vllm:num_requests_waiting"));
@@ -175,7 +175,7 @@ class FaultsTest {
                             .sum();
             assertEquals(10, ids, seen);
             assertTrue(!seen.endsWith("0\r\n\r\n"), seen);
-            Waiting.until(() -> engine.state(0).freeBlocks() == 64);
+            Eventually.holds(() -> engine.state(0).freeBlocks() == 64);
             final SimState state = engine.state(0);
             assertEquals(1, state.aborted() + state.finished(), "aborted, or done before the cut");
             assertEquals(20, Http.outputIds(http.complete(tokens(1, 9), 20)).length);
@@ -192,9 +192,9 @@ class FaultsTest {
                     final OutputStream out = socket.getOutputStream();
                     out.write(request);
                     out.flush();
-                    Waiting.until(() -> engine.state(0).running() == 1);
+                    Eventually.holds(() -> engine.state(0).running() == 1);
                 }
-                Waiting.until(() -> engine.state(0).running() == 0);
+                Eventually.holds(() -> engine.state(0).running() == 0);
             }
             assertEquals(2, engine.state(0).aborted());
             assertEquals(64, engine.state(0).freeBlocks());
@@ -213,10 +213,10 @@ class FaultsTest {
             final String body = Http.body(tokens(1, 9), 15, "");
             final OutputStream out = socket.getOutputStream();
             out.write(post(body, ""));
-            Waiting.until(() -> engine.state(0).running() == 1);
+            Eventually.holds(() -> engine.state(0).running() == 1);
             out.write(post(body, "Connection: close\r\n"));
             finish(engine, clock, 1);
-            Waiting.until(() -> engine.state(0).running() == 1);
+            Eventually.holds(() -> engine.state(0).running() == 1);
             finish(engine, clock, 2);
             final String answers =
                     new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
@@ -238,7 +238,7 @@ class FaultsTest {
         final SimEngine engine = SimEngine.start(verySlow().build());
         final var whole =
                 new Http(engine).sendAsync("/v1/completions", Http.body(tokens(1, 9), 200, ""));
-        Waiting.until(() -> engine.state(0).running() == 1);
+        Eventually.holds(() -> engine.state(0).running() == 1);
         engine.close();
         assertThrows(CompletionException.class, whole::join);
         engine.close();

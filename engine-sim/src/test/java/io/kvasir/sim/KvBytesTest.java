@@ -14,7 +14,7 @@ import io.kvasir.sim.config.SimRole;
 import io.kvasir.sim.config.VirtualClock;
 import io.kvasir.sim.testing.Http;
 import io.kvasir.sim.testing.Pair;
-import io.kvasir.sim.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
@@ -134,8 +134,8 @@ class KvBytesTest {
             final CompletableFuture<HttpResponse<String>> answer =
                     pair.vllmDecodeAsync(PROMPT, 3, params);
             // an offer that is here makes the pull due in a day and not in two
-            Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
-            Waiting.until(() -> pair.decode().moving(0) == 1);
+            Eventually.holds(() -> pair.decode().handoffs(0).receiving() == 1);
+            Eventually.holds(() -> pair.decode().moving(0) == 1);
             pair.prefill().notifyFreed(params.get("remote_request_id").textValue());
             new Http(pair.prefill()).complete(Pair.tokens(5000, 30), 1);
             clock.advance(TimeUnit.DAYS.toNanos(1) + TimeUnit.SECONDS.toNanos(1));
@@ -151,9 +151,9 @@ class KvBytesTest {
                 final int[] prompt = Pair.tokens(1000 * i, 22);
                 pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
                 final var answer = pair.vllmDecodeAsync(prompt, 3, params(pair, prompt));
-                Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
+                Eventually.holds(() -> pair.decode().handoffs(0).receiving() == 1);
                 answer.cancel(true);
-                Waiting.until(() -> pair.decode().state(0).freeBlocks() == 64);
+                Eventually.holds(() -> pair.decode().state(0).freeBlocks() == 64);
                 assertEquals(
                         Pair.aggregated(prompt, 12),
                         text(pair.vllmDecode(prompt, 12, params(pair, prompt))));
@@ -171,12 +171,12 @@ class KvBytesTest {
                         SimEngine.start(config(SimRole.DECODE, SimHandoff.VLLM).build()))) {
             final var left =
                     new Http(pair.prefill()).sendAsync("/v1/completions", Http.body(PROMPT, 1, ""));
-            Waiting.until(() -> pair.prefill().state(0).running() == 1);
+            Eventually.holds(() -> pair.prefill().state(0).running() == 1);
             left.cancel(true);
-            Waiting.until(() -> pair.prefill().state(0).aborted() == 1);
+            Eventually.holds(() -> pair.prefill().state(0).aborted() == 1);
             final CompletableFuture<JsonNode> prefill =
                     CompletableFuture.supplyAsync(() -> pair.vllmPrefill(PROMPT));
-            Waiting.until(() -> pair.prefill().state(0).waiting() == 1);
+            Eventually.holds(() -> pair.prefill().state(0).waiting() == 1);
             clock.advance(TimeUnit.SECONDS.toNanos(1));
             assertEquals(
                     20, prefill.join().at("/usage/prompt_tokens_details/cached_tokens").intValue());

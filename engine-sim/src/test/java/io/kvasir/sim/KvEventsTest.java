@@ -11,7 +11,7 @@ import io.kvasir.sim.config.SimConfig;
 import io.kvasir.sim.config.VirtualClock;
 import io.kvasir.sim.testing.EventClient;
 import io.kvasir.sim.testing.Http;
-import io.kvasir.sim.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
 
@@ -183,7 +183,7 @@ class KvEventsTest {
         try (SimEngine engine = SimEngine.start(config().speedUp(1).build(), clock)) {
             final Http http = new Http(engine);
             final var running = http.sendAsync("/v1/completions", Http.body(tokens(1, 9), 20, ""));
-            Waiting.until(() -> engine.state(0).running() == 1);
+            Eventually.holds(() -> engine.state(0).running() == 1);
             assertFalse(http.post("/reset_prefix_cache", "").get("success").booleanValue());
             assertTrue(
                     http.post("/reset_prefix_cache?reset_running_requests=true", "")

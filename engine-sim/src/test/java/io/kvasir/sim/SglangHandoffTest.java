@@ -11,7 +11,7 @@ import io.kvasir.sim.config.SimHandoff;
 import io.kvasir.sim.config.SimRole;
 import io.kvasir.sim.testing.Http;
 import io.kvasir.sim.testing.Pair;
-import io.kvasir.sim.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 
@@ -35,7 +35,7 @@ class SglangHandoffTest {
         try (Pair pair = Pair.of(SimHandoff.SGLANG, h -> h.withPatience(Duration.ofMinutes(1)))) {
             CompletableFuture<HttpResponse<String>> decode =
                     pair.inRoom(pair.decode(), PROMPT, 12, 7);
-            Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
+            Eventually.holds(() -> pair.decode().handoffs(0).receiving() == 1);
             CompletableFuture<HttpResponse<String>> prefill =
                     pair.inRoom(pair.prefill(), PROMPT, 12, 7);
             assertEquals(whole, Pair.text(ok(decode)));
@@ -43,7 +43,7 @@ class SglangHandoffTest {
 
             final int[] other = Pair.tokens(500, 9);
             prefill = pair.inRoom(pair.prefill(), other, 12, 8);
-            Waiting.until(() -> pair.prefill().handoffs(0).heldPrefills() == 1);
+            Eventually.holds(() -> pair.prefill().handoffs(0).heldPrefills() == 1);
             assertFalse(prefill.isDone(), "a prefill is answered after its pull");
             decode = pair.inRoom(pair.decode(), other, 12, 8);
             ok(prefill);
@@ -176,7 +176,7 @@ class SglangHandoffTest {
     void aRoomThatIsInUseIsRefusedAndKeepsItsFirstPrefill() {
         try (Pair pair = Pair.of(SimHandoff.SGLANG)) {
             final var first = pair.inRoom(pair.prefill(), PROMPT, 3, 4);
-            Waiting.until(() -> pair.prefill().handoffs(0).heldPrefills() == 1);
+            Eventually.holds(() -> pair.prefill().handoffs(0).heldPrefills() == 1);
             final HttpResponse<String> second = pair.inRoom(pair.prefill(), PROMPT, 3, 4).join();
             assertEquals(500, second.statusCode());
             assertTrue(second.body().contains("room-4 is in use"), second.body());
@@ -190,9 +190,9 @@ class SglangHandoffTest {
     void aPrefillWhoseClientGoesAwayIsFreed() {
         try (Pair pair = Pair.of(SimHandoff.SGLANG)) {
             final var prefill = pair.inRoom(pair.prefill(), PROMPT, 3, 4);
-            Waiting.until(() -> pair.prefill().handoffs(0).heldPrefills() == 1);
+            Eventually.holds(() -> pair.prefill().handoffs(0).heldPrefills() == 1);
             prefill.cancel(true);
-            Waiting.until(() -> pair.prefill().handoffs(0).heldPrefills() == 0);
+            Eventually.holds(() -> pair.prefill().handoffs(0).heldPrefills() == 0);
             assertEquals(64, pair.prefill().state(0).freeBlocks());
         }
     }
@@ -217,7 +217,7 @@ class SglangHandoffTest {
         try (Pair pair = Pair.of(SimHandoff.SGLANG, h -> h.withPatience(Duration.ofDays(1)))) {
             final var decode = pair.inRoom(pair.decode(), PROMPT, 3, 1);
             final SimEngine prefill = pair.prefill();
-            Waiting.until(
+            Eventually.holds(
                     () -> {
                         prefill.faults().restart(); // the order may not be there yet
                         return decode.isDone();

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.sim.config.SimClock;
 import io.kvasir.sim.config.VirtualClock;
-import io.kvasir.sim.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 
@@ -35,7 +35,7 @@ class VirtualClockTest {
                                     }
                                     clock.leave();
                                 });
-        Waiting.until(() -> thread.getState() == Thread.State.WAITING);
+        Eventually.holds(() -> thread.getState() == Thread.State.WAITING);
         return thread;
     }
 
@@ -65,7 +65,7 @@ class VirtualClockTest {
                                     seen.add("woken at " + clock.nanoTime());
                                     clock.leave();
                                 });
-        Waiting.until(() -> actor.getState() == Thread.State.WAITING);
+        Eventually.holds(() -> actor.getState() == Thread.State.WAITING);
         clock.advance(7);
         actor.interrupt();
         actor.join();

@@ -19,7 +19,7 @@ import io.kvasir.sim.state.HandoffState;
 import io.kvasir.sim.testing.EventClient;
 import io.kvasir.sim.testing.Http;
 import io.kvasir.sim.testing.Pair;
-import io.kvasir.sim.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
@@ -215,7 +215,7 @@ class VllmHandoffTest {
                                     PROMPT,
                                     1,
                                     ",\"kv_transfer_params\":{\"do_remote_decode\":true}"));
-            Waiting.until(() -> engine.state(0).running() == 1);
+            Eventually.holds(() -> engine.state(0).running() == 1);
             while (engine.state(0).finished() == 0) {
                 assertTrue(clock.advanceToNext());
             }
@@ -223,12 +223,12 @@ class VllmHandoffTest {
             held.join();
             final CompletableFuture<HttpResponse<String>> waits =
                     http.sendAsync("/v1/completions", Http.body(Pair.tokens(500, 20), 1, ""));
-            Waiting.until(() -> engine.state(0).waiting() == 1);
+            Eventually.holds(() -> engine.state(0).waiting() == 1);
             clock.advance(TimeUnit.SECONDS.toNanos(30) - 1);
             assertEquals(1, engine.handoffs(0).heldPrefills());
             assertEquals(1, engine.state(0).waiting());
             clock.advance(1);
-            Waiting.until(() -> engine.handoffs(0).freedByLeaseEnd() == 1);
+            Eventually.holds(() -> engine.handoffs(0).freedByLeaseEnd() == 1);
             while (engine.state(0).finished() < 2) {
                 assertTrue(clock.advanceToNext());
             }
@@ -276,13 +276,13 @@ class VllmHandoffTest {
 
             faults.post("/sim/faults", "{\"handoff\":\"lease_ends_early\"}");
             final JsonNode expired = params(pair.vllmPrefill(PROMPT));
-            Waiting.until(() -> pair.prefill().handoffs(0).freedByLeaseEnd() == 1);
+            Eventually.holds(() -> pair.prefill().handoffs(0).freedByLeaseEnd() == 1);
             ok(pair.vllmDecode(PROMPT, 3, expired));
             assertEquals(1, pair.decode().handoffs(0).stalePulls());
 
             faults.post("/sim/faults", "{\"handoff\":\"dies_after_answer\"}");
             final JsonNode dead = params(pair.vllmPrefill(PROMPT));
-            Waiting.until(() -> pair.prefill().state(0).life() == 1);
+            Eventually.holds(() -> pair.prefill().state(0).life() == 1);
             assertNotEquals(pair.prefill().engineId(0), dead.get("remote_engine_id").textValue());
 
             pair.prefill().faults().handoffs(HandoffFault.DIES_BEFORE_ANSWER, 1);
@@ -301,9 +301,9 @@ class VllmHandoffTest {
                 pair.decode().faults().stallPulls(stage, Duration.ofDays(1), 1);
                 final CompletableFuture<HttpResponse<String>> answer =
                         pair.vllmDecodeAsync(PROMPT, 3, params);
-                Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
+                Eventually.holds(() -> pair.decode().handoffs(0).receiving() == 1);
                 final int held = stage == PullStage.AFTER ? 0 : 1;
-                Waiting.until(() -> pair.prefill().handoffs(0).heldPrefills() == held);
+                Eventually.holds(() -> pair.prefill().handoffs(0).heldPrefills() == held);
                 pair.decode().faults().restart();
                 assertThrows(CompletionException.class, answer::join);
                 assertEquals(64, pair.decode().state(0).freeBlocks());
@@ -322,7 +322,7 @@ class VllmHandoffTest {
             pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
             final CompletableFuture<HttpResponse<String>> answer =
                     pair.vllmDecodeAsync(PROMPT, 3, params);
-            Waiting.until(() -> pair.decode().moving(0) == 1);
+            Eventually.holds(() -> pair.decode().moving(0) == 1);
             pair.prefill().close();
             clock.advance(TimeUnit.DAYS.toNanos(1) + TimeUnit.SECONDS.toNanos(1));
             assertEquals(500, answer.join().statusCode());
@@ -337,9 +337,9 @@ class VllmHandoffTest {
             pair.decode().faults().stallPulls(PullStage.DURING, Duration.ofDays(1), 1);
             final CompletableFuture<HttpResponse<String>> answer =
                     pair.vllmDecodeAsync(PROMPT, 3, params);
-            Waiting.until(() -> pair.decode().handoffs(0).receiving() == 1);
+            Eventually.holds(() -> pair.decode().handoffs(0).receiving() == 1);
             answer.cancel(true);
-            Waiting.until(() -> pair.decode().state(0).aborted() == 1);
+            Eventually.holds(() -> pair.decode().state(0).aborted() == 1);
             assertEquals(64, pair.decode().state(0).freeBlocks());
             assertEquals(0, pair.decode().handoffs(0).receiving());
         }

@@ -8,13 +8,13 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.routing.PromptExecutor;
 import io.kvasir.gateway.server.RequestFailures;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.eclipse.jetty.server.Handler;
 import org.eclipse.jetty.server.Request;

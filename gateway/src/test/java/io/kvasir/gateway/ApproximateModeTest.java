@@ -10,7 +10,6 @@ import io.kvasir.gateway.config.EventPlaneKind;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.pipeline.source.IndexState;
@@ -18,6 +17,7 @@ import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.Test;

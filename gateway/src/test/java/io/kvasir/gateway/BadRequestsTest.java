@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.FrameClient;
 import io.kvasir.gateway.testing.Gateways;
@@ -14,6 +13,7 @@ import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;

@@ -2,10 +2,10 @@ package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.Worker;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 

@@ -8,7 +8,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
@@ -18,6 +17,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.load.BusyState;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

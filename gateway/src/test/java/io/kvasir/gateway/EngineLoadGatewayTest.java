@@ -10,7 +10,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
@@ -19,6 +18,7 @@ import io.kvasir.router.load.ReportedLoad;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;

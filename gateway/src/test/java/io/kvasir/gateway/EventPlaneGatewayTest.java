@@ -9,7 +9,6 @@ import io.kvasir.gateway.config.EventPlaneKind;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RelayedFleet;
 import io.kvasir.nats.NatsAccess;
@@ -20,6 +19,7 @@ import io.kvasir.nats.events.StreamForm;
 import io.kvasir.pipeline.publish.ZmqKvEventPublisher;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.ZmqConfig;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 
 import org.junit.jupiter.api.AfterEach;

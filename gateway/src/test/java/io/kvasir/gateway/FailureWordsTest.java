@@ -10,11 +10,11 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.testing.CapturedLog;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

@@ -6,12 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.host.EngineHost;
 import io.kvasir.host.GenerateRequest;
 import io.kvasir.host.Output;
 import io.kvasir.pipeline.publish.EngineEventPublisher;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 

@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.server.DisconnectWatcher;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.FrameClient;
 import io.kvasir.gateway.testing.Gateways;
@@ -19,6 +18,7 @@ import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.gateway.testing.RawFrames;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.MetaData;

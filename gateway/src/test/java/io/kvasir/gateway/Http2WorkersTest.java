@@ -8,13 +8,13 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.UpstreamHttp2;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.FrameEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.eclipse.jetty.http2.ErrorCode;
 import org.junit.jupiter.api.AfterEach;

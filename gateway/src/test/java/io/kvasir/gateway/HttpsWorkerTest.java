@@ -12,8 +12,8 @@ import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.UpstreamHttp2;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.server.Responses;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Keytool;
 
 import org.eclipse.jetty.alpn.server.ALPNServerConnectionFactory;

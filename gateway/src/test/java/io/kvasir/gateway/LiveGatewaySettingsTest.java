@@ -10,7 +10,6 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeCollector;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
@@ -18,6 +17,7 @@ import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;

@@ -11,12 +11,12 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.CapturedLog;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

@@ -9,11 +9,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.SimFleet;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.OtelCollector;
 
 import org.junit.jupiter.api.AfterEach;

@@ -8,11 +8,11 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.openai.RequestParser;
 import io.kvasir.gateway.routing.PromptReader;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

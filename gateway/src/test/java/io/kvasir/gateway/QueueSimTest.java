@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.SimFleet;
@@ -16,6 +15,7 @@ import io.kvasir.router.settings.SingleFlight;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

@@ -9,12 +9,12 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FaultyEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;

@@ -9,12 +9,12 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.ModelConfig;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 

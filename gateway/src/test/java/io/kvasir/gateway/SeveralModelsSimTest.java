@@ -9,7 +9,6 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.ModelConfig;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
@@ -18,6 +17,7 @@ import io.kvasir.sim.config.HandoffConfig;
 import io.kvasir.sim.config.SimConfig;
 import io.kvasir.sim.config.SimHandoff;
 import io.kvasir.sim.config.SimRole;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;

@@ -16,7 +16,6 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.ModelConfig;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
@@ -24,6 +23,7 @@ import io.kvasir.gateway.testing.ReplacedFile;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;

@@ -7,12 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
 

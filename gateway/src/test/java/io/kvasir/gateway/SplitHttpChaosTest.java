@@ -8,13 +8,13 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.ChaosClient;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.SimFleet;
 import io.kvasir.gateway.testing.SimRelease;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Tag;

@@ -7,11 +7,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.SimFleet;
 import io.kvasir.sim.config.SimHandoff;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;

@@ -10,7 +10,6 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
@@ -24,6 +23,7 @@ import io.kvasir.registry.Registration;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;

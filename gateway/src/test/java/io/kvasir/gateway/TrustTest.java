@@ -16,11 +16,11 @@ import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.TenantSalt;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

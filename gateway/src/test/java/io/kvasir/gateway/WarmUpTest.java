@@ -5,11 +5,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

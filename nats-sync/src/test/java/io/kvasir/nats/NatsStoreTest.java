@@ -13,6 +13,7 @@ import io.kvasir.registry.Registrar;
 import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
@@ -65,7 +66,7 @@ class NatsStoreTest extends LockingStoreContract {
             connection.close();
         }
         final LeasedStore other = open();
-        eventually("is put again", () -> isStored(other, a));
+        Eventually.holds("is put again", () -> isStored(other, a));
     }
 
     private static Registration.Builder instance(String name) {
@@ -89,18 +90,18 @@ class NatsStoreTest extends LockingStoreContract {
         final Connection raw = closing(Patient.connect(NATS.url()));
         final String odd = "$KV." + bucket + ".ns.c.e.x@y";
         raw.publish(odd, "{}".getBytes(StandardCharsets.UTF_8));
-        eventually("refused", () -> !seen.refusals.isEmpty());
-        eventually("NATS has dropped it", () -> isDropped(raw, odd));
+        Eventually.holds("refused", () -> !seen.refusals.isEmpty());
+        Eventually.holds("NATS has dropped it", () -> isDropped(raw, odd));
         final Registration left = instance("silent").generation(1).build();
         open(SHORT_TTL).put(left.id().key(), left.encode(), LeasedStore.ABSENT);
-        eventually("was seen", () -> seen.everSeen.contains("silent"));
-        eventually("one is left", () -> seen.names().equals(Set.of("renewed")));
+        Eventually.holds("was seen", () -> seen.everSeen.contains("silent"));
+        Eventually.holds("one is left", () -> seen.names().equals(Set.of("renewed")));
         assertEquals(1, Set.copyOf(seen.refusals).size(), seen.refusals::toString);
         assertTrue(seen.refusals.getFirst().contains("ns/c/e/x@y"), seen.refusals::toString);
         stopServer();
         startServer();
         registrar.registerModel(instance("later").build(), Duration.ZERO);
-        eventually("is seen", () -> seen.names().equals(Set.of("renewed", "later")));
+        Eventually.holds("is seen", () -> seen.names().equals(Set.of("renewed", "later")));
     }
 
     private boolean isDropped(Connection raw, String subject) {
@@ -133,12 +134,12 @@ class NatsStoreTest extends LockingStoreContract {
         assertTrue(killed.take());
         killedStore.cutOff(true);
         final LeaseLock next = closing(new LeaseLock(open(ttl), "locks/a"));
-        eventually("it is taken over", next::take);
+        Eventually.holds("it is taken over", next::take);
         killedStore.cutOff(false);
         assertThrows(IllegalStateException.class, killed::check);
         next.check();
         final LeaseLock other = closing(new LeaseLock(open(ttl), "locks/b"));
-        eventually("a value of others is taken over", other::take);
+        Eventually.holds("a value of others is taken over", other::take);
     }
 
     @Test

@@ -10,6 +10,7 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -63,9 +64,9 @@ class ApproximateModeTest {
     }
 
     private void awaitApplied() {
-        EngineMessages.await(
-                () -> router.bookingPipeline().backlog() + router.indexPipeline().backlog() == 0,
-                "empty rings");
+        Eventually.holds(
+                "empty rings",
+                () -> router.bookingPipeline().backlog() + router.indexPipeline().backlog() == 0);
     }
 
     private void tick(long ms) {
@@ -280,7 +281,7 @@ class ApproximateModeTest {
         final Worker speaking = silent;
         router.openDirect(speaking, EngineMessages.source("w1", BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(before, 2, BLOCK_SIZE, 100));
-        EngineMessages.await(speaking::ready, "its event");
+        Eventually.holds("its event", speaking::ready);
         assertEquals(2, overlap(before, speaking));
         assertEquals(IndexState.EXACT, decision.state(0));
 
@@ -297,7 +298,7 @@ class ApproximateModeTest {
         final int[] prompt = prompt(8);
         router.openDirect(speaking, EngineMessages.source("w1", BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(prompt, 3, BLOCK_SIZE, 100));
-        EngineMessages.await(speaking::ready, "its event");
+        Eventually.holds("its event", speaking::ready);
         router.reserve(request(prompt).pin(silent), decision).close();
         awaitApplied();
         assertSame(silent, route(prompt));

@@ -10,6 +10,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Allocations;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -85,7 +86,7 @@ class AssumedPrefixTest {
             assertTrue(router.isPrefilling(first.requestId()));
             first.prefillComplete();
             assertFalse(router.isPrefilling(first.requestId()));
-            EngineMessages.await(() -> two.prefillTokens() == 0, "it is computed");
+            Eventually.holds("it is computed", () -> two.prefillTokens() == 0);
             router.select(request(640).assumeComputing(two, 40), decision);
             assertEquals(0, decision.addedBlocks(1), "no more than is booked");
         }

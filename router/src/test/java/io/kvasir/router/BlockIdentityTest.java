@@ -13,6 +13,7 @@ import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Allocations;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -68,7 +69,7 @@ class BlockIdentityTest {
         final EngineStream stream =
                 router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK));
         stream.onMessage(0, stored(eagle, objects, id * 1_000L));
-        EngineMessages.await(worker::ready, "events of " + worker);
+        Eventually.holds("events of " + worker, worker::ready);
         assertEquals(BLOCKS, worker.indexedBlocks());
         return worker;
     }
@@ -180,7 +181,7 @@ class BlockIdentityTest {
                     plane.get().onMessage(json, 0, json.length);
                 }
             }
-            EngineMessages.await(() -> worker.indexedBlocks() == BLOCKS, "blocks of " + worker);
+            Eventually.holds("blocks of " + worker, () -> worker.indexedBlocks() == BLOCKS);
             reader.select(reader.newRequest().tokens(prompt, prompt.length), decision);
             assertEquals(BLOCKS, decision.overlapBlocks());
             assertEquals(said, worker.sourceStatus().learnedEagle());
@@ -263,7 +264,7 @@ class BlockIdentityTest {
         for (String image : List.of("a", "b", "b")) {
             leases.add(router.reserve(request(160).multimodal(image, 32, 16), decision));
         }
-        EngineMessages.await(() -> worker.activeBlocks() == 2 + 2 * 8, "blocks in use");
+        Eventually.holds("blocks in use", () -> worker.activeBlocks() == 2 + 2 * 8);
         leases.forEach(Lease::close);
     }
 
@@ -308,7 +309,7 @@ class BlockIdentityTest {
         known.loraNumbers(Map.of(7L, "a")); // before there is a source
         router.openDirect(known, EngineMessages.source(known.name(), BLOCK))
                 .onMessage(0, stored(false, List.of(), 1_000));
-        EngineMessages.await(known::ready, "events of " + known);
+        Eventually.holds("events of " + known, known::ready);
         assertEquals(BLOCKS, overlap(known, request(161).lora("a")));
         assertEquals(0, overlap(known, request(161)));
         assertEquals(0, overlap(known, request(161).lora("b")));
@@ -317,14 +318,14 @@ class BlockIdentityTest {
         final Worker unknown = worker(2);
         router.openDirect(unknown, EngineMessages.source(unknown.name(), BLOCK))
                 .onMessage(0, stored(false, List.of(), 2_000));
-        EngineMessages.await(unknown::ready, "events of " + unknown);
+        Eventually.holds("events of " + unknown, unknown::ready);
         assertEquals(0, unknown.indexedBlocks());
         assertEquals(0, overlap(unknown, request(161).lora("a")));
         assertEquals(IndexState.DEGRADED, unknown.state());
         unknown.loraNumbers(Map.of(7L, "a"));
         router.openDirect(unknown, EngineMessages.source(unknown.name(), BLOCK))
                 .onMessage(0, stored(false, List.of(), 2_000));
-        EngineMessages.await(() -> unknown.indexedBlocks() == BLOCKS, "its blocks");
+        Eventually.holds("its blocks", () -> unknown.indexedBlocks() == BLOCKS);
         assertEquals(BLOCKS, overlap(unknown, request(161).lora("a")));
     }
 }

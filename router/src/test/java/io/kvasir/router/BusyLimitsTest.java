@@ -9,6 +9,7 @@ import io.kvasir.router.Decision.Exclusion;
 import io.kvasir.router.RouteException.Kind;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -123,15 +124,15 @@ class BusyLimitsTest {
                 Kind.ALL_WORKERS_BUSY,
                 refused(request(1).mode(RoutingMode.DIRECT).pin(one)).kind());
         less.prefillComplete();
-        EngineMessages.await(
+        Eventually.holds(
+                "prefilled",
                 () -> {
                     try {
                         return choose(RoutingMode.KV) == two;
                     } catch (RouteException e) {
                         return false; // not seen yet
                     }
-                },
-                "prefilled");
+                });
         two.available(false);
         assertEquals(Kind.ALL_WORKERS_BUSY, refused(request(1)).kind());
         router.removeWorker(one);

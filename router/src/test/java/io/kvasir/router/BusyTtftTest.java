@@ -12,6 +12,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.queue.QueueRank;
 import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -73,7 +74,7 @@ class BusyTtftTest {
     }
 
     private void settle() {
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
+        Eventually.holds("an empty ring", () -> router.bookingPipeline().backlog() == 0);
     }
 
     private void computed(Lease lease) {
@@ -177,7 +178,7 @@ class BusyTtftTest {
         held[0] = ++prompts;
         router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(held, 100, BLOCK_SIZE, 1_000));
-        EngineMessages.await(worker::ready, "the events");
+        Eventually.holds("the events", worker::ready);
         learn(worker);
         book(request(500));
         assertEquals(2_101, refused(request(1_601)).limitOrNull().observed());

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -113,7 +114,7 @@ class ChangingWorkersTest {
         parts.board.addProvisional(next.slot(), 100, 7);
         registry.openDirect(next, EngineMessages.source(next.name(), 16), null)
                 .onMessage(0, EngineMessages.stored(new int[32], 2, 16, 0));
-        EngineMessages.await(next::ready, "event 0");
+        Eventually.holds("event 0", next::ready);
         assertEquals("100 7 1 2 2 0", gauges(next));
         assertEquals("0 0 0 0 0 -1", gauges(removed));
     }

@@ -10,6 +10,7 @@ import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.ChildJvm;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.Seeds;
 
@@ -69,7 +70,7 @@ class CloseTest {
         final RouteRequest request = router.newRequest().tokens(new int[64], 64);
         final Decision decision = new Decision();
         final Lease lease = router.reserve(request, decision);
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "the booking applied");
+        Eventually.holds("the booking applied", () -> router.bookingPipeline().backlog() == 0);
         router.close();
         router.close();
 
@@ -203,9 +204,9 @@ class CloseTest {
         final AtomicInteger left = new AtomicInteger(-1);
         final Thread closing =
                 Thread.ofPlatform().daemon().start(() -> left.set(router.close(ever)));
-        EngineMessages.await(
-                () -> closing.getState() == Thread.State.TIMED_WAITING || !closing.isAlive(),
-                "it waits, or has ended");
+        Eventually.holds(
+                "it waits, or has ended",
+                () -> closing.getState() == Thread.State.TIMED_WAITING || !closing.isAlive());
         lease.close();
         closing.join();
         assertEquals(0, left.get());

@@ -14,6 +14,7 @@ import io.kvasir.router.load.LoadSource;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -87,11 +88,11 @@ class EngineLoadTest {
     private void book(Worker worker, int blocks) throws RouteException {
         final long before = worker.activeBlocks();
         leases.add(router.reserve(request(blocks).pin(worker), decision));
-        EngineMessages.await(
+        Eventually.holds(
+                "the booking",
                 () ->
                         router.bookingPipeline().backlog() == 0
-                                && worker.activeBlocks() == before + blocks,
-                "the booking");
+                                && worker.activeBlocks() == before + blocks);
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.testsupport.Eventually;
 
 import java.io.ByteArrayOutputStream;
 import java.io.DataOutputStream;
@@ -11,9 +12,6 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
-import java.util.function.Supplier;
 
 /** Event messages as an engine writes them, and waiting for what they cause. */
 public final class EngineMessages {
@@ -128,7 +126,8 @@ public final class EngineMessages {
     /** Waits until decisions see what is booked on a worker, which is a moment after it is. */
     static void awaitLoad(KvRouter router, Worker worker, long requests, long blocks) {
         final Decision seen = new Decision();
-        await(
+        Eventually.holds(
+                () -> requests + " requests and " + blocks + " blocks on " + worker,
                 () -> {
                     final boolean settled = router.bookingPipeline().backlog() == 0;
                     try {
@@ -140,8 +139,7 @@ public final class EngineMessages {
                     return settled
                             && seen.activeRequests(i) == requests
                             && seen.decodeBlocks(i) == blocks;
-                },
-                () -> requests + " requests and " + blocks + " blocks on " + worker);
+                });
     }
 
     /** A store of blocks {@code from..to} of a prompt, after those before them, in a medium. */
@@ -157,28 +155,14 @@ public final class EngineMessages {
     }
 
     static void awaitApplied(KvRouter router, Worker worker, long message) {
-        await(
-                () -> router.index().appliedSequence(worker.slot()) == message,
-                () -> "message " + message + " of " + worker);
+        Eventually.holds(
+                () -> "message " + message + " of " + worker,
+                () -> router.index().appliedSequence(worker.slot()) == message);
     }
 
     /** Loses a message, so that what the worker holds counts in part; the next removes a block. */
     static void lose(EngineStream stream, Worker worker, long message, long removed) {
         stream.onMessage(message + 1, removed(1, removed, "GPU"));
-        await(() -> worker.state() != IndexState.EXACT, () -> "the loss at " + worker);
-    }
-
-    static void await(BooleanSupplier condition, String what) {
-        await(condition, () -> what);
-    }
-
-    public static void await(BooleanSupplier condition, Supplier<String> what) {
-        final long deadline = System.nanoTime() + PATIENCE_NS;
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - deadline > 0) {
-                throw new AssertionError("still waiting for: " + what.get());
-            }
-            LockSupport.parkNanos(200_000);
-        }
+        Eventually.holds(() -> "the loss at " + worker, () -> worker.state() != IndexState.EXACT);
     }
 }

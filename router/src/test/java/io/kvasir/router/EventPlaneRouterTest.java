@@ -14,12 +14,10 @@ import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-
-import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 
 /** A router whose workers' events come from an event plane. */
 class EventPlaneRouterTest {
@@ -67,21 +65,13 @@ class EventPlaneRouterTest {
         plane.onMessage(bytes, 0, bytes.length);
     }
 
-    private void await(String what, BooleanSupplier condition) throws InterruptedException {
-        final long since = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - since < TimeUnit.MINUTES.toNanos(1), what);
-            Thread.sleep(1);
-        }
-    }
-
     @Test
     void whatAWorkerAnnouncesOnThePlaneIsMatchedAsItsOwn() throws Exception {
         start();
         final Worker one = add("one", -7, 3); // 64 unsigned bits
         final Worker two = add("two", 8, 0);
         stored(-7, 3, 1);
-        await("indexed", () -> one.state() == IndexState.EXACT);
+        Eventually.holds("indexed", () -> one.state() == IndexState.EXACT);
         assertEquals(2, one.indexedBlocks());
         final Decision decision = new Decision();
         router.select(router.newRequest().tokens(PROMPT, PROMPT.length), decision);
@@ -103,7 +93,7 @@ class EventPlaneRouterTest {
         assertEquals(1, router.status().planeOrNull().unknownEvents());
         final Worker next = add("one", 7, 0);
         stored(7, 0, 1);
-        await("indexed", () -> next.indexedBlocks() == 2);
+        Eventually.holds("indexed", () -> next.indexedBlocks() == 2);
     }
 
     @Test

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 
@@ -83,8 +84,8 @@ class FillWatchTest {
                 request.reset().tokens(new int[] {1}, 1);
                 leases.add(router.reserve(request, new Decision()));
             }
-            EngineMessages.await(
-                    () -> router.status().usages().getLast().used() == 4, "four in the table");
+            Eventually.holds(
+                    "four in the table", () -> router.status().usages().getLast().used() == 4);
             status = router.status();
             watch.look(nowNs);
             assertEquals(

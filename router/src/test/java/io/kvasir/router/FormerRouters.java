@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.testsupport.Eventually;
+
 import java.util.Set;
 import java.util.stream.Collectors;
 
@@ -16,7 +18,7 @@ public final class FormerRouters {
      * close waits a second for a thread, and leaves it the memory if it takes longer.
      */
     public static void awaitEnd() {
-        EngineMessages.await(() -> threads().isEmpty(), () -> "the end of " + threads());
+        Eventually.holds(() -> "the end of " + threads(), () -> threads().isEmpty());
     }
 
     /** Threads of routers that are there now. */

@@ -1,7 +1,5 @@
 package io.kvasir.router;
 
-import static io.kvasir.router.EngineMessages.await;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -9,6 +7,7 @@ import io.kvasir.core.index.CapacityRule;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 
@@ -33,8 +32,8 @@ class FullIndexTest {
             fill(router, firstStream);
 
             storeSystemPrompt(lateStream);
-            await(() -> late.indexedBlocks() == PROMPT + 4, "the late worker's blocks");
-            await(() -> late.state() == IndexState.EXACT, "the late worker to be exact");
+            Eventually.holds("the late worker's blocks", () -> late.indexedBlocks() == PROMPT + 4);
+            Eventually.holds("the late worker to be exact", () -> late.state() == IndexState.EXACT);
             assertEquals(IndexState.DEGRADED, first.state());
             assertEquals(LIMIT, router.index().heldBlocks());
             assertTrue(first.sourceStatus().problem().contains("max-held-blocks"));
@@ -45,8 +44,10 @@ class FullIndexTest {
                 firstStream.onMessage(
                         LIMIT / PROMPT + i, EngineMessages.removed(PROMPT, (long) i * PROMPT));
             }
-            await(() -> first.indexedBlocks() == 0, "the end of the first worker's blocks");
-            await(() -> first.state() == IndexState.EXACT, "the first worker to be exact");
+            Eventually.holds(
+                    "the end of the first worker's blocks", () -> first.indexedBlocks() == 0);
+            Eventually.holds(
+                    "the first worker to be exact", () -> first.state() == IndexState.EXACT);
             assertEquals(0, first.sourceStatus().unknownRemovals());
         }
     }
@@ -60,12 +61,12 @@ class FullIndexTest {
             fill(router, stream(router, first));
 
             storeSystemPrompt(lateStream);
-            await(() -> late.sourceStatus().missingBlocks() == PROMPT + 4, "refusals");
+            Eventually.holds("refusals", () -> late.sourceStatus().missingBlocks() == PROMPT + 4);
             assertEquals(IndexState.DEGRADED, late.state());
 
             lateStream.onMessage(2, EngineMessages.removed(4, BEHIND));
             lateStream.onMessage(3, EngineMessages.removed(PROMPT, SYSTEM));
-            await(() -> late.state() == IndexState.EXACT, "the late worker to be exact");
+            Eventually.holds("the late worker to be exact", () -> late.state() == IndexState.EXACT);
             assertEquals(0, late.sourceStatus().unknownRemovals());
             assertEquals(0, late.sourceStatus().unknownParents());
             assertEquals(1, late.sourceStatus().missingParents());
@@ -88,7 +89,7 @@ class FullIndexTest {
         for (int i = 0; i < LIMIT / PROMPT; i++) {
             stream.onMessage(i, EngineMessages.stored(tokens(i), PROMPT, BLOCK, (long) i * PROMPT));
         }
-        await(() -> router.index().heldBlocks() == LIMIT, "a full index");
+        Eventually.holds("a full index", () -> router.index().heldBlocks() == LIMIT);
     }
 
     private static void storeSystemPrompt(EngineStream stream) {

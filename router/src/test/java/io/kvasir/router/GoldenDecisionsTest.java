@@ -10,6 +10,7 @@ import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -100,9 +101,9 @@ class GoldenDecisionsTest {
             router.removeWorker(workers.get(i));
         }
         // a decision beside a writer may see fewer blocks, which is no other decision by design
-        EngineMessages.await(
-                () -> router.bookingPipeline().backlog() + router.indexPipeline().backlog() == 0,
-                "empty rings");
+        Eventually.holds(
+                "empty rings",
+                () -> router.bookingPipeline().backlog() + router.indexPipeline().backlog() == 0);
     }
 
     /** As recorded: explanations of a cost of one's own named the linear one. */
@@ -145,9 +146,9 @@ class GoldenDecisionsTest {
             stream.onMessage(
                     i, EngineMessages.stored(prompt, blocks, BLOCK_SIZE, 1_000_000L * (i + 1)));
         }
-        EngineMessages.await(
-                () -> worker.state() == IndexState.EXACT && worker.eventSequence() == messages - 1,
-                () -> "events of " + worker);
+        Eventually.holds(
+                () -> "events of " + worker,
+                () -> worker.state() == IndexState.EXACT && worker.eventSequence() == messages - 1);
     }
 
     @AfterEach
@@ -274,7 +275,7 @@ class GoldenDecisionsTest {
     }
 
     private void awaitBookings() {
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "bookings applied");
+        Eventually.holds("bookings applied", () -> router.bookingPipeline().backlog() == 0);
     }
 
     private void describe(boolean explained) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.hash.TokenHasher;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,7 +44,7 @@ class HashSeedTest {
             final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
             router.openDirect(worker, EngineMessages.source("w", BLOCK_SIZE))
                     .onMessage(0, EngineMessages.stored(announced, 3, BLOCK_SIZE, 0));
-            EngineMessages.await(worker::ready, "the event");
+            Eventually.holds("the event", worker::ready);
             final Decision decision = new Decision();
             router.select(router.newRequest().tokens(PROMPT, PROMPT.length), decision);
             return decision.predictedCachedTokens();

@@ -13,6 +13,7 @@ import io.kvasir.router.journal.JournalFile;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -81,8 +82,8 @@ class JournaledDecisionsTest {
         final Worker holder = router.workers().get(1);
         router.openDirect(holder, EngineMessages.source("w1", BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(prompt, 3, BLOCK_SIZE, 10));
-        EngineMessages.await(() -> holder.state() == IndexState.EXACT, "events");
-        EngineMessages.await(() -> holder.indexedBlocks() == 3, "blocks");
+        Eventually.holds("events", () -> holder.state() == IndexState.EXACT);
+        Eventually.holds("blocks", () -> holder.indexedBlocks() == 3);
         final Lease lease = reserve("first");
         assertEquals(0, lease.journalNumber());
         nowNs += 5_000;

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -92,12 +93,12 @@ class KeptPlaneTest {
     }
 
     private void settle() {
-        EngineMessages.await(
+        Eventually.holds(
+                "what was passed on",
                 () -> {
                     plane.tick(); // a message that waits for the one before it does so for a while
                     return plane.isApplied();
-                },
-                "what was passed on");
+                });
         plane.settle();
         plane.keep();
         plane.onCaughtUp();
@@ -226,7 +227,7 @@ class KeptPlaneTest {
         router.tick(nowNs);
         nowNs += KeptPrefixes.WAIT_NS;
         router.tick(nowNs);
-        EngineMessages.await(() -> router.index().heldBlocks() == 3, "the sweep");
+        Eventually.holds("the sweep", () -> router.index().heldBlocks() == 3);
         plane.keep();
         assertEquals(6, plane.positionOrNull().upTo());
         stop();

@@ -12,6 +12,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -57,7 +58,7 @@ class KeptPrefixesTest {
         final Worker worker = router.addWorker(spec(name, rank));
         router.openDirect(worker, EngineMessages.source(name, BLOCK))
                 .onMessage(0, EngineMessages.stored(PROMPT, blocks, BLOCK, 100L * rank));
-        EngineMessages.await(worker::ready, "the event");
+        Eventually.holds("the event", worker::ready);
         assertEquals(blocks, worker.indexedBlocks());
         return worker;
     }
@@ -94,7 +95,7 @@ class KeptPrefixesTest {
     void aWorkerThatWasRemovedIsNotThereAgain() {
         try (KvRouter router = builder(4).build()) {
             router.removeWorker(add(router, "a", 0, 3));
-            EngineMessages.await(() -> router.index().heldBlocks() == 0, "the sweep");
+            Eventually.holds("the sweep", () -> router.index().heldBlocks() == 0);
             add(router, "b", 0, 2);
         }
         try (KvRouter router = builder(4).build()) {
@@ -134,7 +135,7 @@ class KeptPrefixesTest {
             assertEquals(3, router.index().heldBlocks());
             nowNs++;
             router.tick(nowNs);
-            EngineMessages.await(() -> router.index().heldBlocks() == 0, "the sweep");
+            Eventually.holds("the sweep", () -> router.index().heldBlocks() == 0);
             assertEquals(0, router.addWorker(spec("a", 0)).indexedBlocks());
         }
     }
@@ -194,7 +195,7 @@ class KeptPrefixesTest {
     /** What is saved from here on is newer than what was saved before. */
     private static void awaitNextMillisecond() {
         final long nowMs = System.currentTimeMillis();
-        EngineMessages.await(() -> System.currentTimeMillis() > nowMs, "the clock");
+        Eventually.holds("the clock", () -> System.currentTimeMillis() > nowMs);
     }
 
     @Test
@@ -230,8 +231,8 @@ class KeptPrefixesTest {
             assertEquals(IndexState.EXACT, a.state());
             router.openDirect(router.addWorker(spec("b", 1)), EngineMessages.source("b", BLOCK))
                     .onMessage(0, EngineMessages.stored(OTHER_PROMPT, 4, BLOCK, 100));
-            EngineMessages.await(() -> a.indexedBlocks() < 8, "the eviction");
-            EngineMessages.await(() -> a.state() == IndexState.DEGRADED, "the news of it");
+            Eventually.holds("the eviction", () -> a.indexedBlocks() < 8);
+            Eventually.holds("the news of it", () -> a.state() == IndexState.DEGRADED);
             assertEquals(IndexCause.INDEX_FULL, a.cause());
         }
     }

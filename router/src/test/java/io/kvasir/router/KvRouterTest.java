@@ -12,6 +12,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -73,7 +74,7 @@ class KvRouterTest {
                 router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
         stream.onMessage(
                 0, EngineMessages.stored(prompt, blocks, BLOCK_SIZE, worker.slot() * 1_000_000L));
-        EngineMessages.await(worker::ready, "event 0 of " + worker);
+        Eventually.holds("event 0 of " + worker, worker::ready);
         return stream;
     }
 
@@ -82,11 +83,7 @@ class KvRouterTest {
     }
 
     private void awaitLoad(Worker worker, long blocks, long tokens, long requests) {
-        EngineMessages.await(
-                () ->
-                        worker.activeBlocks() == blocks
-                                && worker.prefillTokens() == tokens
-                                && worker.activeRequests() == requests,
+        Eventually.holds(
                 () ->
                         worker
                                 + ": "
@@ -95,7 +92,11 @@ class KvRouterTest {
                                 + worker.prefillTokens()
                                 + " tokens, "
                                 + worker.activeRequests()
-                                + " requests");
+                                + " requests",
+                () ->
+                        worker.activeBlocks() == blocks
+                                && worker.prefillTokens() == tokens
+                                && worker.activeRequests() == requests);
     }
 
     @Test
@@ -162,7 +163,7 @@ class KvRouterTest {
         assertEquals(80, worker.prefillTokens());
         assertEquals(1, worker.activeRequests());
         awaitLoad(worker, 5, 80, 1);
-        EngineMessages.await(() -> activePrefix(prompt) == 5, "the prompt in the active index");
+        Eventually.holds("the prompt in the active index", () -> activePrefix(prompt) == 5);
 
         final Lease second = router.reserve(request(prompt), decision);
         awaitLoad(worker, 5, 160, 2); // the shared blocks count once
@@ -188,9 +189,9 @@ class KvRouterTest {
         final Lease lease =
                 router.reserve(router.newRequest().tokens(prompt, prompt.length), decision);
         lease.outputTokens(1);
-        EngineMessages.await(() -> worker.activeBlocks() == 5, "a block is filled");
+        Eventually.holds("a block is filled", () -> worker.activeBlocks() == 5);
         lease.outputTokens(Integer.MAX_VALUE);
-        EngineMessages.await(() -> worker.activeBlocks() > 10_000_000, "as many as are counted");
+        Eventually.holds("as many as are counted", () -> worker.activeBlocks() > 10_000_000);
         lease.close();
         awaitLoad(worker, 0, 0, 0);
     }
@@ -417,9 +418,9 @@ class KvRouterTest {
 
     /** All that was published before is applied: steps of bookings and events. */
     private void awaitApplied() {
-        EngineMessages.await(
-                () -> router.bookingPipeline().backlog() + router.indexPipeline().backlog() == 0,
-                "empty rings");
+        Eventually.holds(
+                "empty rings",
+                () -> router.bookingPipeline().backlog() + router.indexPipeline().backlog() == 0);
     }
 
     /** By these tests alone, from 0 on. */

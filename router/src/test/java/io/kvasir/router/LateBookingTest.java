@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -84,8 +85,7 @@ class LateBookingTest {
         final CompletableFuture<Lease> late = CompletableFuture.supplyAsync(() -> lateBooking(old));
         await(deciding);
         router.removeWorker(old);
-        EngineMessages.await(
-                () -> router.board().activeRequests(old.slot()) == 0, "its slot is swept");
+        Eventually.holds("its slot is swept", () -> router.board().activeRequests(old.slot()) == 0);
         stall.set(true);
         ofOther.close();
         await(stalled);
@@ -94,10 +94,10 @@ class LateBookingTest {
         final Worker fresh = router.addWorker(WorkerSpec.of(3, "fresh", "http://fresh"));
         assertEquals(old.slot(), fresh.slot());
         goOn.countDown();
-        EngineMessages.await(() -> !lease.isOpen(), "the late booking ends");
-        EngineMessages.await(() -> fresh.activeRequests() == 0, "no request");
-        EngineMessages.await(() -> fresh.prefillTokens() == 0, "no tokens");
-        EngineMessages.await(() -> fresh.activeBlocks() == 0, "no blocks");
+        Eventually.holds("the late booking ends", () -> !lease.isOpen());
+        Eventually.holds("no request", () -> fresh.activeRequests() == 0);
+        Eventually.holds("no tokens", () -> fresh.prefillTokens() == 0);
+        Eventually.holds("no blocks", () -> fresh.activeBlocks() == 0);
         assertEquals(0, router.status().loadCorrections());
         assertFalse(ofOld.isOpen());
     }

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -45,7 +46,7 @@ class LeaseTest {
 
     private void tick() {
         router.tick(nowNs);
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "the tick applied");
+        Eventually.holds("the tick applied", () -> router.bookingPipeline().backlog() == 0);
     }
 
     @Test
@@ -122,7 +123,7 @@ class LeaseTest {
         start(small());
         final Lease lease =
                 router.reserve(request().deadline(System.nanoTime() - HOUR_NS), decision);
-        EngineMessages.await(() -> !lease.isOpen(), "the deadline has passed");
+        Eventually.holds("the deadline has passed", () -> !lease.isOpen());
         assertEquals(1, router.expiredLeases());
     }
 
@@ -135,7 +136,7 @@ class LeaseTest {
         assertEquals(1, own.size());
         assertTrue(own.iterator().next().isDaemon());
         router.close();
-        EngineMessages.await(() -> !own.iterator().next().isAlive(), "the ticker runs on");
+        Eventually.holds("the ticker runs on", () -> !own.iterator().next().isAlive());
         start(small().tickedBy(System::nanoTime));
         assertTrue(others.containsAll(tickers()), "the embedder ticks");
     }
@@ -155,7 +156,7 @@ class LeaseTest {
         final Lease kept = router.reserve(request(), decision);
         collectUntil(3);
         assertEquals(1, router.activeLeases());
-        EngineMessages.await(() -> router.workers().get(0).activeRequests() == 1, "load");
+        Eventually.holds("load", () -> router.workers().get(0).activeRequests() == 1);
         assertTrue(kept.isOpen());
         kept.close();
         assertEquals(0, router.activeLeases());
@@ -201,12 +202,12 @@ class LeaseTest {
     }
 
     private void collectUntil(long forgotten) {
-        EngineMessages.await(
+        Eventually.holds(
+                () -> "forgotten=" + router.status().forgottenLeases(),
                 () -> {
                     System.gc();
                     return router.status().forgottenLeases() >= forgotten;
-                },
-                () -> "forgotten=" + router.status().forgottenLeases());
+                });
     }
 
     @Test

@@ -11,6 +11,7 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -70,7 +71,7 @@ class LegsTest {
 
     private Lease reserve(RouteRequest request) throws RouteException {
         final Lease lease = router.reserve(request, decision);
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
+        Eventually.holds("an empty ring", () -> router.bookingPipeline().backlog() == 0);
         return lease;
     }
 
@@ -158,17 +159,17 @@ class LegsTest {
         final int[] prompt = prompt(5);
         try (Lease lease = reserve(request(prompt).trackPrefillTokens(false))) {
             assertEquals(0, worker.prefillTokens());
-            EngineMessages.await(() -> worker.activeBlocks() == 5, "blocks in use");
+            Eventually.holds("blocks in use", () -> worker.activeBlocks() == 5);
             assertEquals(1, worker.activeRequests());
             assertEquals(0, decision.prefillBlocks(0));
             assertEquals(5, decision.decodeBlocks(0));
             assertEquals(0, decision.predictedCachedTokens());
             lease.outputTokens(BLOCK_SIZE);
-            EngineMessages.await(() -> worker.activeBlocks() == 6, "a block of output");
+            Eventually.holds("a block of output", () -> worker.activeBlocks() == 6);
             lease.prefillComplete();
             assertEquals(0, worker.prefillTokens());
         }
-        EngineMessages.await(() -> worker.activeBlocks() == 0, "no load");
+        Eventually.holds("no load", () -> worker.activeBlocks() == 0);
         assertEquals(0, worker.prefillTokens());
     }
 
@@ -178,7 +179,7 @@ class LegsTest {
         final Worker holder = worker(1, 0);
         final int[] prompt = prompt(8);
         reserve(request(prompt)).close();
-        EngineMessages.await(() -> holder.activeRequests() == 0, "no load");
+        Eventually.holds("no load", () -> holder.activeRequests() == 0);
         router.select(request(prompt), decision);
         assertEquals(8, decision.overlapBlocks());
         final Worker idle = worker(2, 0);
@@ -201,12 +202,12 @@ class LegsTest {
         final Worker holder = worker(1, 0);
         final int[] prompt = prompt(8);
         reserve(request(prompt)).close();
-        EngineMessages.await(() -> holder.activeRequests() == 0, "no load");
+        Eventually.holds("no load", () -> holder.activeRequests() == 0);
         final Worker idle = worker(2, 0);
         try (Lease load = reserve(request(prompt(1)).pin(holder))) {
             assertSame(holder, load.worker());
             assertEquals(0, holder.prefillTokens());
-            EngineMessages.await(() -> holder.activeBlocks() == 1, "a block in use");
+            Eventually.holds("a block in use", () -> holder.activeBlocks() == 1);
             router.select(request(prompt).overlapWeight(100), decision);
             assertSame(idle, decision.worker());
             assertEquals(0, decision.overlapWeight());
@@ -215,7 +216,7 @@ class LegsTest {
             assertEquals(7 * BLOCK_SIZE, decision.predictedCachedTokens());
             load.prefillComplete();
         }
-        EngineMessages.await(() -> holder.activeBlocks() == 0, "no load");
+        Eventually.holds("no load", () -> holder.activeBlocks() == 0);
         assertEquals(0, holder.prefillTokens());
     }
 
@@ -227,7 +228,7 @@ class LegsTest {
         final Worker second = worker(2, 0);
         final Lease counted = reserve(request(prompt(2)).pin(first).trackPrefillTokens(true));
         final Lease usual = reserve(request(prompt(3)).pin(second));
-        EngineMessages.await(() -> second.activeBlocks() == 3, "blocks in use");
+        Eventually.holds("blocks in use", () -> second.activeBlocks() == 3);
         assertEquals(2 * BLOCK_SIZE, first.prefillTokens());
         assertEquals(0, second.prefillTokens());
         router.select(request(prompt(1)), decision);
@@ -237,7 +238,7 @@ class LegsTest {
         assertSame(second, decision.worker(), "no work to prefill");
         assertEquals(2, decision.overlapWeight());
         counted.prefillComplete();
-        EngineMessages.await(() -> first.prefillTokens() == 0, "a computed prompt");
+        Eventually.holds("a computed prompt", () -> first.prefillTokens() == 0);
         counted.close();
         usual.close();
     }
@@ -271,11 +272,11 @@ class LegsTest {
         assertEquals(2, worker.activeRequests());
         first.outputTokens(1_000);
         first.prefillComplete();
-        EngineMessages.await(() -> worker.prefillTokens() == 80, "one prompt to prefill");
+        Eventually.holds("one prompt to prefill", () -> worker.prefillTokens() == 80);
         assertEquals(0, worker.activeBlocks());
         first.close();
         second.close();
-        EngineMessages.await(() -> worker.activeRequests() == 0, "no load");
+        Eventually.holds("no load", () -> worker.activeRequests() == 0);
         assertEquals(0, worker.prefillTokens());
         assertEquals(0, worker.activeBlocks());
         assertEquals(0, router.status().pathlessBookings());
@@ -294,7 +295,7 @@ class LegsTest {
         final int[] shared = prompt(4);
         final Lease running = reserve(request(shared).pin(first));
         running.prefillComplete();
-        EngineMessages.await(() -> first.prefillTokens() == 0, "nothing to prefill");
+        Eventually.holds("nothing to prefill", () -> first.prefillTokens() == 0);
         final Lease other = reserve(request(shared).exclude(first));
         assertNotSame(first, other.worker());
         for (int i = 0; i < 20; i++) {
@@ -312,9 +313,9 @@ class LegsTest {
         worker(2, 0);
         final int[] prompt = prompt(6);
         reserve(request(prompt).pin(worker)).close();
-        EngineMessages.await(
-                () -> router.routedPrefixes().blocks() == 6 && worker.activeRequests() == 0,
-                "6 predicted blocks and no load");
+        Eventually.holds(
+                "6 predicted blocks and no load",
+                () -> router.routedPrefixes().blocks() == 6 && worker.activeRequests() == 0);
         router.select(request(prompt), decision);
         assertSame(worker, decision.worker());
         assertEquals(6, decision.overlapBlocks());
@@ -340,8 +341,8 @@ class LegsTest {
         }
         open.forEach(Lease::close);
         for (Worker worker : workers) {
-            EngineMessages.await(
-                    () -> worker.activeRequests() == 0 && worker.prefillTokens() == 0, "no load");
+            Eventually.holds(
+                    "no load", () -> worker.activeRequests() == 0 && worker.prefillTokens() == 0);
             assertEquals(0, worker.activeBlocks());
         }
     }

@@ -23,6 +23,7 @@ import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Latches;
 
 import org.agrona.ErrorHandler;
@@ -77,23 +78,22 @@ class LifecycleTest {
         final Set<Thread> threads = FormerRouters.threads();
         final RouterConfig.Builder builder = small().routedPrefixes(PredictedPrefixesConfig.of(8));
         builder.build().close();
-        EngineMessages.await(() -> OffHeap.allocatedBytes() == bytes, "memory of the first");
+        Eventually.holds("memory of the first", () -> OffHeap.allocatedBytes() == bytes);
         final KvRouter whole = builder.build();
         final long needed = OffHeap.allocatedBytes() - bytes;
         whole.close();
-        EngineMessages.await(() -> OffHeap.allocatedBytes() == bytes, "memory of the second");
+        Eventually.holds("memory of the second", () -> OffHeap.allocatedBytes() == bytes);
         try {
             for (int step = 0; step < 20; step++) { // each is refused at another of its parts
                 System.setProperty(
                         "kvasir.memory.limit", Long.toString(bytes + needed * step / 20));
                 assertThrows(OutOfMemoryError.class, builder::build);
-                EngineMessages.await(() -> OffHeap.allocatedBytes() == bytes, "memory is left");
+                Eventually.holds("memory is left", () -> OffHeap.allocatedBytes() == bytes);
             }
         } finally {
             System.clearProperty("kvasir.memory.limit");
         }
-        EngineMessages.await(
-                () -> threads.containsAll(FormerRouters.threads()), "a thread is left");
+        Eventually.holds("a thread is left", () -> threads.containsAll(FormerRouters.threads()));
         builder.build().close();
     }
 
@@ -116,9 +116,8 @@ class LifecycleTest {
         final RouterConfig config = small().set(RouterSettings.COUNTERS_DIR, folder).config();
         final KvRouter router = KvRouter.start(config, maker);
         assertThrows(IOException.class, router::close);
-        EngineMessages.await(
-                () -> threads.containsAll(FormerRouters.threads()), "a thread is left");
-        EngineMessages.await(() -> bytes == OffHeap.allocatedBytes(), "memory is left");
+        Eventually.holds("a thread is left", () -> threads.containsAll(FormerRouters.threads()));
+        Eventually.holds("memory is left", () -> bytes == OffHeap.allocatedBytes());
         try (CountersReader counters = CountersReader.open(folder)) {
             assertTrue(counters.isClosed());
         }
@@ -207,11 +206,10 @@ class LifecycleTest {
             final OutOfMemoryError error =
                     assertThrows(OutOfMemoryError.class, () -> KvRouter.start(config, maker));
             assertEquals("step " + step, error.getMessage());
-            EngineMessages.await(
-                    () -> OffHeap.allocatedBytes() == bytes, () -> "memory of " + maker.failing);
+            Eventually.holds(
+                    () -> "memory of " + maker.failing, () -> OffHeap.allocatedBytes() == bytes);
         }
-        EngineMessages.await(
-                () -> threads.containsAll(FormerRouters.threads()), "a thread is left");
+        Eventually.holds("a thread is left", () -> threads.containsAll(FormerRouters.threads()));
         KvRouter.start(config, new FailingMaker(steps)).close();
     }
 
@@ -238,7 +236,7 @@ class LifecycleTest {
             router.removeWorker(worker); // neither waits for the writer
             final Worker next = router.addWorker(WorkerSpec.of(2, "v", "http://v"));
             release.countDown();
-            EngineMessages.await(() -> router.indexPipeline().backlog() == 0, "backlog");
+            Eventually.holds("backlog", () -> router.indexPipeline().backlog() == 0);
             assertEquals(0, next.indexedBlocks());
             assertEquals(0, router.index().heldBlocks());
         }
@@ -259,7 +257,7 @@ class LifecycleTest {
                 next = router.addWorker(WorkerSpec.of(2, "v" + i, "http://v"));
             }
             stale.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK, 1));
-            EngineMessages.await(() -> router.indexPipeline().backlog() == 0, "backlog");
+            Eventually.holds("backlog", () -> router.indexPipeline().backlog() == 0);
             assertEquals(0, next.indexedBlocks());
         }
     }
@@ -286,8 +284,8 @@ class LifecycleTest {
             router.removeWorker(workers.get(3));
             final FutureTask<Worker> added = new FutureTask<>(() -> router.addWorker(spec));
             final Thread caller = Thread.ofPlatform().daemon().start(added);
-            EngineMessages.await(
-                    () -> caller.getState() == Thread.State.TIMED_WAITING, "it does not wait");
+            Eventually.holds(
+                    "it does not wait", () -> caller.getState() == Thread.State.TIMED_WAITING);
             router.workers(); // the lock is free
             release.countDown();
             assertEquals(workers.get(3).slot(), added.get(1, TimeUnit.MINUTES).slot());
@@ -301,8 +299,7 @@ class LifecycleTest {
         final FutureTask<Integer> taken =
                 new FutureTask<>(() -> slots.take(TimeUnit.HOURS.toNanos(1)));
         final Thread caller = Thread.ofPlatform().daemon().start(taken);
-        EngineMessages.await(
-                () -> caller.getState() == Thread.State.TIMED_WAITING, "it does not wait");
+        Eventually.holds("it does not wait", () -> caller.getState() == Thread.State.TIMED_WAITING);
         slots.close();
         final ExecutionException ended =
                 assertThrows(ExecutionException.class, () -> taken.get(1, TimeUnit.MINUTES));
@@ -319,8 +316,8 @@ class LifecycleTest {
             assertEquals(IndexState.GONE, first.state());
             first.onMessage(0, EngineMessages.stored(PROMPT, 4, BLOCK, 1));
             second.onMessage(0, EngineMessages.stored(PROMPT, 2, BLOCK, 1));
-            EngineMessages.await(() -> worker.indexedBlocks() > 0, "nothing indexed");
-            EngineMessages.await(() -> router.indexPipeline().backlog() == 0, "backlog");
+            Eventually.holds("nothing indexed", () -> worker.indexedBlocks() > 0);
+            Eventually.holds("backlog", () -> router.indexPipeline().backlog() == 0);
             assertEquals(2, worker.indexedBlocks());
         }
     }

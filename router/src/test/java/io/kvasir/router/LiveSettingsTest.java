@@ -19,6 +19,7 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.SingleFlight;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.NamedValues;
 
 import org.junit.jupiter.api.Test;
@@ -490,20 +491,19 @@ class LiveSettingsTest {
                     sequence,
                     EngineMessages.stored(
                             prompt(prompt, blocks), blocks, BLOCK_SIZE, 100L * prompt));
-            EngineMessages.await(
-                    () -> first.eventSequence() >= sequence, () -> "events of " + first);
+            Eventually.holds(() -> "events of " + first, () -> first.eventSequence() >= sequence);
         }
 
         void bothHold() {
             router.openDirect(second, EngineMessages.source(second.name(), BLOCK_SIZE))
                     .onMessage(0, EngineMessages.stored(prompt(1, HELD), HELD, BLOCK_SIZE, 100));
-            EngineMessages.await(() -> second.eventSequence() == 0, () -> "events of " + second);
+            Eventually.holds(() -> "events of " + second, () -> second.eventSequence() == 0);
         }
 
         void loseAnEvent() {
             events(7, 3, 1);
-            EngineMessages.await(
-                    () -> first.state() == IndexState.DEGRADED, () -> first.state().name());
+            Eventually.holds(
+                    () -> first.state().name(), () -> first.state() == IndexState.DEGRADED);
         }
 
         static int[] prompt(int number, int blocks) {
@@ -624,11 +624,11 @@ class LiveSettingsTest {
         }
 
         void awaitApplied() {
-            EngineMessages.await(
+            Eventually.holds(
+                    "empty rings",
                     () ->
                             router.bookingPipeline().backlog() + router.indexPipeline().backlog()
-                                    == 0,
-                    "empty rings");
+                                    == 0);
         }
 
         <T> void change(Setting<T> row, String value) {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.policy.RandomSource;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -47,7 +48,7 @@ class LoadIsNeverLostTest {
 
     private Worker reserve(int[] tokens) throws RouteException {
         leases.add(router.reserve(router.newRequest().tokens(tokens, tokens.length), decision));
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "bookings applied");
+        Eventually.holds("bookings applied", () -> router.bookingPipeline().backlog() == 0);
         return decision.worker();
     }
 
@@ -64,7 +65,7 @@ class LoadIsNeverLostTest {
         }
         assertTrue(leases.stream().allMatch(Lease::isOpen));
         leases.forEach(Lease::close);
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "bookings ended");
+        Eventually.holds("bookings ended", () -> router.bookingPipeline().backlog() == 0);
         for (Worker worker : router.workers()) {
             assertEquals(0, worker.activeRequests());
             assertEquals(0, worker.activeBlocks());
@@ -82,7 +83,7 @@ class LoadIsNeverLostTest {
         final Worker holder = router.workers().get(1);
         router.openDirect(holder, EngineMessages.source(holder.name(), 16))
                 .onMessage(0, EngineMessages.stored(prefix, 20, 16, 0));
-        EngineMessages.await(holder::ready, "the prefix is indexed");
+        Eventually.holds("the prefix is indexed", holder::ready);
         final int[] sent = new int[WORKERS];
         for (int i = 0; i < 100; i++) {
             final int[] tail = tokens(4);
@@ -107,7 +108,7 @@ class LoadIsNeverLostTest {
             reserve(tokens(1));
             leases.removeLast().close();
         }
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "bookings ended");
+        Eventually.holds("bookings ended", () -> router.bookingPipeline().backlog() == 0);
         assertEquals(0, router.activeRequests().activeRequests());
         for (Worker worker : router.workers()) {
             assertEquals(0, worker.activeRequests());

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Tag;
@@ -61,20 +62,20 @@ class ManyLifecyclesTest {
                     throw new AssertionError(e.getCause());
                 }
             }
-            EngineMessages.await(
-                    () -> router.bookingPipeline().backlog() == 0, "the bookings are applied");
+            Eventually.holds(
+                    "the bookings are applied", () -> router.bookingPipeline().backlog() == 0);
             assertEquals(0, router.activeLeases());
             // at once, unless threads were kept from their cores for so long that a load that was
             // under way for ten seconds was taken as lost: the next comparison takes that back
-            EngineMessages.await(
+            Eventually.holds(
+                    "the loads are zero",
                     () ->
                             router.workers().stream()
                                     .allMatch(
                                             worker ->
                                                     worker.activeRequests() == 0
                                                             && worker.activeBlocks() == 0
-                                                            && worker.prefillTokens() == 0),
-                    "the loads are zero");
+                                                            && worker.prefillTokens() == 0));
             assertTrue(booked.sum() > requests / 2, booked + " booked, " + refused + " refused");
         }
     }

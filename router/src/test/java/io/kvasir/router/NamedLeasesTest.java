@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Eventually;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -43,7 +45,7 @@ class NamedLeasesTest {
     }
 
     private void awaitRequests(long requests) {
-        EngineMessages.await(() -> worker.activeRequests() == requests, requests + " requests");
+        Eventually.holds(requests + " requests", () -> worker.activeRequests() == requests);
     }
 
     @Test
@@ -56,7 +58,7 @@ class NamedLeasesTest {
         awaitRequests(1);
         assertEquals(prompt.length, worker.prefillTokens());
         assertTrue(router.markPrefillComplete("r1"));
-        EngineMessages.await(() -> worker.prefillTokens() == 0, "prefilled");
+        Eventually.holds("prefilled", () -> worker.prefillTokens() == 0);
         assertTrue(router.markPrefillComplete("r1"), "once more does nothing");
         assertNotNull(router.leaseOrNull("r1"));
         assertTrue(router.free("r1"));
@@ -104,7 +106,7 @@ class NamedLeasesTest {
     void anIdOfAWorkerThatWasRemovedIsFree() throws RouteException {
         router.reserve("r1", request(), decision);
         router.removeWorker(worker);
-        EngineMessages.await(() -> router.activeLeases() == 0, "the worker's bookings end");
+        Eventually.holds("the worker's bookings end", () -> router.activeLeases() == 0);
         assertFalse(router.markPrefillComplete("r1"));
         assertFalse(router.free("r1"));
         router.addWorker(WorkerSpec.of(2, "w2", "http://w2"));

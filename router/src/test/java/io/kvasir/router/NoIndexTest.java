@@ -14,6 +14,7 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.settings.IndexUse;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.state.FileStateStore;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -95,8 +96,7 @@ class NoIndexTest {
                                             second, EngineMessages.source("w2", BLOCK_SIZE)));
             assertTrue(refused.getMessage().contains("set prefix-index=on"), refused.getMessage());
         }
-        EngineMessages.await(
-                () -> startedSince(before).findAny().isEmpty(), "the end of the threads");
+        Eventually.holds("the end of the threads", () -> startedSince(before).findAny().isEmpty());
     }
 
     @ParameterizedTest
@@ -133,7 +133,7 @@ class NoIndexTest {
                 if (use == IndexUse.ON) {
                     router.openDirect(warm, EngineMessages.source("w2", BLOCK_SIZE))
                             .onMessage(0, EngineMessages.stored(prompt, 3, BLOCK_SIZE, 1_000));
-                    EngineMessages.await(warm::ready, "events");
+                    Eventually.holds("events", warm::ready);
                 }
                 router.select(
                         router.newRequest().tokens(prompt, 64).pin(warm).overlapWeight(2),

@@ -14,6 +14,7 @@ import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.testsupport.Allocations;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -63,7 +64,7 @@ class OlderFormulasTest {
     private void trust(Worker worker) {
         router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(new int[0], 0, BLOCK_SIZE, 0));
-        EngineMessages.await(() -> worker.state() == IndexState.EXACT, "events of " + worker);
+        Eventually.holds("events of " + worker, () -> worker.state() == IndexState.EXACT);
     }
 
     private void load(Worker worker, long tokens, long blocks, int requests) {

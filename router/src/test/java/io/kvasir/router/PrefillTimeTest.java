@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -64,7 +65,7 @@ class PrefillTimeTest {
     private Lease book(Worker worker, int blocks, int first) throws RouteException {
         final Lease lease = router.reserve(request(blocks, first).pin(worker), decision);
         leases.add(lease);
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
+        Eventually.holds("an empty ring", () -> router.bookingPipeline().backlog() == 0);
         return lease;
     }
 
@@ -86,7 +87,7 @@ class PrefillTimeTest {
         final int[] held = prompt(20, 0);
         router.openDirect(holder, EngineMessages.source(holder.name(), BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(held, 20, BLOCK_SIZE, 1_000));
-        EngineMessages.await(holder::ready, "the events");
+        Eventually.holds("the events", holder::ready);
         book(holder, 70, 5_000); // 19 blocks are reused of the prompt, which count 76
         router.select(request(20, 0), decision);
         assertSame(holder, decision.worker());
@@ -127,7 +128,7 @@ class PrefillTimeTest {
             onFast.close();
             onSlow.close();
         }
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
+        Eventually.holds("an empty ring", () -> router.bookingPipeline().backlog() == 0);
         router.select(request(10, 1), decision);
         assertSame(fast, decision.worker());
         assertTrue(decision.cost(0) > 1.3 * decision.cost(1), () -> decision.cost(0) + "");

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -56,7 +57,7 @@ class PromptWatchTest {
     private void announce(int[] prompt, int blocks) {
         stream.onMessage(
                 sequence, EngineMessages.stored(prompt, blocks, BLOCK, 10_000 * sequence++));
-        EngineMessages.await(worker::ready, "events");
+        Eventually.holds("events", worker::ready);
     }
 
     private Lease reserve(int[] prompt, boolean unseen) throws RouteException {
@@ -69,7 +70,7 @@ class PromptWatchTest {
     }
 
     private void settle() {
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
+        Eventually.holds("an empty ring", () -> router.bookingPipeline().backlog() == 0);
     }
 
     private void tick() {
@@ -277,7 +278,7 @@ class PromptWatchTest {
         final int[] prompt = prompt(3);
         final Lease lease = reserve(prompt, true);
         router.removeWorker(worker);
-        EngineMessages.await(() -> !lease.isOpen(), "the end of the booking");
+        Eventually.holds("the end of the booking", () -> !lease.isOpen());
         worker = router.addWorker(WorkerSpec.of(2, "next", "http://w"));
         stream = router.openDirect(worker, EngineMessages.source("next", BLOCK));
         sequence = 0;
@@ -320,7 +321,7 @@ class PromptWatchTest {
             final int[] prompt = prompt(3);
             final Lease lease = reserve(prompt, true);
             announce(prompt, 3);
-            EngineMessages.await(() -> lease.promptEnd() == PromptEnd.STORED, "the end");
+            Eventually.holds("the end", () -> lease.promptEnd() == PromptEnd.STORED);
             lease.close();
         }
     }

@@ -11,6 +11,7 @@ import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.counters.CountersReader;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -24,7 +25,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.BooleanSupplier;
 
 class RouterCountersTest {
     private static final int MAX_WORKERS = 300;
@@ -60,7 +60,10 @@ class RouterCountersTest {
             final RouteRequest request =
                     router.newRequest().tokens(new int[] {1, 2, 3, 4, 5, 6, 7, 8}, 8);
             try (Lease _ = router.reserve(request, new Decision())) {
-                await(() -> router.status().usages().getLast().used() == 1); // written to the table
+                Eventually.holds(
+                        () ->
+                                router.status().usages().getLast().used()
+                                        == 1); // written to the table
                 router.tick(1);
                 final Map<String, Long> values = read();
                 final RouterStatus status = router.status();
@@ -160,20 +163,12 @@ class RouterCountersTest {
             final IllegalStateException refused =
                     assertThrows(IllegalStateException.class, () -> builder().build());
             assertTrue(refused.getMessage().contains(folder.toString()), refused.getMessage());
-            await(() -> OffHeap.allocatedBytes() == one);
+            Eventually.holds(() -> OffHeap.allocatedBytes() == one);
         }
         final Path file = Files.writeString(folder.resolve("file"), "no folder");
         assertThrows(
                 UncheckedIOException.class,
                 () -> builder().set(RouterSettings.COUNTERS_DIR, file).build());
-        await(() -> OffHeap.allocatedBytes() == before);
-    }
-
-    private static void await(BooleanSupplier condition) throws InterruptedException {
-        final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - startNs < 60_000_000_000L, "did not come");
-            Thread.sleep(2);
-        }
+        Eventually.holds(() -> OffHeap.allocatedBytes() == before);
     }
 }

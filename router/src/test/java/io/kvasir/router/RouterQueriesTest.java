@@ -11,6 +11,7 @@ import io.kvasir.router.PrefixMatches.Match;
 import io.kvasir.router.policy.Eligibility.Verdict;
 import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -49,7 +50,7 @@ class RouterQueriesTest {
         final EngineStream stream =
                 router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
         stream.onMessage(0, EngineMessages.stored(prompt, blocks, BLOCK_SIZE, worker.id() * 1_000));
-        EngineMessages.await(worker::ready, "event 0 of " + worker);
+        Eventually.holds("event 0 of " + worker, worker::ready);
     }
 
     private RouteRequest request() {

@@ -2,6 +2,8 @@ package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.kvasir.testsupport.Eventually;
+
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
@@ -38,7 +40,7 @@ class RouterTickerTest {
                             }
                             return true;
                         })) {
-            EngineMessages.await(() -> ticks.get() > 2, "ticks after the failure");
+            Eventually.holds("ticks after the failure", () -> ticks.get() > 2);
         }
         assertEquals(List.of(failure), errors);
     }
@@ -55,7 +57,7 @@ class RouterTickerTest {
                             }
                             return false;
                         })) {
-            EngineMessages.await(() -> ticks.get() == 4, "the one that succeeds");
+            Eventually.holds("the one that succeeds", () -> ticks.get() == 4);
         }
         assertEquals(List.of(failure, failure, failure), errors);
     }
@@ -77,10 +79,10 @@ class RouterTickerTest {
                 ticker.wake();
                 if (i % 3 == 0) { // it waits again, or is about to
                     final int added = i;
-                    EngineMessages.await(() -> ticks.get() == added, "the work that was added");
+                    Eventually.holds("the work that was added", () -> ticks.get() == added);
                 }
             }
-            EngineMessages.await(() -> ticks.get() == 20_000, "the last of it");
+            Eventually.holds("the last of it", () -> ticks.get() == 20_000);
         }
         assertEquals(List.of(), errors);
     }
@@ -95,11 +97,11 @@ class RouterTickerTest {
                         _ -> {
                             throw new IllegalStateException("made up by the test");
                         });
-        EngineMessages.await(() -> threads() == 3, "three threads");
+        Eventually.holds("three threads", () -> threads() == 3);
         waits.close();
         pauses.close();
         fails.close();
-        EngineMessages.await(() -> threads() == 0, "no thread");
+        Eventually.holds("no thread", () -> threads() == 0);
     }
 
     private static long threads() {

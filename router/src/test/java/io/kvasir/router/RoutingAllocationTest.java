@@ -12,6 +12,7 @@ import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -59,7 +60,7 @@ class RoutingAllocationTest {
                     .onMessage(
                             0,
                             EngineMessages.stored(prompts[w % PROMPTS], 128, 16, w * 1_000_000L));
-            EngineMessages.await(worker::ready, () -> "events of " + worker);
+            Eventually.holds(() -> "events of " + worker, worker::ready);
         }
     }
 

@@ -17,6 +17,7 @@ import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.queue.QueueRank;
 import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -79,7 +80,7 @@ class RoutingExamplesTest {
         final EngineStream stream =
                 routers.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE));
         stream.onMessage(0, EngineMessages.stored(prompt, blocks, BLOCK_SIZE, 1_000));
-        EngineMessages.await(worker::ready, "event 0 of " + worker);
+        Eventually.holds("event 0 of " + worker, worker::ready);
     }
 
     @AfterEach
@@ -113,7 +114,7 @@ class RoutingExamplesTest {
                 new RoutedClient<>(router, (worker, body) -> send(worker.url(), body), part -> 1);
         client.generate(router.newRequest().tokens(prompt, prompt.length), request, answer);
         // example ends
-        EngineMessages.await(() -> answer.ended, "the answer");
+        Eventually.holds("the answer", () -> answer.ended);
         assertEquals(List.of("hello", "world"), answer.all);
         assertEquals(List.of("http://warm a request"), sent);
         assertEquals(0, router.activeLeases());

@@ -9,6 +9,7 @@ import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.state.MemoryStateStore;
 import io.kvasir.router.state.WorkerSnapshots;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -53,7 +54,7 @@ class SavedPrefixesTest {
         final Worker worker = router.addWorker(spec(name));
         router.openDirect(worker, EngineMessages.source(name, BLOCK))
                 .onMessage(0, EngineMessages.stored(PROMPT, blocks, BLOCK, 0));
-        EngineMessages.await(worker::ready, "the event");
+        Eventually.holds("the event", worker::ready);
         return worker;
     }
 
@@ -217,8 +218,8 @@ class SavedPrefixesTest {
             assertEquals(IndexState.EXACT, a.state());
             router.openDirect(router.addWorker(spec("b")), EngineMessages.source("b", BLOCK))
                     .onMessage(0, EngineMessages.stored(OTHER_PROMPT, 4, BLOCK, 100));
-            EngineMessages.await(() -> a.indexedBlocks() < 8, "the eviction");
-            EngineMessages.await(() -> a.state() == IndexState.DEGRADED, "the news of it");
+            Eventually.holds("the eviction", () -> a.indexedBlocks() < 8);
+            Eventually.holds("the news of it", () -> a.state() == IndexState.DEGRADED);
             assertEquals(IndexCause.INDEX_FULL, a.cause());
         }
     }

@@ -23,6 +23,7 @@ import io.kvasir.router.policy.SelectionPolicyProvider;
 import io.kvasir.router.policy.WorkerCost;
 import io.kvasir.router.policy.builtin.SelectionPolicies;
 import io.kvasir.testsupport.Allocations;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -141,7 +142,7 @@ class SelectionPolicyTest {
                 3);
         router.openDirect(workers.get(1), EngineMessages.source("w1", BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(new int[0], 0, BLOCK_SIZE, 0));
-        EngineMessages.await(() -> workers.get(1).state() == IndexState.EXACT, "events");
+        Eventually.holds("events", () -> workers.get(1).state() == IndexState.EXACT);
         workers.get(1).capacity(500, 2_048);
         load(workers.get(1), 32, 7);
         cached.add(workers.get(1).slot(), 4);

@@ -14,6 +14,7 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SessionMode;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -177,7 +178,7 @@ class SessionAffinityTest {
         start(SessionMode.HARD, 2);
         final Worker first = route(request("a"));
         router.removeWorker(first);
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "the end of it");
+        Eventually.holds("the end of it", () -> router.bookingPipeline().backlog() == 0);
         Worker next = null;
         for (int i = 10; next == null || next.slot() != first.slot(); i++) {
             next = router.addWorker(WorkerSpec.of(i, "w" + i, "http://w" + i));

@@ -12,6 +12,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SessionMode;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -418,8 +419,8 @@ class SuitabilityTest {
                     final RouteRequest request =
                             asked.fill(request()).session("s" + random.nextInt(20));
                     // a booking that is applied meanwhile would change who is busy
-                    EngineMessages.await(
-                            () -> router.bookingPipeline().backlog() == 0, "an empty ring");
+                    Eventually.holds(
+                            "an empty ring", () -> router.bookingPipeline().backlog() == 0);
                     final Set<Worker> allowed = allowed(fleet, asked, lora);
                     try {
                         final Lease lease = router.reserve(request, decision);

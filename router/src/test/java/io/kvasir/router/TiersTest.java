@@ -12,6 +12,7 @@ import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.WorkerCost;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Allocations;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -86,9 +87,9 @@ class TiersTest {
 
         private Engine message(byte[] batch) {
             stream.onMessage(messages++, batch);
-            EngineMessages.await(
-                    () -> router.index().appliedSequence(worker.slot()) == messages - 1,
-                    () -> "message " + messages + " of " + worker);
+            Eventually.holds(
+                    () -> "message " + messages + " of " + worker,
+                    () -> router.index().appliedSequence(worker.slot()) == messages - 1);
             return this;
         }
 
@@ -222,9 +223,9 @@ class TiersTest {
         assertEquals(other.worker, decision.worker());
 
         router.removeWorker(first.worker);
-        EngineMessages.await(
-                () -> router.lowerTiersOrNull().heldBlocks(StorageTier.SHARED, 0) == 0,
-                "the end of what it had announced");
+        Eventually.holds(
+                "the end of what it had announced",
+                () -> router.lowerTiersOrNull().heldBlocks(StorageTier.SHARED, 0) == 0);
         select();
         assertEquals(0, decision.overlapBlocks(empty.candidate(), StorageTier.SHARED));
     }

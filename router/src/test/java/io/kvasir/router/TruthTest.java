@@ -16,6 +16,7 @@ import io.kvasir.router.settings.PredictionCheck;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -55,7 +56,7 @@ class TruthTest {
     }
 
     private static void await(Worker worker, IndexState state) {
-        EngineMessages.await(() -> worker.state() == state, () -> worker + ": " + worker.state());
+        Eventually.holds(() -> worker + ": " + worker.state(), () -> worker.state() == state);
     }
 
     /** Announces the prompt's 10 blocks on a new worker. */
@@ -79,7 +80,7 @@ class TruthTest {
 
         stream.onDisconnected("closed by peer");
         await(worker, IndexState.STALE);
-        EngineMessages.await(() -> worker.credit(1) == 0, "the end of the credit");
+        Eventually.holds("the end of the credit", () -> worker.credit(1) == 0);
         try (Lease lease = router.reserve(request(), decision)) {
             assertEquals(10, decision.overlapBlocks());
             assertEquals(0, decision.predictedCachedTokens());
@@ -116,7 +117,7 @@ class TruthTest {
         final int[] other = IntStream.range(5_000, 5_100).toArray();
         serve(other);
         serve(other);
-        EngineMessages.await(() -> worker.sourceStatus().behind() == 0, "applied");
+        Eventually.holds("applied", () -> worker.sourceStatus().behind() == 0);
         final long beganNs = System.nanoTime();
         while (System.nanoTime() - beganNs < 1_000_000) {
             Cores.giveWay(); // the limit's time passes
@@ -215,7 +216,7 @@ class TruthTest {
         final long before = decision.activeRequests();
         lease.prefillComplete();
         lease.close();
-        EngineMessages.await(() -> worker.activeRequests() == before, "the release");
+        Eventually.holds("the release", () -> worker.activeRequests() == before);
         lease.engineCachedTokens(stated);
     }
 
@@ -243,7 +244,7 @@ class TruthTest {
         assertEquals(4 * BLOCK_SIZE, decision.believedCachedTokens());
 
         stream.onMessage(1, EngineMessages.stored(PROMPT, 10, BLOCK_SIZE, 1_000));
-        EngineMessages.await(() -> worker.eventSequence() == 1, "applied");
+        Eventually.holds("applied", () -> worker.eventSequence() == 1);
         hits(14, 10 * BLOCK_SIZE);
         assertEquals(IndexState.DEGRADED, worker.state());
         hit(10 * BLOCK_SIZE);
@@ -328,7 +329,7 @@ class TruthTest {
     void aPredictedWorkersCreditIsBackWhenHitsAreNotChecked() throws RouteException {
         final Worker worker = withoutEvents();
         hit(0);
-        EngineMessages.await(() -> isHeld(), "the routed prompt");
+        Eventually.holds("the routed prompt", () -> isHeld());
         hits(8, 0);
         assertEquals(0.5, worker.indexCredit());
         change(RouterSettings.DEGRADED_CREDIT, 0.75);
@@ -345,7 +346,7 @@ class TruthTest {
         stream.onMessage(0, EngineMessages.stored(new int[BLOCK_SIZE], 1, BLOCK_SIZE, 5_000));
         await(worker, IndexState.EXACT);
         try (Lease running = router.reserve(request(), decision)) {
-            EngineMessages.await(() -> isInUse(), "the running prompt");
+            Eventually.holds("the running prompt", () -> isInUse());
             hits(100, 10 * BLOCK_SIZE); // its blocks are there, and are announced later
             assertEquals(IndexState.EXACT, worker.state());
             assertTrue(running.isOpen());
@@ -368,7 +369,7 @@ class TruthTest {
         assertEquals(IndexState.PREDICTED, worker.state());
         assertEquals(1, worker.indexCredit());
         hit(0); // the first one holds nothing
-        EngineMessages.await(() -> isHeld(), "the routed prompt");
+        Eventually.holds("the routed prompt", () -> isHeld());
         hits(8, 0);
         assertEquals(IndexState.PREDICTED, worker.state());
         assertEquals(IndexCause.FORECASTS, worker.cause());
@@ -400,7 +401,7 @@ class TruthTest {
                         .build();
         final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
         hit(0);
-        EngineMessages.await(() -> isHeld(), "the routed prompt");
+        Eventually.holds("the routed prompt", () -> isHeld());
         hits(8, 0);
         assertEquals(0.5, worker.indexCredit());
         router.tick(nowNs.addAndGet(Duration.ofMinutes(9).toNanos()));

@@ -9,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.router.policy.CandidateWorker;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -72,7 +73,7 @@ class WorkerCostTest {
 
         // now the near one is busy by more than the way
         leases.add(router.reserve(request(), decision));
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
+        Eventually.holds("an empty ring", () -> router.bookingPipeline().backlog() == 0);
         router.select(request(), decision);
         assertNotSame(near, decision.worker());
     }
@@ -111,7 +112,7 @@ class WorkerCostTest {
         for (int i = 0; i < 100; i++) {
             leases.add(router.reserve(request(), decision));
         }
-        EngineMessages.await(() -> router.bookingPipeline().backlog() == 0, "an empty ring");
+        Eventually.holds("an empty ring", () -> router.bookingPipeline().backlog() == 0);
         for (int i = 0; i < 100; i++) {
             router.select(request(), decision);
             double least = INFINITE;

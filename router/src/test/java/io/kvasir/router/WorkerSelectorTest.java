@@ -9,6 +9,7 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.RandomSource;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -76,7 +77,7 @@ class WorkerSelectorTest {
     private void trust(Worker worker) {
         router.openDirect(worker, EngineMessages.source(worker.name(), BLOCK_SIZE))
                 .onMessage(0, EngineMessages.stored(new int[0], 0, BLOCK_SIZE, 0));
-        EngineMessages.await(() -> worker.state() == IndexState.EXACT, "events of " + worker);
+        Eventually.holds("events of " + worker, () -> worker.state() == IndexState.EXACT);
     }
 
     private RouteRequest request(int blocks) {

@@ -14,8 +14,8 @@ import io.kvasir.services.slots.SlotsConfig;
 import io.kvasir.services.slots.SlotsService;
 import io.kvasir.services.testing.EnginePublisher;
 import io.kvasir.services.testing.Http;
-import io.kvasir.services.testing.Waiting;
 import io.kvasir.testsupport.DynamoService;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -83,7 +83,7 @@ class DynamoServicesTest {
     }
 
     private static void awaitTokens(Http http, String id, int tokens) {
-        Waiting.until(
+        Eventually.holds(
                 () ->
                         http.post("/query", "{\"model_name\":\"m\",\"token_ids\":" + PROMPT + "}")
                                         .json()
@@ -125,7 +125,7 @@ class DynamoServicesTest {
             // each of the two indexers has two subscriptions to it at most
             engine.awaitSubscriber();
             rank.awaitSubscriber();
-            Waiting.until(() -> republished(engine, rank, theirs, ours));
+            Eventually.holds(() -> republished(engine, rank, theirs, ours));
             same(theirs, ours, "/workers", null);
             same(theirs, ours, "/workers?model_name=m", null);
             same(theirs, ours, "/workers?model_name=absent", null);

@@ -13,6 +13,7 @@ import io.kvasir.prompt.memo.PromptMemo;
 import io.kvasir.prompt.memo.PromptMemoConfig;
 import io.kvasir.prompt.memo.PromptMemoCounts;
 import io.kvasir.prompt.memo.PromptMemoProvider;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -31,10 +32,7 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import java.util.stream.Stream;
 
 class ChroniclePromptMemoTest {
@@ -70,14 +68,6 @@ class ChroniclePromptMemoTest {
         final int[] tokens = new int[count];
         Arrays.setAll(tokens, i -> number * 31 + i);
         return tokens;
-    }
-
-    private static void await(BooleanSupplier condition) {
-        final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - startNs < TimeUnit.MINUTES.toNanos(1), "gave up");
-            LockSupport.parkNanos(1_000_000);
-        }
     }
 
     private List<Path> files(String suffix) throws IOException {
@@ -307,8 +297,8 @@ class ChroniclePromptMemoTest {
         for (Path file : files("")) {
             Files.delete(file);
         }
-        await(() -> memo.get(key(1)) == null);
-        await(
+        Eventually.holds(() -> memo.get(key(1)) == null);
+        Eventually.holds(
                 () -> {
                     memo.put(key(2), tokens(2, 10));
                     return memo.get(key(2)) != null;

@@ -5,9 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assertions.fail;
 
 import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.AfterEach;
@@ -22,7 +22,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.BooleanSupplier;
 
 /** What every {@link LeasedStore} keeps to, and who uses it, against its real server. */
 public abstract class LeasedStoreContract {
@@ -69,17 +68,6 @@ public abstract class LeasedStoreContract {
         if (stopped) {
             server().start();
             stopped = false;
-        }
-    }
-
-    protected static void eventually(String what, BooleanSupplier condition)
-            throws InterruptedException {
-        final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - startNs > Duration.ofMinutes(2).toNanos()) {
-                fail("not within two minutes: " + what);
-            }
-            Thread.sleep(10);
         }
     }
 
@@ -169,14 +157,14 @@ public abstract class LeasedStoreContract {
         final Registrar registrar = closing(new Registrar(open()));
         final ModelRegistration a = registrar.registerModel(instance("a").build(), Duration.ZERO);
         final Seen seen = watched(open());
-        eventually("the first", () -> seen.names().equals(Set.of("a")));
+        Eventually.holds("the first", () -> seen.names().equals(Set.of("a")));
         registrar.registerModel(instance("b").build(), Duration.ZERO);
-        eventually("the second", () -> seen.names().equals(Set.of("a", "b")));
+        Eventually.holds("the second", () -> seen.names().equals(Set.of("a", "b")));
         a.drain();
-        eventually(
+        Eventually.holds(
                 "drains", () -> seen.view.instances().getFirst().state() == InstanceState.DRAINING);
         a.close();
-        eventually("is gone", () -> seen.names().equals(Set.of("b")));
+        Eventually.holds("is gone", () -> seen.names().equals(Set.of("b")));
         assertEquals(List.of(), seen.losses);
         assertEquals(List.of(), seen.refusals);
     }
@@ -186,12 +174,12 @@ public abstract class LeasedStoreContract {
         final Registrar registrar = closing(new Registrar(open(SHORT_TTL)));
         registrar.registerModel(instance("renewed").build(), Duration.ZERO);
         final Seen seen = watched(open(SHORT_TTL));
-        eventually("one", () -> seen.names().equals(Set.of("renewed")));
+        Eventually.holds("one", () -> seen.names().equals(Set.of("renewed")));
         final LeasedStore silent = open(SHORT_TTL);
         final Registration left = instance("silent").generation(1).build();
         silent.put(left.id().key(), left.encode(), LeasedStore.ABSENT); // never renewed
-        eventually("was seen", () -> seen.everSeen.contains("silent"));
-        eventually("one is left", () -> seen.names().equals(Set.of("renewed")));
+        Eventually.holds("was seen", () -> seen.everSeen.contains("silent"));
+        Eventually.holds("one is left", () -> seen.names().equals(Set.of("renewed")));
         assertNull(silent.get(left.id().key()));
     }
 
@@ -205,9 +193,9 @@ public abstract class LeasedStoreContract {
         older.drain(); // late
         older.close(); // late
         final Seen seen = watched(open());
-        eventually(
+        Eventually.holds(
                 "the newer one", () -> seen.view.instances().equals(List.of(newer.registration())));
-        eventually("noticed", older::superseded);
+        Eventually.holds("noticed", older::superseded);
         assertTrue(!newer.superseded());
         final RegistryException stale =
                 assertThrows(
@@ -224,14 +212,14 @@ public abstract class LeasedStoreContract {
         final Registration a =
                 registrar.registerModel(instance("a").build(), Duration.ZERO).registration();
         final LeasedStore other = open();
-        eventually( // a renewal in between makes it another revision
+        Eventually.holds( // a renewal in between makes it another revision
                 "deleted", () -> other.delete(a.id().key(), other.get(a.id().key()).revision()));
-        eventually("is back", () -> other.get(a.id().key()) != null);
+        Eventually.holds("is back", () -> other.get(a.id().key()) != null);
         if (fencesGenerations()) {
-            eventually("refused", () -> isRefused(other, a.withGeneration(1)));
+            Eventually.holds("refused", () -> isRefused(other, a.withGeneration(1)));
             return;
         }
-        eventually(
+        Eventually.holds(
                 "overwritten",
                 () ->
                         other.put(
@@ -239,7 +227,8 @@ public abstract class LeasedStoreContract {
                                         a.withGeneration(1).encode(),
                                         other.get(a.id().key()).revision())
                                 > 0);
-        eventually("is back", () -> Registration.decode(other.get(a.id().key()).value()).equals(a));
+        Eventually.holds(
+                "is back", () -> Registration.decode(other.get(a.id().key()).value()).equals(a));
     }
 
     /** Whether the store refuses it; not where a renewal in between makes another revision. */
@@ -261,9 +250,9 @@ public abstract class LeasedStoreContract {
         final Registrar registrar = closing(new Registrar(open()));
         registrar.registerModel(instance("a").build(), Duration.ZERO);
         final Seen seen = watched(open());
-        eventually("the first", () -> seen.names().equals(Set.of("a")));
+        Eventually.holds("the first", () -> seen.names().equals(Set.of("a")));
         stopServer();
-        eventually("told", () -> !seen.losses.isEmpty());
+        Eventually.holds("told", () -> !seen.losses.isEmpty());
         assertEquals(Set.of("a"), seen.names());
         assertThrows(
                 RegistryException.class,
@@ -271,9 +260,9 @@ public abstract class LeasedStoreContract {
         assertEquals(1, seen.losses.size(), seen.losses::toString);
         final int before = seen.found;
         startServer();
-        eventually("found", () -> seen.found > before);
+        Eventually.holds("found", () -> seen.found > before);
         registrar.registerModel(instance("c").build(), Duration.ZERO);
-        eventually("all are there", () -> seen.names().equals(Set.of("a", "c")));
+        Eventually.holds("all are there", () -> seen.names().equals(Set.of("a", "c")));
         assertEquals(1, seen.losses.size(), seen.losses::toString);
     }
 
@@ -283,12 +272,12 @@ public abstract class LeasedStoreContract {
         open().put(made.id().key(), made.encode(), LeasedStore.ABSENT); // the keys are made
         stopServer();
         final Seen seen = watched(open());
-        eventually("told", () -> !seen.losses.isEmpty());
+        Eventually.holds("told", () -> !seen.losses.isEmpty());
         startServer();
-        eventually("found", () -> seen.found > 0);
+        Eventually.holds("found", () -> seen.found > 0);
         final Registrar registrar = closing(new Registrar(open()));
         registrar.registerModel(instance("a").build(), Duration.ZERO);
-        eventually("the first", () -> seen.names().contains("a"));
+        Eventually.holds("the first", () -> seen.names().contains("a"));
     }
 
     @Test
@@ -298,13 +287,13 @@ public abstract class LeasedStoreContract {
             registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
         }
         final Seen seen = watched(open(Duration.ofMinutes(10)));
-        eventually("those before", () -> seen.names().size() == many() / 2);
+        Eventually.holds("those before", () -> seen.names().size() == many() / 2);
         for (int i = many() / 2; i < many(); i++) {
             registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
         }
-        eventually("those after", () -> seen.names().size() == many());
+        Eventually.holds("those after", () -> seen.names().size() == many());
         registrar.close();
-        eventually("none", () -> seen.names().isEmpty());
+        Eventually.holds("none", () -> seen.names().isEmpty());
         assertEquals(List.of(), seen.losses);
         assertEquals(List.of(), seen.refusals);
     }

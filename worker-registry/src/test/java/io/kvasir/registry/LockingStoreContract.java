@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Eventually;
+
 import org.junit.jupiter.api.Test;
 
 /** What a {@link LeasedStore} keeps to that takes values of any kind, locks among them. */
@@ -17,7 +19,7 @@ public abstract class LockingStoreContract extends LeasedStoreContract {
         assertFalse(second.take());
         first.check();
         firstStore.cutOff(true);
-        eventually("the silent holder's lock ends", second::take);
+        Eventually.holds("the silent holder's lock ends", second::take);
         firstStore.cutOff(false);
         assertThrows(IllegalStateException.class, first::check);
         second.check();

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -107,7 +108,7 @@ class RegistrarTest {
     void closingDrainsAndThenRemoves() throws InterruptedException {
         final ModelRegistration a = registrar.registerModel(A.build(), Duration.ofMinutes(10));
         final Thread closing = Thread.ofPlatform().start(a::close);
-        LeasedStoreContract.eventually("drains", () -> stored().state() == InstanceState.DRAINING);
+        Eventually.holds("drains", () -> stored().state() == InstanceState.DRAINING);
         closing.interrupt();
         closing.join();
         assertNull(stored());
@@ -119,10 +120,10 @@ class RegistrarTest {
     void whatWasLostIsPutAgainWhenTheStoreIsBack() throws InterruptedException {
         final ModelRegistration a = registrar.registerModel(A.build(), Duration.ZERO);
         store.away(true);
-        LeasedStoreContract.eventually("counted", () -> registrar.unreachable() > 1);
+        Eventually.holds("counted", () -> registrar.unreachable() > 1);
         store.expire(ID.key());
         store.away(false);
-        LeasedStoreContract.eventually("is back", () -> a.registration().equals(stored()));
+        Eventually.holds("is back", () -> a.registration().equals(stored()));
     }
 
     @Test
@@ -132,17 +133,16 @@ class RegistrarTest {
             said.clear();
             store.away(true);
             final long before = registrar.unreachable();
-            LeasedStoreContract.eventually("the lapse", () -> said.size() == 2);
-            LeasedStoreContract.eventually(
-                    "further tries", () -> registrar.unreachable() > before + 3);
+            Eventually.holds("the lapse", () -> said.size() == 2);
+            Eventually.holds("further tries", () -> registrar.unreachable() > before + 3);
             store.away(false);
-            LeasedStoreContract.eventually("the end", () -> said.size() > 2);
+            Eventually.holds("the end", () -> said.size() > 2);
             assertEquals(List.of("away", "lapsed after PT1S", "renewed, lapsed=true"), said);
         }
         said.clear();
         store.away(true);
         a.close();
-        LeasedStoreContract.eventually("the removal", () -> said.contains("not removed: " + ID));
+        Eventually.holds("the removal", () -> said.contains("not removed: " + ID));
     }
 
     @ParameterizedTest
@@ -155,8 +155,7 @@ class RegistrarTest {
         assertEquals(a.registration(), stored());
         store.force(ID.key(), document);
         final byte[] own = a.registration().encode();
-        LeasedStoreContract.eventually(
-                "is back", () -> Arrays.equals(own, store.get(ID.key()).value()));
+        Eventually.holds("is back", () -> Arrays.equals(own, store.get(ID.key()).value()));
     }
 
     @Test

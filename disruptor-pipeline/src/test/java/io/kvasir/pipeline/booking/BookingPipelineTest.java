@@ -1,6 +1,5 @@
 package io.kvasir.pipeline.booking;
 
-import static io.kvasir.pipeline.booking.HeldWriter.await;
 import static io.kvasir.pipeline.booking.HeldWriter.awaitApplied;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
@@ -17,6 +16,7 @@ import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -80,21 +80,21 @@ class BookingPipelineTest {
             final long second = pipeline.book(2, new long[] {1, 2, 4}, 3, 16, 3);
             assertNotEquals(BookingPipeline.NONE, first);
             assertNotEquals(first, second);
-            await(() -> table.activeRequests() == 2);
+            Eventually.holds(() -> table.activeRequests() == 2);
             awaitApplied(pipeline);
             assertLoad(2, 64, 4, 2);
 
             assertTrue(pipeline.prefillComplete(first));
             assertFalse(pipeline.prefillComplete(first));
             assertTrue(pipeline.outputBlocks(first, 2));
-            await(() -> board.prefillTokens(2) == 16 && board.activeBlocks(2) == 6);
+            Eventually.holds(() -> board.prefillTokens(2) == 16 && board.activeBlocks(2) == 6);
             assertTrue(pipeline.free(first));
             assertFalse(pipeline.free(first));
-            await(() -> table.activeRequests() == 1);
+            Eventually.holds(() -> table.activeRequests() == 1);
             awaitApplied(pipeline);
             assertLoad(2, 16, 3, 1);
             assertTrue(pipeline.workerGone(2, () -> {}));
-            await(() -> table.activeRequests() == 0);
+            Eventually.holds(() -> table.activeRequests() == 0);
             assertFalse(pipeline.isOpen(second));
             assertEquals(0, pipeline.failures());
             assertEquals(0, pipeline.refused());
@@ -151,7 +151,7 @@ class BookingPipelineTest {
             }
             assertEquals(BookingPipeline.NONE, pipeline.book(1, PROMPT, 3, 48, 3));
             assertTrue(pipeline.isFull());
-            await(() -> table.activeRequests() == REQUESTS);
+            Eventually.holds(() -> table.activeRequests() == REQUESTS);
             awaitApplied(pipeline);
 
             final HeldWriter writer = HeldWriter.of(pipeline, 7);
@@ -186,10 +186,10 @@ class BookingPipelineTest {
                 numbers[i] = pipeline.book(1, new long[] {i}, 1, 16, 1);
             }
             first.release();
-            await(() -> table.activeRequests() == REQUESTS - 1);
+            Eventually.holds(() -> table.activeRequests() == REQUESTS - 1);
             awaitApplied(pipeline);
             numbers[0] = pipeline.book(1, new long[] {0}, 1, 16, 1);
-            await(() -> table.activeRequests() == REQUESTS);
+            Eventually.holds(() -> table.activeRequests() == REQUESTS);
             awaitApplied(pipeline);
 
             final HeldWriter second = HeldWriter.of(pipeline, 7);
@@ -213,7 +213,7 @@ class BookingPipelineTest {
         try (BookingPipeline pipeline = new BookingPipeline(config, table)) {
             final long number = pipeline.book(1, prompt, 129, 2_064, 129);
             pipeline.book(1, prompt, 128, 2_048, 128);
-            await(() -> table.activeRequests() == 2);
+            Eventually.holds(() -> table.activeRequests() == 2);
             awaitApplied(pipeline);
             assertLoad(1, 4_112, 257, 2);
             assertEquals(128, table.activeBlocks());
@@ -269,7 +269,7 @@ class BookingPipelineTest {
                 assertNotEquals(
                         BookingPipeline.NONE, pipeline.book(0, all, i == 0 ? 640 : 0, 0, 0));
             }
-            await(() -> table.activeBlocks() == 640); // no chunk of the pool was lost
+            Eventually.holds(() -> table.activeBlocks() == 640); // no chunk of the pool was lost
         }
     }
 
@@ -345,7 +345,7 @@ class BookingPipelineTest {
             final long ended = pipeline.book(2, new long[] {1}, 1, 16, 1);
             final long kept = pipeline.book(3, new long[] {1}, 1, 16, 1);
             assertTrue(pipeline.workerGone(2, () -> left.set(table.activeRequests())));
-            await(() -> left.get() >= 0);
+            Eventually.holds(() -> left.get() >= 0);
             assertEquals(1, left.get(), "called when they have ended");
             assertFalse(pipeline.isOpen(ended));
             assertTrue(pipeline.isOpen(kept));
@@ -362,7 +362,7 @@ class BookingPipelineTest {
             }
             assertTrue(pipeline.backlog() <= 2, "one record for all");
             writer.release();
-            await(() -> ended.get() == 10_000);
+            Eventually.holds(() -> ended.get() == 10_000);
         }
     }
 
@@ -417,7 +417,7 @@ class BookingPipelineTest {
             pipeline.book(2, 0, PROMPT, 3, 48, 3, ActiveRequests.NO_DEADLINE, true);
             final AtomicInteger blocks = new AtomicInteger(-1);
             assertTrue(pipeline.workerGone(2, () -> blocks.set((int) routed.blocks())));
-            await(() -> blocks.get() >= 0);
+            Eventually.holds(() -> blocks.get() >= 0);
             assertEquals(0, blocks.get(), "forgotten when it is called");
             assertEquals(0, pipeline.failures());
         }
@@ -537,7 +537,7 @@ class BookingPipelineTest {
 
         assertFalse(table.gate().isReleased());
         writer.release();
-        await(() -> table.gate().isReleased());
+        Eventually.holds(() -> table.gate().isReleased());
         assertEquals(0, table.activeRequests(), "what was in the ring is left");
         assertLoad(1, 1_600, 100, 100);
         assertTrue(pipeline.isOpen(number));
@@ -561,10 +561,10 @@ class BookingPipelineTest {
                             }));
             final AtomicInteger ended = new AtomicInteger();
             assertTrue(pipeline.workerGone(4, ended::incrementAndGet));
-            await(() -> pipeline.failures() == 1);
-            await(() -> ended.get() == 1);
+            Eventually.holds(() -> pipeline.failures() == 1);
+            Eventually.holds(() -> ended.get() == 1);
             pipeline.book(1, new long[] {1}, 1, 16, 1);
-            await(() -> table.activeRequests() == 1);
+            Eventually.holds(() -> table.activeRequests() == 1);
         }
     }
 

@@ -2,12 +2,11 @@ package io.kvasir.pipeline.booking;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Latches;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 
 /** The writer of a booking pipeline, held back: what is published meanwhile stays in the ring. */
 final class HeldWriter {
@@ -42,15 +41,6 @@ final class HeldWriter {
 
     /** Waits until the writer has applied what is in the ring. */
     static void awaitApplied(BookingPipeline pipeline) {
-        await(() -> pipeline.backlog() == 0);
-    }
-
-    /** Waits for what the writer is about to do. */
-    static void await(BooleanSupplier condition) {
-        final long start = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - start < PATIENCE_NS, "not within a minute");
-            LockSupport.parkNanos(1_000_000);
-        }
+        Eventually.holds(() -> pipeline.backlog() == 0);
     }
 }

@@ -21,6 +21,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Latches;
 
 import org.junit.jupiter.api.AfterEach;
@@ -34,8 +35,6 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 
 class IndexPipelineTest {
     private static final int BLOCK = 4;
@@ -53,14 +52,6 @@ class IndexPipelineTest {
 
     private static byte[] store(int hash) {
         return batch(stored(List.of(hash), null, range(hash * 10, hash * 10 + 3), BLOCK));
-    }
-
-    private static void await(BooleanSupplier condition) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < deadline, "gave up waiting");
-            LockSupport.parkNanos(1_000_000);
-        }
     }
 
     @ParameterizedTest
@@ -86,7 +77,8 @@ class IndexPipelineTest {
             for (Thread thread : started) {
                 thread.join();
             }
-            await(() -> pipeline.backlog() == 0 && pipeline.applied() == threads * messages);
+            Eventually.holds(
+                    () -> pipeline.backlog() == 0 && pipeline.applied() == threads * messages);
             for (int t = 0; t < threads; t++) {
                 assertEquals(messages, index.heldBlocks(t));
                 assertEquals(messages - 1, index.appliedSequence(t));
@@ -120,16 +112,16 @@ class IndexPipelineTest {
             final long from = stream.replayFrom();
             assertTrue(from > 0 && from < 12, "from=" + from);
             release.countDown();
-            await(() -> pipeline.backlog() == 0);
+            Eventually.holds(() -> pipeline.backlog() == 0);
             for (int i = (int) from; i < 12; i++) {
                 int sequence = i;
-                await(
+                Eventually.holds(
                         () ->
                                 stream.onReplayed(sequence, store(sequence + 1))
                                         == EngineStream.ReplayStep.CONTINUE);
             }
             stream.replayEnded();
-            await(() -> stream.state() == IndexState.EXACT);
+            Eventually.holds(() -> stream.state() == IndexState.EXACT);
             assertEquals(12, index.heldBlocks(1));
             index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
         }
@@ -145,7 +137,7 @@ class IndexPipelineTest {
             for (int i = 0; i < 5; i++) {
                 stream.onMessage(i, store(i + 1));
             }
-            await(() -> index.heldBlocks(1) == 5);
+            Eventually.holds(() -> index.heldBlocks(1) == 5);
             int from = 0;
             int parts = 0;
             while (from != PrefixIndex.NO_MORE_RUNS) {
@@ -207,10 +199,13 @@ class IndexPipelineTest {
         final IndexPipeline pipeline = new IndexPipeline(small(8), index);
         try (pipeline) {
             for (int i = 0; i < 2; i++) {
-                await(() -> pipeline.loadBlocks(1, true, 0, names, locals, 2));
-                await(() -> pipeline.loadBlocks(1, false, -3, new long[] {8}, new long[] {80}, 1));
+                Eventually.holds(() -> pipeline.loadBlocks(1, true, 0, names, locals, 2));
+                Eventually.holds(
+                        () ->
+                                pipeline.loadBlocks(
+                                        1, false, -3, new long[] {8}, new long[] {80}, 1));
             }
-            await(() -> pipeline.applied() == 4);
+            Eventually.holds(() -> pipeline.applied() == 4);
             assertEquals(3, index.heldBlocks(1));
             assertEquals(0, index.unknownParents());
             index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
@@ -230,14 +225,14 @@ class IndexPipelineTest {
             pipeline.retire(1, swept::countDown);
             assertTrue(swept.await(1, TimeUnit.MINUTES));
             stream.onMessage(30, store(31));
-            await(() -> pipeline.backlog() == 0);
+            Eventually.holds(() -> pipeline.backlog() == 0);
             assertEquals(0, index.heldBlocks(1));
             assertEquals(PrefixIndex.NO_EVENT, index.appliedSequence(1));
 
             final EngineStream next = pipeline.openDirect(SourceConfig.of("v", 1, BLOCK, ""));
             next.onMessage(0, store(40));
-            await(() -> index.heldBlocks(1) == 1);
-            await(() -> pipeline.applied() - 1 + pipeline.skipped() == 31);
+            Eventually.holds(() -> index.heldBlocks(1) == 1);
+            Eventually.holds(() -> pipeline.applied() - 1 + pipeline.skipped() == 31);
         }
     }
 
@@ -262,7 +257,7 @@ class IndexPipelineTest {
             pipeline.retire(1, swept::countDown); // returns, although nothing fits
             release.countDown();
             assertTrue(swept.await(1, TimeUnit.MINUTES));
-            await(() -> pipeline.backlog() == 0);
+            Eventually.holds(() -> pipeline.backlog() == 0);
             assertEquals(0, index.heldBlocks(1));
         }
     }
@@ -296,10 +291,10 @@ class IndexPipelineTest {
                         }
                     };
             offer(pipeline, 1, broken, false);
-            await(() -> pipeline.quarantinedSlots() == 1);
+            Eventually.holds(() -> pipeline.quarantinedSlots() == 1);
             final EngineStream good = pipeline.openDirect(SourceConfig.of("good", 2, BLOCK, ""));
             good.onMessage(0, store(3));
-            await(() -> index.heldBlocks(2) == 1);
+            Eventually.holds(() -> index.heldBlocks(2) == 1);
             assertTrue(pipeline.isWriterAlive());
             assertTrue(pipeline.failures() >= 2);
         }
@@ -313,10 +308,10 @@ class IndexPipelineTest {
                     pipeline.openDirect(
                             SourceConfig.of("bad", 99, BLOCK, "").withReplayEndpoint("direct"));
             bad.onMessage(0, store(1)); // the index has 16 slots
-            await(() -> bad.status().failures() == 1);
+            Eventually.holds(() -> bad.status().failures() == 1);
             bad.onMessage(1, store(2));
             good.onMessage(0, store(3));
-            await(() -> good.state() == IndexState.EXACT);
+            Eventually.holds(() -> good.state() == IndexState.EXACT);
             assertEquals(1, index.heldBlocks(1));
             assertTrue(bad.status().failures() >= 1);
             assertEquals(1, pipeline.quarantinedSlots());
@@ -341,14 +336,14 @@ class IndexPipelineTest {
                         }
                     };
             offer(pipeline, 1, listener, false);
-            await(() -> pipeline.quarantinedSlots() == 1);
+            Eventually.holds(() -> pipeline.quarantinedSlots() == 1);
             poisoned.set(false);
-            await(() -> index.heldBlocks(1) == 0); // emptied after it was set aside
+            Eventually.holds(() -> index.heldBlocks(1) == 0); // emptied after it was set aside
             offer(pipeline, 2, listener, false);
-            await(() -> pipeline.skipped() == 1);
+            Eventually.holds(() -> pipeline.skipped() == 1);
             assertEquals(0, index.heldBlocks(1));
             offer(pipeline, 3, listener, true);
-            await(() -> index.heldBlocks(1) == 1);
+            Eventually.holds(() -> index.heldBlocks(1) == 1);
             assertEquals(List.of("made up by the test"), errors);
             assertEquals(0, pipeline.quarantinedSlots());
         }
@@ -373,12 +368,12 @@ class IndexPipelineTest {
             final EngineStream stream = pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, ""));
             for (int i = 0; i < 16; i += 2) {
                 final int next = i;
-                await(() -> pipeline.backlog() == 0);
+                Eventually.holds(() -> pipeline.backlog() == 0);
                 stream.onMessage(
                         next, batch(stored(hashes, null, range(1, blocks * BLOCK), BLOCK)));
                 stream.onMessage(next + 1, batch(removed(hashes)));
             }
-            await(() -> index.appliedSequence(1) == 15);
+            Eventually.holds(() -> index.appliedSequence(1) == 15);
             assertEquals(0, index.heldBlocks(1));
             assertEquals(8L * blocks, stream.status().blocksStored());
         }
@@ -413,7 +408,7 @@ class IndexPipelineTest {
                 ClosedException.class,
                 () -> pipeline.openDirect(SourceConfig.of("w", 1, BLOCK, "")));
         release.countDown();
-        await(() -> index.gate().isReleased());
+        Eventually.holds(() -> index.gate().isReleased());
         assertEquals(0, index.heldBlocks(1), "what was in the ring is left");
     }
 

@@ -19,6 +19,7 @@ import io.kvasir.pipeline.source.StreamMemory;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.DecoderMemory;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -30,8 +31,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 
 /** What the pipeline of a later process finds in the memory of an index. */
 class KeptSlotTest {
@@ -59,22 +58,14 @@ class KeptSlotTest {
 
         void apply(KvBatch batch) {
             final long before = pipeline.applied();
-            await(() -> pipeline.sink().offer(batch));
-            await(() -> pipeline.applied() == before + batch.operations());
+            Eventually.holds(() -> pipeline.sink().offer(batch));
+            Eventually.holds(() -> pipeline.applied() == before + batch.operations());
         }
 
         @Override
         public void close() {
             pipeline.close();
             index.close();
-        }
-    }
-
-    private static void await(BooleanSupplier condition) {
-        final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - startNs < LIMIT.toNanos(), "still waiting");
-            LockSupport.parkNanos(100_000);
         }
     }
 
@@ -230,8 +221,8 @@ class KeptSlotTest {
                         }
                     });
             bad.addCleared();
-            await(() -> running.pipeline.sink().offer(bad));
-            await(() -> running.pipeline.failures() > 0);
+            Eventually.holds(() -> running.pipeline.sink().offer(bad));
+            Eventually.holds(() -> running.pipeline.failures() > 0);
         }
         try (Running running = new Running()) {
             assertFalse(running.memory.isReopened());

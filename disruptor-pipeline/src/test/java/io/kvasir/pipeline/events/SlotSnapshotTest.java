@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
-import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
@@ -14,6 +13,7 @@ import io.kvasir.pipeline.snapshot.SlotMark;
 import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -113,13 +113,7 @@ class SlotSnapshotTest {
     }
 
     private void awaitApplied(int slot, long sequence) {
-        assertTimeoutPreemptively(
-                LIMIT,
-                () -> {
-                    while (index.appliedSequence(slot) < sequence) {
-                        Thread.sleep(1);
-                    }
-                });
+        Eventually.holds(() -> index.appliedSequence(slot) >= sequence);
     }
 
     /** Holds the writer until the latch falls. */

@@ -15,6 +15,7 @@ import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.wire.EngineBatchWriter;
 import io.kvasir.testsupport.ConnectingContext;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Gcc;
 import io.kvasir.testsupport.Libzmq;
 
@@ -38,7 +39,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 
@@ -161,13 +161,7 @@ class CEnginePublisherTest {
     }
 
     private static void await(BooleanSupplier condition, EventSource source) {
-        final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() - startNs < TimeUnit.MINUTES.toNanos(1),
-                    () -> "gave up: " + source.status());
-            LockSupport.parkNanos(5_000_000);
-        }
+        Eventually.holds(() -> source.status().toString(), condition);
     }
 
     private void awaitBlocks(int blocks, EventSource source) {

@@ -1,8 +1,5 @@
 package io.kvasir.pipeline.publish;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
-
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
@@ -10,12 +7,11 @@ import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.source.EventSource;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
-import java.time.Duration;
-import java.util.concurrent.locks.LockSupport;
 import java.util.stream.IntStream;
 
 /** The example of docs/operations/engine-events.md: the lines between the marks stand there. */
@@ -84,11 +80,8 @@ class EngineHooksExampleTest {
     }
 
     private static void awaitBlocks(int blocks, PrefixIndex index, EventSource source) {
-        final long deadline = System.nanoTime() + Duration.ofMinutes(1).toNanos();
-        while (index.heldBlocks(SLOT) != blocks || source.state() != IndexState.EXACT) {
-            assertTrue(System.nanoTime() < deadline, () -> "gave up: " + source.status());
-            LockSupport.parkNanos(5_000_000);
-        }
-        assertEquals(blocks, index.heldBlocks(SLOT));
+        Eventually.holds(
+                () -> source.status().toString(),
+                () -> index.heldBlocks(SLOT) == blocks && source.state() == IndexState.EXACT);
     }
 }

@@ -6,11 +6,11 @@ import static io.kvasir.pipeline.source.Messages.removed;
 import static io.kvasir.pipeline.source.Messages.stored;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -18,7 +18,6 @@ import org.junit.jupiter.api.Test;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 
 /** What a relay makes of blocks whose adapter is a number. */
 class RelayedAdaptersTest {
@@ -41,11 +40,8 @@ class RelayedAdaptersTest {
     }
 
     private void awaitLines(String... lines) {
-        final long since = System.nanoTime();
-        while (transport.lines().size() < lines.length) {
-            assertTrue(System.nanoTime() - since < PATIENCE_NS, () -> "" + transport.lines());
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
-        }
+        Eventually.holds(
+                () -> transport.lines().toString(), () -> transport.lines().size() >= lines.length);
         assertEquals(List.of(lines), transport.lines());
     }
 

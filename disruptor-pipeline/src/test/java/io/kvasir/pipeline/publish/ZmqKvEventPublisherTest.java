@@ -2,7 +2,6 @@ package io.kvasir.pipeline.publish;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.pipeline.source.IndexState;
@@ -10,6 +9,7 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.source.ZmqConfig;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -17,7 +17,6 @@ import org.junit.jupiter.api.Test;
 import java.io.IOException;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 class ZmqKvEventPublisherTest {
@@ -50,13 +49,7 @@ class ZmqKvEventPublisherTest {
     }
 
     private void await(BooleanSupplier condition) {
-        final long since = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() - since < PATIENCE_NS,
-                    () -> "not yet: " + transport.lines() + relay.status());
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
-        }
+        Eventually.holds(() -> transport.lines() + " " + relay.status(), condition);
     }
 
     private void awaitLines(String... lines) {

@@ -8,6 +8,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.wire.RecoveryQuery;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Latches;
 
 import org.junit.jupiter.api.AfterEach;
@@ -21,8 +22,6 @@ import java.util.TreeSet;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 
 /** A dump whose parts find the ring of the index writer full. */
 class FullRingRecoveryTest {
@@ -58,14 +57,6 @@ class FullRingRecoveryTest {
         release.countDown();
         pipeline.close();
         index.close();
-    }
-
-    private static void await(BooleanSupplier condition) {
-        final long since = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - since < PATIENCE_NS, "gave up waiting");
-            LockSupport.parkNanos(1_000_000);
-        }
     }
 
     /** A worker that was joined late is asked, and the writer stands still. */
@@ -105,19 +96,19 @@ class FullRingRecoveryTest {
     @Test
     void theDumpWaitsForRoomAndIsWhole() throws Exception {
         final Thread transport = deliver(begin());
-        await(() -> pipeline.refused() > 0);
+        Eventually.holds(() -> pipeline.refused() > 0);
         assertEquals(IndexState.LOADING, stream.state(), "a part of it is in the ring");
         assertEquals(1, plane.status().recovering());
         release.countDown();
         transport.join();
-        await(
+        Eventually.holds(
                 () -> {
                     answerWhatIsAsked(); // where the writer had no turn for as long as is waited
                     return stream.state() == IndexState.EXACT;
                 });
         assertEquals(worker.held(), held());
         worker.store((long) BLOCKS, BLOCKS + 1);
-        await(() -> held().equals(worker.held()));
+        Eventually.holds(() -> held().equals(worker.held()));
     }
 
     private void answerWhatIsAsked() {
@@ -131,7 +122,7 @@ class FullRingRecoveryTest {
     @Test
     void closingTheStreamEndsTheWait() throws Exception {
         final Thread transport = deliver(begin());
-        await(() -> pipeline.refused() > 0);
+        Eventually.holds(() -> pipeline.refused() > 0);
         stream.close();
         transport.join();
         assertEquals(IndexState.GONE, stream.state());

@@ -5,13 +5,13 @@ import static io.kvasir.pipeline.source.Messages.range;
 import static io.kvasir.pipeline.source.Messages.stored;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -28,7 +28,6 @@ import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /**
@@ -96,11 +95,7 @@ class LibzmqTest {
     }
 
     private static void await(BooleanSupplier condition, EventSource source) {
-        final long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < deadline, () -> "gave up: " + source.status());
-            LockSupport.parkNanos(5_000_000);
-        }
+        Eventually.holds(() -> source.status().toString(), condition);
     }
 
     private void awaitBlocks(int blocks, EventSource source) {

@@ -11,6 +11,7 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -19,9 +20,6 @@ import org.junit.jupiter.api.parallel.Isolated;
 import java.io.File;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 
 /** What many sources in one process cost. */
 @Isolated // looks at the threads of the process
@@ -57,14 +55,6 @@ class ManySourcesTest {
                 .count();
     }
 
-    private static void await(String what, BooleanSupplier condition) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < deadline, "gave up: " + what);
-            LockSupport.parkNanos(5_000_000);
-        }
-    }
-
     private void openAll() {
         for (int i = 0; i < SOURCES; i++) {
             sources.add(
@@ -81,13 +71,14 @@ class ManySourcesTest {
         final int descriptorsBefore = descriptors();
         final long threadsBefore = threads();
         openAll();
-        await("connections", () -> publisher.connections() == SOURCES);
+        Eventually.holds("connections", () -> publisher.connections() == SOURCES);
         publisher.send(RawPublisher.message("kv", 0, store(1)));
-        await(
+        Eventually.holds(
                 "first messages",
                 () -> sources.stream().allMatch(s -> s.state() == IndexState.EXACT));
         publisher.send(RawPublisher.message("kv", 1, store(2)));
-        await("blocks", () -> index.heldBlocks(SOURCES - 1) == 2 && index.heldBlocks(0) == 2);
+        Eventually.holds(
+                "blocks", () -> index.heldBlocks(SOURCES - 1) == 2 && index.heldBlocks(0) == 2);
 
         final int ours = descriptors() - descriptorsBefore - publisher.connections();
         assertTrue(ours <= SOURCES + 20, () -> ours + " descriptors for " + SOURCES + " sources");
@@ -96,7 +87,7 @@ class ManySourcesTest {
         assertTrue(started <= pollers, () -> started + " threads for " + SOURCES + " sources");
 
         sources.forEach(EventSource::close);
-        await(
+        Eventually.holds(
                 "descriptors",
                 () -> {
                     publisher.drop(); // its own ends; some may have come back before they closed
@@ -108,13 +99,14 @@ class ManySourcesTest {
     @Test
     void allComeBackWhenTheirPublishersDo() {
         openAll();
-        await("connections", () -> publisher.connections() == SOURCES);
+        Eventually.holds("connections", () -> publisher.connections() == SOURCES);
         publisher.send(RawPublisher.message("kv", 0, store(1)));
-        await("blocks", () -> sources.stream().allMatch(s -> s.state() == IndexState.EXACT));
+        Eventually.holds(
+                "blocks", () -> sources.stream().allMatch(s -> s.state() == IndexState.EXACT));
         for (int round = 1; round <= 4; round++) {
             final int lost = round;
             publisher.drop();
-            await(
+            Eventually.holds(
                     "round " + round,
                     () ->
                             sources.stream().allMatch(s -> s.status().reconnects() == lost)
@@ -122,7 +114,8 @@ class ManySourcesTest {
             assertTrue(sources.stream().allMatch(s -> s.status().disconnects() == lost));
         }
         publisher.send(RawPublisher.message("kv", 1, store(2)));
-        await("blocks", () -> sources.stream().allMatch(s -> s.status().lastSequence() == 1));
+        Eventually.holds(
+                "blocks", () -> sources.stream().allMatch(s -> s.status().lastSequence() == 1));
         assertEquals(5 * SOURCES, publisher.accepted());
     }
 }

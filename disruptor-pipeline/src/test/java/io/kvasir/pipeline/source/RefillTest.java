@@ -18,6 +18,7 @@ import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.KvEventSink;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -30,7 +31,6 @@ import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** A worker whose blocks did not fit gets them back by itself when there is room. */
@@ -407,11 +407,6 @@ class RefillTest {
     }
 
     private static void await(String what, BooleanSupplier condition, EventSource shown) {
-        final long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-        while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() < deadline, () -> "gave up: " + what + " " + shown.status());
-            LockSupport.parkNanos(1_000_000);
-        }
+        Eventually.holds(() -> what + " " + shown.status(), condition);
     }
 }

@@ -13,14 +13,13 @@ import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.source.EngineStream.ReplayStep;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** Engines whose replay socket drops what a slow reader has no room for. */
@@ -64,13 +63,7 @@ class ReplayHolesTest {
     }
 
     private static void await(BooleanSupplier condition, EventSource source) {
-        final long sinceNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() - sinceNs < TimeUnit.SECONDS.toNanos(50),
-                    () -> "gave up: " + source.status());
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
-        }
+        Eventually.holds(() -> source.status().toString(), condition);
     }
 
     private void awaitWhole(EventSource source) {

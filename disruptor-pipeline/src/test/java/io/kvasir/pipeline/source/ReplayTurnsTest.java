@@ -11,11 +11,13 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -51,18 +53,8 @@ class ReplayTurnsTest {
     }
 
     private static void await(String what, BooleanSupplier condition, EventSource... shown) {
-        final long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-        while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() < deadline,
-                    () ->
-                            "gave up: "
-                                    + what
-                                    + java.util.Arrays.stream(shown)
-                                            .map(EventSource::status)
-                                            .toList());
-            LockSupport.parkNanos(5_000_000);
-        }
+        Eventually.holds(
+                () -> what + Arrays.stream(shown).map(EventSource::status).toList(), condition);
     }
 
     @Test

@@ -17,6 +17,7 @@ import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -117,7 +118,7 @@ class TieredEventsTest {
     }
 
     private void await(BooleanSupplier condition, EventSource source) {
-        await(condition, () -> "gave up: " + depths() + " " + source.status());
+        Eventually.holds(() -> depths() + " " + source.status(), condition);
     }
 
     private static void await(BooleanSupplier condition, Supplier<String> message) {

@@ -2,7 +2,6 @@ package io.kvasir.pipeline.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
@@ -11,6 +10,7 @@ import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.publish.KvEventPublisher;
 import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
 import io.kvasir.pipeline.wire.PlaneLoad;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -29,7 +29,6 @@ import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
@@ -68,13 +67,7 @@ class ZmqEventPlaneSourceTest {
     }
 
     private void await(BooleanSupplier condition) {
-        final long since = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() - since < PATIENCE_NS,
-                    () -> plane.status() + " " + stream.status());
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
-        }
+        Eventually.holds(() -> plane.status() + " " + stream.status(), condition);
     }
 
     private void awaitConnection() {

@@ -13,6 +13,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;
@@ -29,7 +30,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
@@ -72,11 +72,7 @@ class ZmqFaultsTest {
     }
 
     private static void await(EventSource source, BooleanSupplier condition) {
-        final long deadline = System.nanoTime() + TimeUnit.MINUTES.toNanos(1);
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < deadline, () -> "gave up: " + source.status());
-            LockSupport.parkNanos(5_000_000);
-        }
+        Eventually.holds(() -> source.status().toString(), condition);
     }
 
     private static void awaitProblem(EventSource source, String words) {

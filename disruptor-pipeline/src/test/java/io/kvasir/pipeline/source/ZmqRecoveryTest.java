@@ -11,6 +11,7 @@ import io.kvasir.pipeline.publish.LocalIndexer;
 import io.kvasir.pipeline.publish.ZmqEventPlaneTransport;
 import io.kvasir.pipeline.wire.QueryTopic;
 import io.kvasir.pipeline.wire.RecoveryQuery;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.TcpProxy;
@@ -26,12 +27,12 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** Publishers and brokers over ZMQ: what is missed is asked for over the connections of events. */
@@ -77,16 +78,12 @@ class ZmqRecoveryTest {
     }
 
     private void await(BooleanSupplier condition, EngineStream... streams) {
-        final long since = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() - since < PATIENCE_NS,
-                    () ->
-                            plane.status()
-                                    + " "
-                                    + List.of(streams).stream().map(EngineStream::status).toList());
-            LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(2));
-        }
+        Eventually.holds(
+                () ->
+                        plane.status()
+                                + " "
+                                + Arrays.stream(streams).map(EngineStream::status).toList(),
+                condition);
     }
 
     private void awaitExact(EngineStream stream, Publisher publisher) {

@@ -15,6 +15,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.testsupport.ConnectingContext;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.TcpProxy;
 
 import org.junit.jupiter.api.AfterEach;
@@ -24,12 +25,10 @@ import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
 import java.nio.charset.StandardCharsets;
-import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** Sources over real sockets. */
@@ -77,11 +76,7 @@ class ZmqSourceTest {
     }
 
     private static void await(BooleanSupplier condition, EventSource source) {
-        final long deadline = System.nanoTime() + Duration.ofSeconds(60).toNanos();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() < deadline, () -> "gave up: " + source.status());
-            LockSupport.parkNanos(5_000_000);
-        }
+        Eventually.holds(() -> source.status().toString(), condition);
     }
 
     private void awaitBlocks(int blocks, EventSource source) {

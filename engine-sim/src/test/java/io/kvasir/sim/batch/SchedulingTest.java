@@ -14,7 +14,7 @@ import io.kvasir.sim.events.Labels;
 import io.kvasir.sim.state.SimState;
 import io.kvasir.sim.testing.EventClient;
 import io.kvasir.sim.testing.Http;
-import io.kvasir.sim.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 
@@ -215,7 +215,7 @@ class SchedulingTest {
             final CompletableFuture<HttpResponse<String>> answer =
                     new Http(engine)
                             .sendAsync("/v1/completions", Http.body(tokens(0, 4000), 100, ""));
-            Waiting.until(() -> engine.state(0).running() == 1);
+            Eventually.holds(() -> engine.state(0).running() == 1);
             while (engine.state(0).finished() == 0) {
                 assertTrue(clock.advanceToNext(), "asleep before its end");
             }
@@ -233,7 +233,7 @@ class SchedulingTest {
             final String body = Http.body(tokens(0, 20), 400, ",\"stream\":true");
             final CompletableFuture<HttpResponse<String>> answer =
                     new Http(engine).sendAsync("/v1/completions", body);
-            Waiting.until(() -> engine.state(0).running() == 1);
+            Eventually.holds(() -> engine.state(0).running() == 1);
             int wakes = 0;
             while (engine.state(0).finished() == 0) {
                 assertTrue(clock.advanceToNext(), "asleep before its end");

@@ -2,18 +2,16 @@ package io.kvasir.gateway.disagg;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.router.disagg.PrefillBlocks;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 
 class LazyBlockReleaseTest {
     private static final KvTransferParams PARAMS = Prefills.json("{}");
@@ -32,14 +30,6 @@ class LazyBlockReleaseTest {
     private static BlockRelease leases() {
         return new LeaseOnly(
                 LeaseReason.NO_LIBRARY, LEASE_NS, new ReleaseCounters(), System::nanoTime);
-    }
-
-    private static void await(BooleanSupplier condition) {
-        final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(System.nanoTime() - startNs < TimeUnit.MINUTES.toNanos(1));
-            LockSupport.parkNanos(1_000_000);
-        }
     }
 
     private long left(LeaseReason why) {
@@ -65,7 +55,8 @@ class LazyBlockReleaseTest {
         before.free();
         assertEquals(0, release.counts().held());
         gate.complete(leases());
-        await(() -> release.counts().fetched() == 1 && left(LeaseReason.NO_LIBRARY) == 1);
+        Eventually.holds(
+                () -> release.counts().fetched() == 1 && left(LeaseReason.NO_LIBRARY) == 1);
         assertEquals(2, release.counts().held());
         after.free();
         release.hold(PARAMS).free();
@@ -77,7 +68,7 @@ class LazyBlockReleaseTest {
     void anOpeningThatFailsLeavesBlocksToTheLease() {
         release.hold(PARAMS).free();
         gate.completeExceptionally(new IllegalStateException("what was not thought of"));
-        await(() -> left(LeaseReason.NO_LIBRARY) == 1);
+        Eventually.holds(() -> left(LeaseReason.NO_LIBRARY) == 1);
         release.close();
     }
 }

@@ -6,10 +6,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.config.WorkerRole;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.DiscoveryContract;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assumptions.abort;
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.WorkerAdapters;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.DiscoveryContract;
 import io.kvasir.registry.InstanceId;
@@ -18,6 +17,7 @@ import io.kvasir.registry.Registration;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
 import io.kvasir.registry.kubernetes.KubernetesStore;
 import io.kvasir.registry.kubernetes.OwnerPod;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.KubernetesServer;
 import io.kvasir.testsupport.RunningKubernetes;
 

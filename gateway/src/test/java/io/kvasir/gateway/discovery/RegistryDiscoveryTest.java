@@ -9,7 +9,6 @@ import io.kvasir.gateway.config.WorkerAdapters;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.config.WorkerInput;
 import io.kvasir.gateway.config.WorkerRole;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.DiscoveryContract;
 import io.kvasir.registry.InstanceId;
@@ -20,6 +19,7 @@ import io.kvasir.registry.ModelInput;
 import io.kvasir.registry.ModelType;
 import io.kvasir.registry.Registration;
 import io.kvasir.router.EventPlaneWorker;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;

@@ -4,11 +4,11 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.registry.kubernetes.KubernetesAccess;
 import io.kvasir.registry.kubernetes.KubernetesClient;
 import io.kvasir.registry.kubernetes.KubernetesResources;
 import io.kvasir.registry.kubernetes.ResourceWatch;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;

@@ -2,12 +2,12 @@ package io.kvasir.gateway.metrics;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 

@@ -20,7 +20,6 @@ import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.AnswerMemory;
 import io.kvasir.gateway.server.ResponseCoding;
 import io.kvasir.gateway.server.TrustedCallers;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
@@ -32,6 +31,7 @@ import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerKey;
 import io.kvasir.router.disagg.Deadlines;
 import io.kvasir.router.queue.QueueRank;
+import io.kvasir.testsupport.Eventually;
 
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.io.Content;

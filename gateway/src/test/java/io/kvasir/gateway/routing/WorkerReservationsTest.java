@@ -16,7 +16,6 @@ import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.openai.RequestParser;
 import io.kvasir.gateway.openai.TokenForm;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.Fleet;
@@ -26,6 +25,7 @@ import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.testsupport.Eventually;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.junit.jupiter.api.AfterEach;

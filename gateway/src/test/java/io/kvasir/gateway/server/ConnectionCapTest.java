@@ -7,12 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.FrameClient;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
 import io.kvasir.gateway.upstream.Descriptors;
+import io.kvasir.testsupport.Eventually;
 
 import org.eclipse.jetty.http2.ErrorCode;
 import org.eclipse.jetty.server.Server;

@@ -2,6 +2,7 @@ package io.kvasir.gateway.testing;
 
 import com.sun.net.httpserver.HttpServer;
 
+import io.kvasir.testsupport.Eventually;
 import io.opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest;
 import io.opentelemetry.proto.collector.trace.v1.ExportTraceServiceResponse;
 import io.opentelemetry.proto.common.v1.AnyValue;

@@ -6,6 +6,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.NamedValues;
 
 import java.net.URI;

@@ -10,6 +10,7 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.Worker;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 
 import java.util.ArrayList;
 import java.util.Arrays;

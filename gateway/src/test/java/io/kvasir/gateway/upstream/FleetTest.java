@@ -21,13 +21,13 @@ import io.kvasir.gateway.config.ModelConfig;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.testing.CapturedLog;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
 import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
 

@@ -14,7 +14,6 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.SnapshotLockKind;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.metrics.GatewayMetrics;
-import io.kvasir.gateway.testing.Eventually;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.events.EventSubjects;
@@ -27,6 +26,7 @@ import io.kvasir.router.RouterStatus;
 import io.kvasir.router.Worker;
 import io.kvasir.router.state.SnapshotStatus;
 import io.kvasir.testsupport.EtcdServer;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 
 import org.junit.jupiter.api.Tag;

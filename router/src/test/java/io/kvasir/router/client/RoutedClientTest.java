@@ -7,12 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.memory.ClosedException;
-import io.kvasir.router.EngineMessages;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -120,12 +120,12 @@ class RoutedClientTest {
     }
 
     private void awaitLoad(long requests, long tokens, long blocks) {
-        EngineMessages.await(
+        Eventually.holds(
+                () -> one.activeRequests() + " " + one.prefillTokens() + " " + one.activeBlocks(),
                 () ->
                         one.activeRequests() == requests
                                 && one.prefillTokens() == tokens
-                                && one.activeBlocks() == blocks,
-                () -> one.activeRequests() + " " + one.prefillTokens() + " " + one.activeBlocks());
+                                && one.activeBlocks() == blocks);
     }
 
     @Test

@@ -9,13 +9,12 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
+import io.kvasir.testsupport.Eventually;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
-import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
 /** A router of blocks of 16 tokens and its queue, on a clock that stands still. */
@@ -151,7 +150,8 @@ final class QueueWorld implements AutoCloseable {
     void computed(Waiter waiter) {
         final long left = waiter.worker.prefillTokens() - computes(waiter);
         waiter.lease.prefillComplete();
-        await(() -> isSettled() && waiter.worker.prefillTokens() == left, "a computed prompt");
+        Eventually.holds(
+                "a computed prompt", () -> isSettled() && waiter.worker.prefillTokens() == left);
         queue.step();
     }
 
@@ -168,7 +168,8 @@ final class QueueWorld implements AutoCloseable {
     void ended(Waiter waiter) {
         final long left = waiter.worker.prefillTokens() - computes(waiter);
         waiter.lease.close();
-        await(() -> isSettled() && waiter.worker.prefillTokens() == left, "an ended booking");
+        Eventually.holds(
+                "an ended booking", () -> isSettled() && waiter.worker.prefillTokens() == left);
         queue.step();
     }
 
@@ -176,16 +177,6 @@ final class QueueWorld implements AutoCloseable {
     void pass(long ns) {
         nowNs.addAndGet(ns);
         queue.step();
-    }
-
-    static void await(BooleanSupplier condition, String what) {
-        final long deadline = System.nanoTime() + PATIENCE_NS;
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - deadline > 0) {
-                throw new AssertionError("still waiting for " + what);
-            }
-            LockSupport.parkNanos(50_000);
-        }
     }
 
     @Override

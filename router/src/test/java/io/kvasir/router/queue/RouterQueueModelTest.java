@@ -9,6 +9,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.queue.QueueWorld.Waiter;
 import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.params.ParameterizedTest;
@@ -143,7 +144,8 @@ class RouterQueueModelTest {
 
     /** Waits until all that was done is on the board. */
     private void settle() {
-        QueueWorld.await(
+        Eventually.holds(
+                "the loads",
                 () -> {
                     long expected = 0;
                     for (Waiter one : world.admitted) {
@@ -154,8 +156,7 @@ class RouterQueueModelTest {
                     }
                     return world.isSettled()
                             && expected == workers.stream().mapToLong(Worker::prefillTokens).sum();
-                },
-                "the loads");
+                });
     }
 
     private void check() {

@@ -13,6 +13,7 @@ import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SingleFlight;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -131,20 +132,20 @@ class RouterQueueStressTest {
             assertTrue(queue.status().requests() > 5_000, "most of them wait");
             await(done);
             final Random random = new Random(seed);
-            QueueWorld.await(
+            Eventually.holds(
+                    "all outcomes: " + queue.status(),
                     () -> {
                         endSome(random);
                         return admitted.get() + refused.get() + cancelled.get() == prompts.size();
-                    },
-                    "all outcomes: " + queue.status());
+                    });
             running.forEach(Lease::close);
             assertEquals(0, refused.get());
             assertEquals(0, queue.status().requests());
             assertEquals(0, queue.status().tokens());
             assertTrue(prompts.stream().allMatch(p -> p.outcomes.get() <= 1));
-            QueueWorld.await(
-                    () -> router.workers().stream().allMatch(w -> w.activeRequests() == 0),
-                    "no load is left");
+            Eventually.holds(
+                    "no load is left",
+                    () -> router.workers().stream().allMatch(w -> w.activeRequests() == 0));
             assertEquals(0, router.status().loadCorrections());
         }
     }
@@ -160,7 +161,7 @@ class RouterQueueStressTest {
     }
 
     private static void await(CountDownLatch latch) {
-        QueueWorld.await(() -> latch.getCount() == 0, "the threads");
+        Eventually.holds("the threads", () -> latch.getCount() == 0);
     }
 
     @Test
@@ -193,8 +194,8 @@ class RouterQueueStressTest {
                 await(begun);
                 queue.close();
                 await(done);
-                QueueWorld.await(
-                        () -> prompts.stream().allMatch(p -> p.outcomes.get() > 0), "all outcomes");
+                Eventually.holds(
+                        "all outcomes", () -> prompts.stream().allMatch(p -> p.outcomes.get() > 0));
                 assertEquals(0, queue.status().requests());
             }
             assertTrue(prompts.stream().allMatch(p -> p.outcomes.get() == 1));
@@ -221,11 +222,11 @@ class RouterQueueStressTest {
                                 });
             }
             await(done);
-            QueueWorld.await(
+            Eventually.holds(
+                    "one on each worker",
                     () ->
                             admitted.get() + queue.status().requests() == THREADS
-                                    && admitted.get() == 4,
-                    "one on each worker");
+                                    && admitted.get() == 4);
             for (Worker worker : router.workers()) {
                 assertEquals(100, worker.prefillTokens());
             }
@@ -264,11 +265,11 @@ class RouterQueueStressTest {
                                 });
             }
             await(done);
-            QueueWorld.await(() -> queue.status().following() == THREADS - 1, "all others follow");
+            Eventually.holds("all others follow", () -> queue.status().following() == THREADS - 1);
             assertEquals(1, admitted.get());
             final Lease leader = running.poll();
             leader.prefillComplete();
-            QueueWorld.await(() -> admitted.get() == THREADS, "they go on together");
+            Eventually.holds("they go on together", () -> admitted.get() == THREADS);
             assertFalse(running.stream().anyMatch(lease -> lease.worker() != leader.worker()));
             assertEquals(1, queue.status().led());
             running.forEach(Lease::close);
@@ -325,7 +326,7 @@ class RouterQueueStressTest {
             }
             await(done);
             router.change(router.settings().with(RouterSettings.SINGLE_FLIGHT, SingleFlight.OFF));
-            QueueWorld.await(() -> admitted.get() == prompts.size(), "all: " + queue.status());
+            Eventually.holds("all: " + queue.status(), () -> admitted.get() == prompts.size());
             assertTrue(prompts.stream().allMatch(prompt -> prompt.outcomes.get() == 1));
             assertEquals(0, queue.status().requests());
             assertEquals(0, queue.status().following());

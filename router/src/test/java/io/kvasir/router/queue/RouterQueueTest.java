@@ -21,6 +21,7 @@ import io.kvasir.router.queue.QueueWorld.Waiter;
 import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -225,8 +226,8 @@ class RouterQueueTest {
                                 .set(RouterSettings.APPROXIMATE, true)));
         world.worker(1);
         final Waiter known = world.admit(1600);
-        QueueWorld.await(
-                () -> world.router.routedPrefixes().blocks() >= 100, "what was routed is known");
+        Eventually.holds(
+                "what was routed is known", () -> world.router.routedPrefixes().blocks() >= 100);
         final Waiter small = world.admit(800);
         final Waiter large = world.admit(world.new Waiter(known.tokens, null), QueueRank.USUAL);
         world.computed(known);
@@ -246,28 +247,28 @@ class RouterQueueTest {
                                 .set(RouterSettings.APPROXIMATE, true)));
         world.worker(1);
         final Waiter known = world.admit(1_600);
-        QueueWorld.await(
-                () -> world.router.routedPrefixes().blocks() >= 100, "what was routed is known");
+        Eventually.holds(
+                "what was routed is known", () -> world.router.routedPrefixes().blocks() >= 100);
         known.lease.close();
         final Waiter cached = world.new Waiter(known.tokens, null);
-        QueueWorld.await(
+        Eventually.holds(
+                "its entry is free again",
                 () -> {
                     world.pass(SECOND / 10);
                     return world.router.activeLeases() == 0;
-                },
-                "its entry is free again");
+                });
         assertSame(cached, world.admit(cached, QueueRank.USUAL));
         assertEquals(100, cached.overlapBlocks);
         final Waiter large = world.admit(1_600);
         final Waiter small = world.admit(800);
         assertTrue(large.isWaiting() && small.isWaiting());
         cached.lease.close();
-        QueueWorld.await(
+        Eventually.holds(
+                "its entry is free again, too",
                 () -> {
                     world.pass(SECOND / 10);
                     return world.admitted.size() == 3;
-                },
-                "its entry is free again, too");
+                });
         assertNotNull(small.lease);
         assertTrue(large.isWaiting());
     }
@@ -717,12 +718,12 @@ class RouterQueueTest {
         final Waiter two = world.admit(1);
         assertTrue(two.isWaiting());
         one.lease.close();
-        QueueWorld.await(
+        Eventually.holds(
+                "its entry is free again",
                 () -> {
                     world.pass(SECOND / 10);
                     return two.lease != null;
-                },
-                "its entry is free again");
+                });
     }
 
     @Test
@@ -751,7 +752,7 @@ class RouterQueueTest {
         assertTrue(two.cancel(false));
         assertEquals(0, world.queue.status().requests());
         one.join().close();
-        QueueWorld.await(() -> worker.activeRequests() == 0, "the booking has ended");
+        Eventually.holds("the booking has ended", () -> worker.activeRequests() == 0);
     }
 
     @Test
@@ -816,12 +817,12 @@ class RouterQueueTest {
         world.queue.admit(new Broken(one.tokens, defect), QueueRank.USUAL);
         final Waiter three = world.admit(1);
         world.computed(one);
-        QueueWorld.await(
+        Eventually.holds(
+                "the booking of the broken one is given back",
                 () -> {
                     world.pass(SECOND / 100);
                     return three.lease != null;
-                },
-                "the booking of the broken one is given back");
+                });
     }
 
     @ParameterizedTest

@@ -20,6 +20,7 @@ import io.kvasir.router.queue.QueueWorld.Waiter;
 import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SingleFlight;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -113,8 +114,8 @@ class SingleFlightTest {
             final List<Waiter> others = admitSome(8);
             first.lease.prefillComplete();
             first.lease.close();
-            QueueWorld.await(
-                    () -> world.isSettled() && first.worker.activeRequests() == 0, "its end");
+            Eventually.holds(
+                    "its end", () -> world.isSettled() && first.worker.activeRequests() == 0);
             world.queue.step();
             for (Waiter other : others) {
                 assertSame(first.worker, other.worker);
@@ -248,7 +249,7 @@ class SingleFlightTest {
         final Waiter first = admit(PREFIX);
         final Waiter other = admit(PREFIX);
         world.router.removeWorker(first.worker);
-        QueueWorld.await(() -> !first.lease.isOpen(), "its booking ends with it");
+        Eventually.holds("its booking ends with it", () -> !first.lease.isOpen());
         world.queue.step();
         assertNotNull(other.lease);
         assertTrue(other.worker != first.worker);
@@ -347,9 +348,9 @@ class SingleFlightTest {
     }
 
     private void awaitPredicted(int tokens) {
-        QueueWorld.await(
-                () -> world.router.routedPrefixes().blocks() >= tokens / 16,
-                "its worker is taken to hold it");
+        Eventually.holds(
+                "its worker is taken to hold it",
+                () -> world.router.routedPrefixes().blocks() >= tokens / 16);
     }
 
     /** An engine announces blocks before the first token, until which its load counts them. */
@@ -382,8 +383,8 @@ class SingleFlightTest {
             announce(first.worker);
             first.lease.prefillComplete();
             first.lease.close();
-            QueueWorld.await(
-                    () -> world.isSettled() && first.worker.activeRequests() == 0, "its end");
+            Eventually.holds(
+                    "its end", () -> world.isSettled() && first.worker.activeRequests() == 0);
             for (Waiter other : admitSome(8)) {
                 assertSame(first.worker, other.worker);
             }
@@ -410,7 +411,7 @@ class SingleFlightTest {
         world.router
                 .openDirect(worker, EngineMessages.source(worker.name(), 16))
                 .onMessage(0, EngineMessages.stored(prefix, PREFIX / 16, 16, 1_000));
-        QueueWorld.await(worker::ready, "its events");
+        Eventually.holds("its events", worker::ready);
     }
 
     @Test
@@ -486,7 +487,7 @@ class SingleFlightTest {
     /** Has the only prompt that is computed be so, and the queue find out. */
     private void computedAll(Waiter waiter) {
         waiter.lease.prefillComplete();
-        QueueWorld.await(() -> world.isSettled() && waiter.worker.prefillTokens() == 0, "its end");
+        Eventually.holds("its end", () -> world.isSettled() && waiter.worker.prefillTokens() == 0);
         world.queue.step();
     }
 

@@ -11,7 +11,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.ServiceException;
 import io.kvasir.services.testing.Http;
-import io.kvasir.services.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -46,7 +46,7 @@ class IndexGroupTest {
     private Tenant admit(long instance) throws ServiceException {
         final Tenant tenant = group.admit(instance, 0);
         final long[] hash = {instance};
-        Waiting.until(() -> group.load(tenant, true, 0, hash, hash));
+        Eventually.holds(() -> group.load(tenant, true, 0, hash, hash));
         return tenant;
     }
 
@@ -149,7 +149,7 @@ class IndexGroupTest {
         dumps.join();
         assertEquals(List.of(), List.copyOf(wrong));
         final long id = last.instance;
-        Waiting.until(() -> group.match(new long[] {id}, 1).size() == 1);
+        Eventually.holds(() -> group.match(new long[] {id}, 1).size() == 1);
         assertEquals(List.of(id + "=" + id), events());
     }
 
@@ -159,10 +159,10 @@ class IndexGroupTest {
         final Tenant second = group.admit(7, 0);
         final long[] names = {11, 12, 13};
         final long[] locals = {1, 2, 3};
-        Waiting.until(() -> group.load(first, true, 0, names, locals));
-        Waiting.until(() -> group.load(first, false, 12, new long[] {-14}, new long[] {4}));
-        Waiting.until(() -> group.load(second, true, 0, new long[] {21}, new long[] {1}));
-        Waiting.until(() -> group.heldBlocks() == 5);
+        Eventually.holds(() -> group.load(first, true, 0, names, locals));
+        Eventually.holds(() -> group.load(first, false, 12, new long[] {-14}, new long[] {4}));
+        Eventually.holds(() -> group.load(second, true, 0, new long[] {21}, new long[] {1}));
+        Eventually.holds(() -> group.heldBlocks() == 5);
         final ByteArrayOutputStream out = new ByteArrayOutputStream();
         DumpWriter.write(List.of(group), out);
         try (IndexRegistry registry =
@@ -171,7 +171,7 @@ class IndexGroupTest {
             reader.read(new ByteArrayInputStream(out.toByteArray()));
             assertEquals(0, reader.leftOut());
             final IndexGroup copy = registry.group(new GroupKey("m", "default"));
-            Waiting.until(() -> copy.heldBlocks() == 5);
+            Eventually.holds(() -> copy.heldBlocks() == 5);
             final ByteArrayOutputStream again = new ByteArrayOutputStream();
             DumpWriter.write(registry.groups(), again);
             assertEquals(

@@ -8,7 +8,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.services.testing.EnginePublisher;
 import io.kvasir.services.testing.Http;
-import io.kvasir.services.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -107,7 +107,7 @@ class IndexerServiceTest {
     }
 
     private static void awaitTokens(Http http, String id, String rank, int tokens) {
-        Waiting.until(
+        Eventually.holds(
                 () -> query(http, PROMPT).path("scores").path(id).path(rank).asInt(0) == tokens);
     }
 
@@ -234,7 +234,7 @@ class IndexerServiceTest {
         engine.in("CPU").stored(101L, List.of(102L), 5, 6, 7, 8);
         engine.in("DISK").stored(102L, List.of(103L), 9, 10, 11, 12);
         engine.in("EXTERNAL").stored(null, List.of(101L), 1, 2, 3, 4);
-        Waiting.until(() -> query(PROMPT).at("/instances/1/disk").asInt() == 12);
+        Eventually.holds(() -> query(PROMPT).at("/instances/1/disk").asInt() == 12);
         assertEquals(
                 Http.json(
                         "{\"scores\":{\"1\":{\"0\":4}},\"frequencies\":[],\"instances\":{\"1\":"
@@ -242,10 +242,10 @@ class IndexerServiceTest {
                                 + "\"disk\":12}}}"),
                 query(PROMPT));
         engine.in("GPU").removed(101L);
-        Waiting.until(() -> query(PROMPT).at("/instances/1/disk").asInt() == 0);
+        Eventually.holds(() -> query(PROMPT).at("/instances/1/disk").asInt() == 0);
         assertEquals(4, query(PROMPT).at("/instances/1/longest_matched").asInt());
         engine.in("EXTERNAL").removed(101L);
-        Waiting.until(() -> query(PROMPT).path("instances").isEmpty());
+        Eventually.holds(() -> query(PROMPT).path("instances").isEmpty());
     }
 
     @Test
@@ -255,7 +255,7 @@ class IndexerServiceTest {
         register("2", engine(0), "");
         engine.awaitSubscriber().stored(null, List.of(101L), 1, 2, 3, 4);
         engine.in("EXTERNAL").stored(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8);
-        Waiting.until(() -> query(PROMPT).at("/instances/2/longest_matched").asInt() == 8);
+        Eventually.holds(() -> query(PROMPT).at("/instances/2/longest_matched").asInt() == 8);
         assertEquals(
                 Http.json(
                         "{\"scores\":{\"1\":{\"0\":4},\"2\":{\"0\":0}},\"frequencies\":[],"
@@ -265,7 +265,7 @@ class IndexerServiceTest {
                                 + "\"disk\":0}}}"),
                 query(PROMPT));
         http.post("/unregister", "{\"instance_id\":1,\"model_name\":\"m\"}");
-        Waiting.until(() -> query(PROMPT).path("instances").isEmpty());
+        Eventually.holds(() -> query(PROMPT).path("instances").isEmpty());
     }
 
     @Test
@@ -278,7 +278,7 @@ class IndexerServiceTest {
         engine.in("EXTERNAL").stored(null, List.of(201L), 1, 2, 3, 4);
         engine.in("CPU")
                 .stored(null, List.of(301L, 302L, 303L), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
-        Waiting.until(() -> query(PROMPT).at("/instances/1/cpu").asInt() == 12);
+        Eventually.holds(() -> query(PROMPT).at("/instances/1/cpu").asInt() == 12);
         assertEquals(8, query(PROMPT).at("/instances/1/gpu").asInt());
         assertEquals(1, query(PROMPT).path("instances").size());
     }
@@ -336,7 +336,7 @@ class IndexerServiceTest {
         engine.stored(101L, List.of(104L), 9, 9, 9, 9);
         engine.removed(102L); // what is behind it cannot be reached any more
         engine.stored(104L, List.of(105L), 1, 1, 1, 1);
-        Waiting.until(() -> query("[1,2,3,4,9,9,9,9,1,1,1,1]").at("/scores/1/0").asInt() == 12);
+        Eventually.holds(() -> query("[1,2,3,4,9,9,9,9,1,1,1,1]").at("/scores/1/0").asInt() == 12);
         final JsonNode group = http.get("/dump").json().path("m:default");
         assertEquals(4, group.path("block_size").asInt());
         final Set<String> seen = new HashSet<>();
@@ -384,7 +384,7 @@ class IndexerServiceTest {
         assertEquals(ranks / 10, many.get("/workers").json().size());
         assertEquals(503, many.post("/register", registration("5000", engine, "")).status());
         engine.awaitSubscriber();
-        Waiting.until( // all ranks share the connection, and the last ones may join it late
+        Eventually.holds( // all ranks share the connection, and the last ones may join it late
                 () -> {
                     engine.stored(null, List.of(101L), 1, 2, 3, 4);
                     final String last = Integer.toString(ranks - 1);
@@ -397,7 +397,7 @@ class IndexerServiceTest {
                         .contains("dynamo_kvindexer_listeners{status=\"active\"} " + ranks));
         assertEquals(
                 200, many.post("/unregister", "{\"instance_id\":3,\"model_name\":\"m\"}").status());
-        Waiting.until(
+        Eventually.holds(
                 () -> many.post("/register", registration("5000", engine, "")).status() == 201);
     }
 
@@ -486,7 +486,7 @@ class IndexerServiceTest {
         final EnginePublisher next = engine(0);
         assertEquals(201, late.post("/register", registration("1", next, "")).status());
         next.awaitSubscriber().stored(null, List.of(7L), 5, 5, 5, 5);
-        Waiting.until(() -> query(late, PROMPT).path("scores").isEmpty());
+        Eventually.holds(() -> query(late, PROMPT).path("scores").isEmpty());
         assertEquals(4, query(late, "[5,5,5,5]").at("/scores/1/0").asInt());
     }
 

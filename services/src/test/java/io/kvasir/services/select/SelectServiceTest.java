@@ -17,7 +17,7 @@ import io.kvasir.services.indexer.IndexerService;
 import io.kvasir.services.slots.SlotsConfig;
 import io.kvasir.services.testing.EnginePublisher;
 import io.kvasir.services.testing.Http;
-import io.kvasir.services.testing.Waiting;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
@@ -94,7 +94,7 @@ class SelectServiceTest {
         engine.awaitSubscriber();
         engine.in("EXTERNAL").stored(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8);
         // a quarter of 8 tokens counts as cached: 9 - 2
-        Waiting.until(
+        Eventually.holds(
                 () ->
                         posted(200, "/select", ask("")).path("effective_prefill_tokens").asInt()
                                 == 7);
@@ -146,7 +146,7 @@ class SelectServiceTest {
         name(1, UNUSED_ENDPOINT, "");
         name(2, engine.endpoint(), "");
         engine.awaitSubscriber().stored(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8);
-        Waiting.until(() -> posted(200, "/select", ask("")).at("/overlap/gpu").asInt() == 8);
+        Eventually.holds(() -> posted(200, "/select", ask("")).at("/overlap/gpu").asInt() == 8);
         final JsonNode first = posted(200, "/select_and_reserve", ask(",\"selection_id\":\"a\""));
         assertEquals(2, first.path("worker_id").asInt());
         assertEquals(1, first.path("effective_prefill_tokens").asInt());
@@ -179,8 +179,8 @@ class SelectServiceTest {
         name(2, engine.endpoint(), "");
         engine.awaitSubscriber().awaitSubscriber();
         engine.storedInPairs(null, List.of(101L, 102L), 1, 2, 3, 4, 5, 6, 7, 8, 9);
-        Waiting.until(() -> index.post("/query", ask("")).json().at("/scores/2/0").asInt() == 8);
-        Waiting.until(() -> posted(200, "/select", ask("")).at("/overlap/gpu").asInt() == 8);
+        Eventually.holds(() -> index.post("/query", ask("")).json().at("/scores/2/0").asInt() == 8);
+        Eventually.holds(() -> posted(200, "/select", ask("")).at("/overlap/gpu").asInt() == 8);
         final JsonNode chosen = posted(200, "/select", ask(""));
         assertEquals(2, chosen.path("worker_id").asInt());
         assertEquals(1, chosen.path("effective_prefill_tokens").asInt());
@@ -551,7 +551,7 @@ class SelectServiceTest {
         assertEquals(20, chosen.size(), "a worker with a reservation costs more than an idle one");
         assertEquals(count, http.get("/ready").json().path("schedulable_workers").asInt());
         http.delete("/workers/7");
-        Waiting.until( // its slot is swept first
+        Eventually.holds( // its slot is swept first
                 () ->
                         http.post("/workers", worker(count + 1, engine.endpoint(), ""))
                                 .text()

@@ -2,10 +2,10 @@ package io.kvasir.registry.etcd;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assertions.fail;
 
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.Stored;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -20,7 +20,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.CopyOnWriteArrayList;
-import java.util.function.BooleanSupplier;
 
 /** What a watch makes of answers that etcd should not give. */
 @Execution(ExecutionMode.CONCURRENT) // each waits for a watch to be begun anew
@@ -42,7 +41,7 @@ class EtcdWatchTest {
                                 Duration.ofSeconds(20)),
                         "/p/");
         store.watch("ns/", new Seen());
-        eventually("watched", () -> etcd.isWatched() && keys.equals(Set.of("ns/a")));
+        Eventually.holds("watched", () -> etcd.isWatched() && keys.equals(Set.of("ns/a")));
     }
 
     @AfterEach
@@ -77,31 +76,20 @@ class EtcdWatchTest {
         }
     }
 
-    private static void eventually(String what, BooleanSupplier condition)
-            throws InterruptedException {
-        final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            if (System.nanoTime() - startNs > Duration.ofMinutes(1).toNanos()) {
-                fail("not within a minute: " + what);
-            }
-            Thread.sleep(10);
-        }
-    }
-
     @ParameterizedTest
     @ValueSource(strings = {"", "\n", "{}", "null", "{\"kvs\":[]}"})
     void anAnswerWithoutARevisionIsALossAndTheLastViewHolds(String body) throws Exception {
         etcd.answerReads(body);
         final int reads = etcd.reads();
         etcd.cancelWatch();
-        eventually("said, or believed", () -> !losses.isEmpty() || keys.isEmpty());
+        Eventually.holds("said, or believed", () -> !losses.isEmpty() || keys.isEmpty());
         assertEquals(Set.of("ns/a"), keys);
-        eventually("read often", () -> etcd.reads() > reads + 2);
+        Eventually.holds("read often", () -> etcd.reads() > reads + 2);
         assertEquals(Set.of("ns/a"), keys);
         assertTrue(losses.getLast().contains("no revision"), losses::toString);
         etcd.put("/p/ns/b", "1");
         etcd.answerReads(null);
-        eventually("read anew", () -> keys.equals(Set.of("ns/a", "ns/b")));
+        Eventually.holds("read anew", () -> keys.equals(Set.of("ns/a", "ns/b")));
     }
 
     @ParameterizedTest
@@ -110,9 +98,9 @@ class EtcdWatchTest {
             throws Exception {
         final int reads = etcd.reads();
         etcd.tell(key, value);
-        eventually("read anew", () -> etcd.reads() > reads);
+        Eventually.holds("read anew", () -> etcd.reads() > reads);
         assertEquals(1, losses.size(), losses::toString);
         etcd.put("/p/ns/c", "1");
-        eventually("heard", () -> keys.equals(Set.of("ns/a", "ns/c")));
+        Eventually.holds("heard", () -> keys.equals(Set.of("ns/a", "ns/c")));
     }
 }

@@ -14,6 +14,7 @@ import io.kvasir.registry.LeasedStoreContract;
 import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.KubernetesServer;
 import io.kvasir.testsupport.RunningKubernetes;
 import io.kvasir.testsupport.ServerProcess;
@@ -210,7 +211,7 @@ class KubernetesStoreTest extends LeasedStoreContract {
         assertEquals(201, kubernetes.server().create(namespace, worker("ns.c.e.a", spec)).status());
         final Seen seen = new Seen();
         open().watch("ns/", seen.view);
-        eventually("said", () -> seen.refusals.size() == 1);
+        Eventually.holds("said", () -> seen.refusals.size() == 1);
         assertTrue(seen.names().isEmpty());
     }
 
@@ -225,9 +226,9 @@ class KubernetesStoreTest extends LeasedStoreContract {
                                 "model_name: m, types: [chat], url: 'http://h:1', more: 1"));
         final Seen seen = new Seen();
         open().watch("ns/", seen.view);
-        eventually("is there", () -> seen.names().equals(Set.of("a")));
+        Eventually.holds("is there", () -> seen.names().equals(Set.of("a")));
         kubernetes.server().send("DELETE", RESOURCES.formatted(namespace) + "/ns.c.e.a", null);
-        eventually("is gone", () -> seen.names().isEmpty());
+        Eventually.holds("is gone", () -> seen.names().isEmpty());
         assertEquals(0, seen.refusals.size());
     }
 
@@ -240,7 +241,7 @@ class KubernetesStoreTest extends LeasedStoreContract {
                         worker("other", "model_name: m, types: [chat], url: 'http://h:1'"));
         final Seen seen = new Seen();
         open().watch("ns/", seen.view);
-        eventually("said", () -> seen.refusals.size() == 1);
+        Eventually.holds("said", () -> seen.refusals.size() == 1);
         assertTrue(seen.names().isEmpty());
     }
 
@@ -250,7 +251,7 @@ class KubernetesStoreTest extends LeasedStoreContract {
         final Registration old = instance("a").generation(1000).build();
         brief.put(old.id().key(), old.encode(), LeasedStore.ABSENT);
         final LeasedStore next = open();
-        eventually("ends", () -> next.get(old.id().key()) == null);
+        Eventually.holds("ends", () -> next.get(old.id().key()) == null);
         assertTrue(
                 next.put(old.id().key(), old.withGeneration(2).encode(), LeasedStore.ABSENT) > 0);
         assertEquals(2, Registration.decode(next.get(old.id().key()).value()).generation());
@@ -265,7 +266,7 @@ class KubernetesStoreTest extends LeasedStoreContract {
         store.put(a.id().key(), a.encode(), LeasedStore.ABSENT);
         final Seen seen = new Seen();
         store.watch("ns/", seen.view);
-        eventually("known", () -> store.podUid(a.id().key()).equals(pod.uid()));
+        Eventually.holds("known", () -> store.podUid(a.id().key()).equals(pod.uid()));
         final String owners =
                 new JsonMapper()
                         .readTree(
@@ -293,14 +294,14 @@ class KubernetesStoreTest extends LeasedStoreContract {
         final KubernetesStore gateway = store("gateway-token", NAMESPACE_OF_RIGHTS, LONG, null);
         final Seen seen = new Seen();
         gateway.watch("ns/", seen.view);
-        eventually("seen", () -> seen.names().contains("a"));
+        Eventually.holds("seen", () -> seen.names().contains("a"));
         final RegistryException denied =
                 assertThrows(RegistryException.class, () -> gateway.put(key, a.encode(), second));
         assertEquals(Kind.DENIED, denied.kind(), denied.getMessage());
         assertTrue(denied.getMessage().contains("create, update and delete"), denied.getMessage());
         final Seen blind = new Seen();
         worker.watch("ns/", blind.view);
-        eventually("refused", () -> blind.losses.size() == 1);
+        Eventually.holds("refused", () -> blind.losses.size() == 1);
         assertTrue(worker.delete(key, worker.get(key).revision()));
     }
 
@@ -335,16 +336,16 @@ class KubernetesStoreTest extends LeasedStoreContract {
         open(SHORT_TTL).put(a.id().key(), a.encode(), LeasedStore.ABSENT);
         final Seen seen = new Seen();
         open(SHORT_TTL).watch("ns/", seen.view);
-        eventually("there", () -> seen.found > 0);
+        Eventually.holds("there", () -> seen.found > 0);
         server().hang();
         try {
-            eventually("said", () -> !seen.losses.isEmpty());
+            Eventually.holds("said", () -> !seen.losses.isEmpty());
         } finally {
             server().goOn();
         }
         final int before = seen.found;
-        eventually("found", () -> seen.found > before);
-        eventually("ends when the server answers", () -> seen.names().isEmpty());
+        Eventually.holds("found", () -> seen.found > before);
+        Eventually.holds("ends when the server answers", () -> seen.names().isEmpty());
         assertEquals(1, seen.losses.size(), seen.losses::toString);
     }
 
