@@ -410,6 +410,22 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
+     * Has a worker of the event plane begin there anew, as one that registers now: its blocks leave
+     * the index, what {@link PlaneState} has saved of it is restored, and the messages after that
+     * come again. Its bookings and leases stay. Waits for the index writer. Does nothing for a
+     * worker that is not registered (any more), or on no event plane, and where there is no such
+     * state.
+     *
+     * @param worker the worker
+     * @throws ClosedException if the router is closed
+     * @throws InterruptedException if the waiting thread is interrupted; the worker is as one of
+     *     which nothing was saved then
+     */
+    public void rejoinPlane(Worker worker) throws InterruptedException {
+        registry.rejoinPlane(worker);
+    }
+
+    /**
      * Forgets what a worker is predicted to hold, because its engine was away and has an empty
      * cache when it comes back: every prompt that was booked on it before this call, by any thread.
      * A booking under way at this moment may count as one before or after it; so a caller that

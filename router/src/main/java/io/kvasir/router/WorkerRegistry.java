@@ -20,6 +20,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -204,6 +205,35 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         onPlane.put(named, worker);
         if (mine == null && tenantOrNull != null) {
             label(worker, tenantOrNull);
+        }
+    }
+
+    /** See {@link KvRouter#rejoinPlane}. */
+    void rejoinPlane(Worker worker) throws InterruptedException {
+        final EventPlaneWorker named = worker.planeOrNull();
+        if (named == null || planeStateOrNull == null || workers.at(worker.slot()) != worker) {
+            return;
+        }
+        planeOrNull.remove(named.workerId(), named.dpRank()); // and remembers that it has spoken
+        final CountDownLatch swept = new CountDownLatch(1);
+        parts.indexPipeline.retire(worker.slot(), swept::countDown);
+        try {
+            while (!swept.await(READY_POLL_MS, TimeUnit.MILLISECONDS)) {
+                checkOpen(); // a closed router sweeps nothing
+            }
+        } finally {
+            joinAgain(worker, named);
+        }
+    }
+
+    private void joinAgain(Worker worker, EventPlaneWorker named) {
+        try {
+            joinPlane(worker, named, null, null);
+        } catch (IllegalArgumentException | ClosedException e) {
+            return; // it was removed meanwhile, or all were
+        }
+        if (workers.at(worker.slot()) != worker) {
+            leavePlane(worker);
         }
     }
 

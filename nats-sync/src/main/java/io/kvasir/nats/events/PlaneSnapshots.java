@@ -8,6 +8,7 @@ import io.kvasir.pipeline.source.StreamStart;
 import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.PlaneState;
+import io.kvasir.router.Worker;
 import io.kvasir.router.state.SnapshotCause;
 import io.kvasir.router.state.SnapshotCounts;
 import io.kvasir.router.state.SnapshotStatus;
@@ -54,7 +55,10 @@ import java.util.function.Consumer;
  *
  * <p>A router that starts restores its workers from the newest snapshot that is whole, and its
  * {@link JetStreamEventSource} begins after {@link #start}. What could not be restored is not saved
- * over: such a router takes no snapshots.
+ * over: such a router takes no snapshots until it has read what is saved. That is tried again with
+ * pauses that grow. A worker that is EXACT by then has more than was saved of it; each other one
+ * {@linkplain KvRouter#rejoinPlane joins the plane anew}, so that it has what is saved and, of the
+ * stream, all that came after.
  *
  * <p>Events of workers that a router does not have stay in the stream, and what is saved of them in
  * its snapshots for an hour, as long as the stream would have had their events.
@@ -76,7 +80,7 @@ public final class PlaneSnapshots implements PlaneState {
     private static final Clock CLOCK = Clock.systemUTC();
     private static final Duration PERIOD = Duration.ofSeconds(1);
     private static final int AGE_STEPS = 8; // at least between two that are due by age
-    private static final long RETRY_NS = TimeUnit.SECONDS.toNanos(10);
+    private static final Duration RETRY = Duration.ofSeconds(10);
     private static final long FRESH_NS = TimeUnit.SECONDS.toNanos(1);
     private static final long RESET_LIMIT_NS = TimeUnit.MINUTES.toNanos(1);
     private static final long RESET_PAUSE_MS = 200;
@@ -86,13 +90,16 @@ public final class PlaneSnapshots implements PlaneState {
     private final NatsStateStore store;
     private final EventStream stream;
     private final Consumer<Step> steps;
+    private final long retryNs;
     private final SnapshotCounts counts = new SnapshotCounts();
     private final CountDownLatch closing = new CountDownLatch(1);
     private SnapshotCatalogue catalogue; // null where NATS could not be read; guarded by this
     private RadixState legacy; // null where there are snapshots, or it is not there; likewise
     private ZonedDateTime made; // of the stream; likewise
     private long catalogueNs; // when it was read; likewise
-    private boolean unrestored; // something that is saved is not in this index; guarded by this
+    private boolean unread; // whether what is saved is still to be read; guarded by this
+    private boolean foreign; // it is another router's, with other settings; guarded by this
+    private final UnrestoredWorkers unrestored; // what is saved of them; guarded by this
     private boolean agingSaid; // that the bucket drops snapshots; of the thread
     private long savedUpTo; // by the newest snapshot that is known; of the thread
     private final LastReason lastReason = new LastReason(); // of no snapshot; of the thread
@@ -107,16 +114,19 @@ public final class PlaneSnapshots implements PlaneState {
             PlaneSnapshotConfig config,
             NatsStateStore store,
             EventStream stream,
-            Consumer<Step> steps) {
+            Consumer<Step> steps,
+            Duration retry) {
         this.config = config;
         this.store = store;
         this.stream = stream;
         this.steps = steps;
+        this.retryNs = retry.toNanos();
+        this.unrestored = new UnrestoredWorkers(retry);
     }
 
     /**
-     * Reads what is saved. Where NATS does not answer now, nothing is restored and nothing will be
-     * saved.
+     * Reads what is saved. Where NATS does not answer now, nothing is restored and nothing saved
+     * before it does.
      *
      * @param access where NATS is
      * @param names whose events
@@ -129,20 +139,30 @@ public final class PlaneSnapshots implements PlaneState {
             NatsStateStore store,
             PlaneSnapshotConfig config)
             throws IOException {
-        return open(access, names, store, config, _ -> {});
+        return open(access, names, store, config, _ -> {}, RETRY);
     }
 
-    /** With what is called after each step, for tests that end or delay it there. */
+    /**
+     * The same for tests.
+     *
+     * @param steps called after each step, to end or delay it there
+     * @param retry pause after what has failed
+     */
     static PlaneSnapshots open(
             NatsAccess access,
             EventSubjects names,
             NatsStateStore store,
             PlaneSnapshotConfig config,
-            Consumer<Step> steps)
+            Consumer<Step> steps,
+            Duration retry)
             throws IOException {
         final PlaneSnapshots opened =
                 new PlaneSnapshots(
-                        config, store, new EventStream(access, names, config.replicas()), steps);
+                        config,
+                        store,
+                        new EventStream(access, names, config.replicas()),
+                        steps,
+                        retry);
         try {
             if (config.reset()) {
                 opened.reset();
@@ -157,18 +177,23 @@ public final class PlaneSnapshots implements PlaneState {
 
     private synchronized void read() {
         try {
-            made = stream.info().getCreateTime();
-            readCatalogue();
-            if (catalogue.newestOrNull() == null) {
-                readLegacy();
-            }
+            readAll();
         } catch (IOException e) {
-            unrestored = true;
+            unread = true;
             LOG.error(
                     "what is saved of the event plane cannot be read; this router begins with what"
-                            + " the stream has, and takes no snapshots until it is started again",
+                            + " the stream has, and takes no snapshots until it has read it",
                     e);
         }
+    }
+
+    private void readAll() throws IOException {
+        made = stream.info().getCreateTime();
+        readCatalogue();
+        if (catalogue.newestOrNull() == null) {
+            readLegacy();
+        }
+        unread = false;
     }
 
     private void readCatalogue() throws IOException {
@@ -176,7 +201,7 @@ public final class PlaneSnapshots implements PlaneState {
         catalogueNs = System.nanoTime();
         known(catalogue);
         if (catalogue.isForeign()) {
-            unrestored = true;
+            foreign = true;
             LOG.error(
                     "{} has snapshots that do not fit this router; it takes none. With another"
                             + " block-size, use another nats-component",
@@ -265,22 +290,32 @@ public final class PlaneSnapshots implements PlaneState {
     public synchronized Restored restore(
             EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
         if (catalogue == null) {
+            unrestored.add(worker, null);
             return null;
         }
         Restored restored = null;
         boolean tried = false;
+        SnapshotName unusable = null;
         // another router may have saved anew, and deleted what was found before
         for (int tries = 0; tries < 2 && restored == null && refresh(tried); tries++) {
             final SnapshotCatalogue.Found found = catalogue.of(worker);
             if (found == null) {
+                unrestored.remove(worker);
                 loadLegacy(worker, slot, pipeline);
                 return null;
             }
             tried = true;
-            restored = load(worker, found, slot, pipeline, index);
+            try {
+                restored = load(worker, found, slot, pipeline, index);
+                unusable = found.object();
+            } catch (IOException e) {
+                LOG.warn("{} cannot be read", found.object(), e);
+            }
         }
-        if (restored == null) {
-            unrestored = true;
+        if (restored != null) {
+            unrestored.remove(worker);
+        } else {
+            unrestored.add(worker, unusable);
             counts.restoreFailed();
             LOG.error("worker {} of the event plane cannot be restored", worker);
         }
@@ -311,7 +346,8 @@ public final class PlaneSnapshots implements PlaneState {
             SnapshotCatalogue.Found found,
             int slot,
             IndexPipeline pipeline,
-            PrefixIndex index) {
+            PrefixIndex index)
+            throws IOException {
         try (InputStream in = store.get(found.object().toString(), found.section().offset())) {
             final StreamStart start =
                     in == null
@@ -332,9 +368,6 @@ public final class PlaneSnapshots implements PlaneState {
                                     found.object().position().made(),
                                     found.section().mark().position())
                             .ofPlane());
-        } catch (IOException e) {
-            LOG.warn("{} cannot be read", found.object(), e);
-            return null;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return null;
@@ -355,6 +388,29 @@ public final class PlaneSnapshots implements PlaneState {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    // -- restore what could not be restored before
+
+    /** Tries it again, where it is time; without the lock, as workers join the plane meanwhile. */
+    private void restoreAgain(KvRouter router) throws InterruptedException {
+        for (Worker worker : unrestoredOf(router)) {
+            LOG.info("worker {}: what is saved of it can be read now", worker.planeOrNull());
+            router.rejoinPlane(worker);
+        }
+    }
+
+    private synchronized List<Worker> unrestoredOf(KvRouter router) {
+        if (foreign || !(unread || unrestored.any()) || !unrestored.isTime()) {
+            return List.of();
+        }
+        try {
+            readAll();
+        } catch (IOException e) {
+            LOG.debug("what is saved of the event plane cannot be read yet", e);
+            return List.of();
+        }
+        return unrestored.toRejoin(router == null ? List.of() : router.workers(), catalogue);
     }
 
     // -- save
@@ -387,6 +443,7 @@ public final class PlaneSnapshots implements PlaneState {
             return false;
         }
         try {
+            restoreAgain(router);
             checkRestored();
             final StreamInfo now = stream.info();
             follow(now.getCreateTime());
@@ -394,10 +451,13 @@ public final class PlaneSnapshots implements PlaneState {
             lastReason.ended();
             return taken;
         } catch (AbandonedException e) {
-            if (lastReason.isNew(e.getMessage())) {
+            final boolean isNew = lastReason.isNew(e.getMessage());
+            if (isNew) {
                 LOG.info("a snapshot of the event plane was given up: {}", e.getMessage());
             }
-            counts.abandoned(e.snapshotCause());
+            if (isNew || e.snapshotCause() != SnapshotCause.UNRESTORED) { // which is a state
+                counts.abandoned(e.snapshotCause());
+            }
             if (e.snapshotCause() == SnapshotCause.LOCKED) {
                 return false; // what the holder saves may be enough
             }
@@ -409,7 +469,7 @@ public final class PlaneSnapshots implements PlaneState {
                 }
             }
         }
-        nextTryNs = System.nanoTime() + RETRY_NS;
+        nextTryNs = System.nanoTime() + retryNs;
         return false;
     }
 
@@ -479,9 +539,9 @@ public final class PlaneSnapshots implements PlaneState {
     }
 
     private synchronized void checkRestored() throws AbandonedException {
-        if (unrestored) {
+        if (foreign || unread || unrestored.any()) {
             throw new AbandonedException(
-                    SnapshotCause.UNRESTORED, "this router could not restore what is saved");
+                    SnapshotCause.UNRESTORED, "this router has not restored what is saved");
         }
     }
 

@@ -69,6 +69,20 @@ final class PlanePublisher {
         } else {
             store(batch, all, last);
         }
+        publish(worker, batch);
+    }
+
+    /** Publishes that a worker holds nothing any more. */
+    void clear(long worker) throws Exception {
+        final KvBatch batch = new KvBatch();
+        batch.reset(0, 0, CopyRule.LAST_COPY, false, ApplyListener.NONE);
+        batch.addCleared();
+        held.get(worker).clear();
+        tails.get(worker).clear();
+        publish(worker, batch);
+    }
+
+    private void publish(long worker, KvBatch batch) throws Exception {
         final long event = lastEvents.merge(worker, 1L, Long::sum);
         stream.publish(
                 names.streamSubject(),

@@ -28,6 +28,7 @@ import java.util.function.Consumer;
 final class PlaneReplica implements AutoCloseable {
     static final int BLOCK_SIZE = 4;
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
+    private static final Duration RETRY = Duration.ofSeconds(10);
     private static final int AT_ONCE = 1 << 20;
 
     final FaultyStore locks;
@@ -46,19 +47,30 @@ final class PlaneReplica implements AutoCloseable {
             Consumer<String> steps,
             long... workers)
             throws IOException {
+        this(url, access(url), names, lockStore, config, steps, workers);
+    }
+
+    /** The same with another way to what is saved. */
+    PlaneReplica(
+            String url,
+            NatsAccess saved,
+            EventSubjects names,
+            LeasedStore lockStore,
+            PlaneSnapshotConfig config,
+            Consumer<String> steps,
+            long... workers)
+            throws IOException {
         final NatsAccess access = access(url);
         locks = new FaultyStore(lockStore);
         snapshots =
                 PlaneSnapshots.open(
-                        access,
+                        saved,
                         names,
                         SteppedStores.open(
-                                access,
-                                names.bucket(),
-                                new LeaseLock(locks, names.bucket()),
-                                steps),
+                                saved, names.bucket(), new LeaseLock(locks, names.bucket()), steps),
                         config,
-                        step -> steps.accept(step.name().toLowerCase(Locale.ROOT)));
+                        step -> steps.accept(step.name().toLowerCase(Locale.ROOT)),
+                        RETRY);
         router =
                 KvRouter.builder()
                         .blockSize(config.blockSize())

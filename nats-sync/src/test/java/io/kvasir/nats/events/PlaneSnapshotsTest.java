@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 
 import io.kvasir.core.index.CopyRule;
+import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.wire.ApplyListener;
@@ -15,6 +16,7 @@ import io.kvasir.pipeline.wire.RouterEventWriter;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.TcpProxy;
 import io.nats.client.Connection;
 import io.nats.client.JetStreamManagement;
 import io.nats.client.PurgeOptions;
@@ -34,6 +36,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
+import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
@@ -53,6 +56,7 @@ class PlaneSnapshotsTest {
     private static final long[] WORKERS = {7, 8, 9};
     private static final int THRESHOLD = 60;
     private static final Duration SHORT = Duration.ofSeconds(6);
+    private static final Duration UNREAD = Duration.ofSeconds(3);
     private static final Duration LONG = Duration.ofSeconds(32);
 
     @RegisterExtension static final RunningNats NATS = new RunningNats();
@@ -189,6 +193,11 @@ class PlaneSnapshotsTest {
     }
 
     private void assertRecovers(PlaneReplica alone) throws Exception {
+        awaitRecovered(alone);
+        assertEquals(0, alone.router.status().planeOrNull().refused());
+    }
+
+    private void awaitRecovered(PlaneReplica alone) throws Exception {
         final Map<Long, Set<Long>> expected = publisher.held(WORKERS);
         eventually(
                 "the whole state: " + alone.snapshots.status(),
@@ -196,7 +205,6 @@ class PlaneSnapshotsTest {
         eventually(
                 "exact",
                 () -> alone.router.workers().stream().allMatch(w -> w.state() == IndexState.EXACT));
-        assertEquals(0, alone.router.status().planeOrNull().refused());
     }
 
     @Test
@@ -659,6 +667,85 @@ class PlaneSnapshotsTest {
         settle(alone);
         take(alone);
         assertRecovers(startAlone());
+    }
+
+    /** Is there from two snapshots on: the stream has no longer all that they have. */
+    private void saveAndPurge() throws Exception {
+        final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, WORKERS);
+        for (int i = 0; i < 2; i++) {
+            publishPastTheThreshold();
+            settle(replica);
+            take(replica);
+        }
+        assertTrue(stream().getFirstSequence() > 1);
+        closeAll();
+    }
+
+    private static void takesNone(PlaneReplica replica) throws InterruptedException {
+        assertFalse(replica.look());
+        assertEquals(1, replica.snapshots.status().abandoned().get("unrestored"));
+        assertEquals(0, replica.snapshots.status().restoredWorkers());
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatCannotBeReadAtTheStartIsRestoredLater(boolean readAtFirst) throws Exception {
+        saveAndPurge();
+        try (TcpProxy way = new TcpProxy(URI.create(NATS.url()).getPort())) {
+            final NatsAccess saved =
+                    new NatsAccess("nats://127.0.0.1:" + way.port(), null, null, UNREAD);
+            if (!readAtFirst) {
+                way.cut();
+            }
+            final PlaneReplica late =
+                    new PlaneReplica(
+                            NATS.url(),
+                            saved,
+                            names,
+                            locks(lockTtl),
+                            PlaneReplica.past(THRESHOLD),
+                            PlaneSnapshotsTest::nothing);
+            replicas.add(late);
+            way.cut();
+            for (long worker : WORKERS) {
+                late.add(worker);
+            }
+            takesNone(late);
+            publishPastTheThreshold(); // while it knows a part
+            way.heal();
+            take(late);
+            awaitRecovered(late);
+            assertEquals(WORKERS.length, late.snapshots.status().restoredWorkers());
+        }
+        assertRecovers(startAlone());
+    }
+
+    @Test
+    void aWorkerThatBeganAnewIsNotRestoredLater() throws Exception {
+        saveAndPurge();
+        try (TcpProxy way = new TcpProxy(URI.create(NATS.url()).getPort())) {
+            way.cut();
+            final PlaneReplica late =
+                    new PlaneReplica(
+                            NATS.url(),
+                            new NatsAccess("nats://127.0.0.1:" + way.port(), null, null, UNREAD),
+                            names,
+                            locks(lockTtl),
+                            PlaneReplica.past(THRESHOLD),
+                            PlaneSnapshotsTest::nothing,
+                            WORKERS);
+            replicas.add(late);
+            takesNone(late);
+            publisher.clear(WORKERS[0]);
+            publishPastTheThreshold();
+            eventually(
+                    "it is exact",
+                    () -> late.router.workers().getFirst().state() == IndexState.EXACT);
+            way.heal();
+            take(late);
+            awaitRecovered(late);
+            assertEquals(WORKERS.length - 1, late.snapshots.status().restoredWorkers());
+        }
     }
 
     /** The check of these checks: in this order, which is that of others, a death loses state. */
