@@ -6,6 +6,7 @@ import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.AccessLogs;
 import io.kvasir.gateway.server.TrustedCallers;
+import io.kvasir.gateway.trace.CollectorAccess;
 import io.kvasir.gateway.upstream.EtcdStores;
 import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.NatsAccesses;
@@ -34,6 +35,7 @@ public final class StartFiles {
                     TrustStore::new,
                     NatsAccesses::check,
                     EtcdStores::check,
+                    CollectorAccess::check,
                     FileDiscovery::check,
                     AccessLogs::checkTarget,
                     StartFiles::checkFolders,

@@ -231,6 +231,10 @@ final class Contradictions {
                     Need.of(
                             "otlp-endpoint",
                             c -> c.get(GatewaySettings.OTLP_ENDPOINT) != null,
+                            GatewaySettings.OTLP_TRUST_STORE,
+                            GatewaySettings.OTLP_CLIENT_CERTIFICATE,
+                            GatewaySettings.OTLP_CLIENT_KEY,
+                            GatewaySettings.OTLP_HEADERS_FILE,
                             GatewaySettings.TRACE_SAMPLE_RATIO,
                             GatewaySettings.TRACE_SERVICE_NAME));
 

@@ -1416,6 +1416,54 @@ public final class GatewaySettings {
                                     + " it for each worker that is asked. Nothing is traced without"
                                     + " it."));
 
+    /** Certificates that the collector is checked against. */
+    public static final Setting<Path> OTLP_TRUST_STORE =
+            row(
+                    Setting.text(
+                                    "otlp-trust-store",
+                                    "FILE",
+                                    Path::of,
+                                    null,
+                                    "PEM file of the authorities that sign the certificate of an"
+                                            + " https:// collector. Not set, those of the JVM.")
+                            .variable("OTEL_EXPORTER_OTLP_CERTIFICATE"));
+
+    /** What the gateway shows to the collector. */
+    public static final Setting<Path> OTLP_CLIENT_CERTIFICATE =
+            row(
+                    Setting.text(
+                                    "otlp-client-certificate",
+                                    "FILE",
+                                    Path::of,
+                                    null,
+                                    "PEM file of the gateway's certificate for a collector that"
+                                            + " asks for one; its key is in otlp-client-key.")
+                            .variable("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"));
+
+    /** The key of that certificate. */
+    public static final Setting<Path> OTLP_CLIENT_KEY =
+            row(
+                    Setting.text(
+                                    "otlp-client-key",
+                                    "FILE",
+                                    Path::of,
+                                    null,
+                                    "PEM file of the key of otlp-client-certificate, PKCS #8"
+                                            + " without a password (BEGIN PRIVATE KEY).")
+                            .variable("OTEL_EXPORTER_OTLP_CLIENT_KEY"));
+
+    /** File with what the collector is sent beside the traces. */
+    public static final Setting<Path> OTLP_HEADERS_FILE =
+            row(
+                    Setting.text(
+                            "otlp-headers-file",
+                            "FILE",
+                            Path::of,
+                            null,
+                            "File of headers for the collector, such as an API key: name=value, one"
+                                    + " a line; a line that begins with # is a comment. Read each"
+                                    + " time that traces are sent."));
+
     /** Which requests are traced. */
     public static final Setting<Double> TRACE_SAMPLE_RATIO =
             live(

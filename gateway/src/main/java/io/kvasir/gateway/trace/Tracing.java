@@ -9,6 +9,7 @@ import io.opentelemetry.common.ComponentLoader;
 import io.opentelemetry.context.Context;
 import io.opentelemetry.context.propagation.TextMapGetter;
 import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporter;
+import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporterBuilder;
 import io.opentelemetry.sdk.resources.Resource;
 import io.opentelemetry.sdk.trace.IdGenerator;
 import io.opentelemetry.sdk.trace.SdkTracerProvider;
@@ -51,7 +52,12 @@ public final class Tracing implements AutoCloseable {
         sampler.ratio(config.get(GatewaySettings.TRACE_SAMPLE_RATIO));
     }
 
-    /** Starts to trace, where a collector is set. */
+    /**
+     * Starts to trace, where a collector is set.
+     *
+     * @throws io.kvasir.gateway.config.GatewayException as {@link CollectorAccess#check}
+     * @throws IllegalArgumentException likewise
+     */
     public void start() {
         final URI endpoint = config.get(GatewaySettings.OTLP_ENDPOINT);
         if (endpoint != null) {
@@ -65,6 +71,11 @@ public final class Tracing implements AutoCloseable {
                 new CollectorAnswers(
                         ComponentLoader.forClassLoader(
                                 OtlpHttpSpanExporter.class.getClassLoader()));
+        final OtlpHttpSpanExporterBuilder exporter =
+                OtlpHttpSpanExporter.builder()
+                        .setEndpoint(endpoint.toString())
+                        .setComponentLoader(answers);
+        CollectorAccess.apply(config, exporter);
         return SdkTracerProvider.builder()
                 .setResource(
                         Resource.getDefault().toBuilder()
@@ -75,10 +86,7 @@ public final class Tracing implements AutoCloseable {
                 .addSpanProcessor(
                         BatchSpanProcessor.builder(
                                         new CountedExporter(
-                                                OtlpHttpSpanExporter.builder()
-                                                        .setEndpoint(endpoint.toString())
-                                                        .setComponentLoader(answers)
-                                                        .build(),
+                                                exporter.build(),
                                                 answers,
                                                 withoutUser(endpoint),
                                                 counts))

@@ -1,6 +1,9 @@
 package io.kvasir.gateway.testing;
 
 import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsParameters;
+import com.sun.net.httpserver.HttpsServer;
 
 import io.kvasir.testsupport.Eventually;
 import io.opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest;
@@ -19,11 +22,15 @@ import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Collectors;
 
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLParameters;
+
 /** Takes traces as an OpenTelemetry collector does: OTLP, protobuf over HTTP. */
 public final class FakeCollector implements AutoCloseable {
     private final HttpServer server;
     public final List<Span> spans = new CopyOnWriteArrayList<>();
     public final List<ResourceSpans> batches = new CopyOnWriteArrayList<>();
+    public final List<String> keys = new CopyOnWriteArrayList<>(); // x-api-key of each request
     public volatile int status = 200;
     public volatile byte[] answer = ExportTraceServiceResponse.getDefaultInstance().toByteArray();
 
@@ -33,10 +40,39 @@ public final class FakeCollector implements AutoCloseable {
 
     /** One on a given port. */
     public FakeCollector(int port) {
+        this(
+                () ->
+                        HttpServer.create(
+                                new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0));
+    }
+
+    /** One that speaks TLS alone, to clients with a certificate that it trusts. */
+    public FakeCollector(SSLContext tls) {
+        this(
+                () -> {
+                    final HttpsServer made =
+                            HttpsServer.create(
+                                    new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+                    made.setHttpsConfigurator(
+                            new HttpsConfigurator(tls) {
+                                @Override
+                                public void configure(HttpsParameters connection) {
+                                    final SSLParameters own = tls.getDefaultSSLParameters();
+                                    own.setNeedClientAuth(true);
+                                    connection.setSSLParameters(own);
+                                }
+                            });
+                    return made;
+                });
+    }
+
+    private interface Opening {
+        HttpServer open() throws IOException;
+    }
+
+    private FakeCollector(Opening opening) {
         try {
-            server =
-                    HttpServer.create(
-                            new InetSocketAddress(InetAddress.getLoopbackAddress(), port), 0);
+            server = opening.open();
         } catch (IOException e) {
             throw new AssertionError(e);
         }
@@ -45,6 +81,7 @@ public final class FakeCollector implements AutoCloseable {
                 exchange -> {
                     final ExportTraceServiceRequest request =
                             ExportTraceServiceRequest.parseFrom(exchange.getRequestBody());
+                    keys.add(String.valueOf(exchange.getRequestHeaders().getFirst("x-api-key")));
                     final byte[] sent = answer;
                     if (status == 200) {
                         for (ResourceSpans batch : request.getResourceSpansList()) {

@@ -1,0 +1,156 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.testing.Eventually;
+import io.kvasir.gateway.testing.FakeCollector;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.testsupport.Keytool;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.util.Base64;
+import java.util.List;
+
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+
+/** A collector whose authority is a private one, and that asks for a certificate and a key. */
+class SecuredCollectorTest {
+    private static final String ASK = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
+    private static final String ANSWER = "{\"choices\":[{\"text\":\"ab\"}]}";
+    private static final char[] PASSWORD = Keytool.PASSWORD.toCharArray();
+
+    @TempDir Path dir;
+    private final FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
+    private FakeCollector collector;
+    private Path authority;
+    private Path certificate;
+    private Path key;
+    private Path headers;
+
+    @BeforeEach
+    void start() throws Exception {
+        authority = keys("collector");
+        certificate = keys("gateway");
+        key =
+                Files.writeString(
+                        dir.resolve("gateway-key.pem"),
+                        "-----BEGIN PRIVATE KEY-----\n"
+                                + Base64.getMimeEncoder()
+                                        .encodeToString(
+                                                store("gateway").getKey("k", PASSWORD).getEncoded())
+                                + "\n-----END PRIVATE KEY-----\n");
+        headers = Files.writeString(dir.resolve("headers"), "# of the test\nx-api-key = a=1\n");
+        collector = new FakeCollector(tls());
+    }
+
+    @AfterEach
+    void stop() {
+        collector.close();
+        engine.close();
+    }
+
+    /** Makes a key and its certificate; the file of the certificate. */
+    private Path keys(String name) throws Exception {
+        final Path store = dir.resolve(name + ".p12");
+        Keytool.run(
+                store,
+                "-genkeypair",
+                "-keyalg",
+                "EC",
+                "-dname",
+                "CN=" + name,
+                "-ext",
+                "san=ip:127.0.0.1");
+        return Files.writeString(
+                dir.resolve(name + ".pem"), Keytool.run(store, "-exportcert", "-rfc"));
+    }
+
+    private KeyStore store(String name) throws Exception {
+        return KeyStore.getInstance(dir.resolve(name + ".p12").toFile(), PASSWORD);
+    }
+
+    private SSLContext tls() throws Exception {
+        final KeyManagerFactory own =
+                KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        own.init(store("collector"), PASSWORD);
+        final KeyStore clients = KeyStore.getInstance("PKCS12");
+        clients.load(null, null);
+        clients.setCertificateEntry("gateway", store("gateway").getCertificate("k"));
+        final TrustManagerFactory trusted =
+                TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trusted.init(clients);
+        final SSLContext tls = SSLContext.getInstance("TLS");
+        tls.init(own.getKeyManagers(), trusted.getTrustManagers(), null);
+        return tls;
+    }
+
+    private GatewayConfig.Builder config() {
+        return Gateways.config()
+                .set(
+                        GatewaySettings.OTLP_ENDPOINT,
+                        URI.create("https://127.0.0.1:" + collector.port() + "/v1/traces"))
+                .set(GatewaySettings.OTLP_TRUST_STORE, authority)
+                .set(GatewaySettings.OTLP_CLIENT_CERTIFICATE, certificate)
+                .set(GatewaySettings.OTLP_CLIENT_KEY, key)
+                .set(GatewaySettings.OTLP_HEADERS_FILE, headers)
+                .worker(WorkerConfig.parse("url=" + engine.url()));
+    }
+
+    @Test
+    void itGetsTracesWithTheHeadersThatTheFileHasNow() throws Exception {
+        try (GatewayServer gateway = Gateways.started(config())) {
+            assertEquals(200, Gateways.post(gateway, "/v1/completions", ASK).statusCode());
+            collector.await(1);
+            assertEquals("a=1", collector.keys.getFirst());
+            Files.writeString(headers, "x-api-key=b\n");
+            assertEquals(200, Gateways.post(gateway, "/v1/completions", ASK).statusCode());
+            Eventually.holds("the new key", () -> collector.keys.getLast().equals("b"));
+            Files.writeString(headers, "nothing\n");
+            final int before = collector.keys.size();
+            assertEquals(200, Gateways.post(gateway, "/v1/completions", ASK).statusCode());
+            Eventually.holds("sent", () -> collector.keys.size() > before);
+            assertEquals("b", collector.keys.getLast(), "what was read before stays");
+        }
+    }
+
+    @Test
+    void whatCannotBeUsedIsNamedBeforeTheStart() throws Exception {
+        assertEquals(List.of(), StartFiles.problems(config().build()));
+        final Path missing = dir.resolve("missing");
+        assertProblem("otlp-trust-store", config().set(GatewaySettings.OTLP_TRUST_STORE, missing));
+        assertProblem(
+                "otlp-client-certificate",
+                config().set(GatewaySettings.OTLP_CLIENT_CERTIFICATE, missing));
+        assertProblem("otlp-client-key", config().set(GatewaySettings.OTLP_CLIENT_KEY, missing));
+        assertProblem("otlp-client-key", config().set(GatewaySettings.OTLP_CLIENT_KEY, headers));
+        assertProblem(
+                "go together",
+                Gateways.config()
+                        .set(GatewaySettings.OTLP_ENDPOINT, URI.create("https://h:1/v1/traces"))
+                        .set(GatewaySettings.OTLP_CLIENT_KEY, key));
+        assertProblem(
+                "otlp-headers-file", config().set(GatewaySettings.OTLP_HEADERS_FILE, missing));
+        assertProblem("line 1", config().set(GatewaySettings.OTLP_HEADERS_FILE, certificate));
+    }
+
+    private static void assertProblem(String named, GatewayConfig.Builder config) {
+        final List<String> problems = StartFiles.problems(config.build());
+        assertEquals(1, problems.size(), problems.toString());
+        assertTrue(problems.getFirst().contains(named), problems.toString());
+    }
+}
