@@ -1,6 +1,7 @@
 package io.kvasir.nats;
 
 import io.kvasir.registry.FailureText;
+import io.kvasir.registry.FollowedTls;
 import io.kvasir.registry.StoreFile;
 
 import java.io.IOException;
@@ -9,6 +10,10 @@ import java.security.GeneralSecurityException;
 import java.security.KeyStore;
 import java.security.UnrecoverableKeyException;
 import java.util.Collections;
+import java.util.List;
+import java.util.Objects;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
 
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
@@ -48,6 +53,25 @@ public final class KeyStores {
         } catch (GeneralSecurityException e) {
             throw new IllegalStateException("this JVM has no TLS", e);
         }
+    }
+
+    /**
+     * The same by what the files have when a connection is opened: they may change.
+     *
+     * @param trusted as above
+     * @param own as above
+     * @param password as above; of changed files, too
+     * @param problem gets option, file and what is wrong, once for each change after which a file
+     *     cannot be used; connections go by what was read before, then. By any thread
+     * @return null where both are null
+     * @throws IllegalArgumentException as above, for the files of now
+     */
+    public static SSLContext followedOrNull(
+            Path trusted, Path own, String password, Consumer<String> problem) {
+        final List<Path> files = Stream.of(trusted, own).filter(Objects::nonNull).toList();
+        return files.isEmpty()
+                ? null
+                : FollowedTls.of(files, () -> tlsOrNull(trusted, own, password), problem);
     }
 
     private static TrustManager[] authorities(Path file, String password) {

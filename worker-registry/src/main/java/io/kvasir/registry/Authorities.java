@@ -10,6 +10,7 @@ import java.security.cert.Certificate;
 import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
 import java.util.Collection;
+import java.util.List;
 import java.util.function.Consumer;
 
 import javax.net.ssl.SSLContext;
@@ -61,7 +62,7 @@ public final class Authorities {
             String option, Path fileOrNull, Consumer<String> problem) {
         return fileOrNull == null
                 ? null
-                : FollowedTls.of(fileOrNull, () -> tlsOrNull(option, fileOrNull), problem);
+                : FollowedTls.of(List.of(fileOrNull), () -> tlsOrNull(option, fileOrNull), problem);
     }
 
     private static SSLContext tls(KeyStore trusted) throws GeneralSecurityException {

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyManagementException;
 import java.security.SecureRandom;
+import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 
@@ -20,48 +21,54 @@ import javax.net.ssl.SSLSocketFactory;
 import javax.net.ssl.TrustManager;
 
 /**
- * TLS made of a file that may change: it is read for each connection that is opened, and where its
- * bytes are others than before, the connection and those after it go by them. No session of what
- * was read before is resumed then. A file that cannot be used leaves what was read before.
+ * TLS made of files that may change: they are read for each connection that is opened, and where
+ * their bytes are others than before, the connection and those after it go by them. No session of
+ * what was read before is resumed then. Files that cannot be used leave what was read before.
  *
  * <p>Thread-safe.
  */
-final class FollowedTls extends SSLContext {
+public final class FollowedTls extends SSLContext {
     private FollowedTls(Followed followed, SSLContext first) {
         super(followed, first.getProvider(), first.getProtocol());
     }
 
     /**
-     * Reads the file.
+     * Reads the files.
      *
-     * @param reading makes TLS of it, and throws {@link IllegalArgumentException} where it cannot
-     *     be used
-     * @param problem gets the message of that once for each change of the file; not at first
-     * @throws IllegalArgumentException where it cannot be used now
+     * @param reading makes TLS of them, and throws {@link IllegalArgumentException} where one
+     *     cannot be used
+     * @param problem gets the message of that once for each change of a file; not at first. By any
+     *     thread
+     * @throws IllegalArgumentException where one cannot be used now
      */
-    static SSLContext of(Path file, Supplier<SSLContext> reading, Consumer<String> problem) {
-        final Followed followed = new Followed(file, reading, problem);
+    public static SSLContext of(
+            List<Path> files, Supplier<SSLContext> reading, Consumer<String> problem) {
+        final Followed followed = new Followed(List.copyOf(files), reading, problem);
         return new FollowedTls(followed, followed.context);
     }
 
     private static final class Followed extends SSLContextSpi {
         private static final ByteBuffer UNREADABLE = ByteBuffer.allocate(0);
 
-        private final Path file;
+        private final List<Path> files;
         private final Supplier<SSLContext> reading;
         private final Consumer<String> problem;
-        private ByteBuffer bytes; // that were seen last; guarded by this
+        private List<ByteBuffer> bytes; // that were seen last; guarded by this
         private SSLContext context; // guarded by this
 
-        Followed(Path file, Supplier<SSLContext> reading, Consumer<String> problem) {
-            this.file = file;
+        Followed(List<Path> files, Supplier<SSLContext> reading, Consumer<String> problem) {
+            this.files = files;
             this.reading = reading;
             this.problem = problem;
             bytes = bytes(); // before it is made: what is written meanwhile is seen later
             context = reading.get();
         }
 
-        private ByteBuffer bytes() {
+        private List<ByteBuffer> bytes() {
+            return files.stream().map(Followed::bytes).toList();
+        }
+
+        private static ByteBuffer bytes(Path file) {
             try {
                 return ByteBuffer.wrap(Files.readAllBytes(file));
             } catch (IOException e) {
@@ -70,7 +77,7 @@ final class FollowedTls extends SSLContext {
         }
 
         private synchronized SSLContext now() {
-            final ByteBuffer seen = bytes();
+            final List<ByteBuffer> seen = bytes();
             if (!seen.equals(bytes)) {
                 bytes = seen;
                 try {
@@ -85,7 +92,7 @@ final class FollowedTls extends SSLContext {
         @Override
         protected void engineInit(KeyManager[] keys, TrustManager[] trust, SecureRandom random)
                 throws KeyManagementException {
-            throw new KeyManagementException("it is made of " + file);
+            throw new KeyManagementException("it is made of " + files);
         }
 
         @Override

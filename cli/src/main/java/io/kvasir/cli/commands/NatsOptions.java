@@ -3,6 +3,8 @@ package io.kvasir.cli.commands;
 import io.kvasir.nats.KeyStores;
 import io.kvasir.nats.NatsAccess;
 
+import org.slf4j.LoggerFactory;
+
 import picocli.CommandLine.Option;
 
 import java.io.IOException;
@@ -33,7 +35,8 @@ final class NatsOptions {
     private Path keyStore;
 
     /**
-     * Access to servers.
+     * Access to servers. Each connection goes by what the files have when it is opened; what cannot
+     * be read then is logged, and what was read before stays.
      *
      * @param urls of NATS, with commas between
      * @throws IOException if a file cannot be read; the message names it
@@ -43,7 +46,15 @@ final class NatsOptions {
         return NatsAccess.of(urls)
                 .withCredentials(credentials)
                 .withTls(
-                        KeyStores.tlsOrNull(
-                                trustStore, keyStore, password == null ? "" : password));
+                        KeyStores.followedOrNull(
+                                trustStore,
+                                keyStore,
+                                password == null ? "" : password,
+                                NatsOptions::stays));
+    }
+
+    /** The logger is made here: one of the class would be, for every command, before its level. */
+    private static void stays(String problem) {
+        LoggerFactory.getLogger(NatsOptions.class).warn("{}; what was read before stays", problem);
     }
 }
