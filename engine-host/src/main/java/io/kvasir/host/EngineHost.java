@@ -44,13 +44,13 @@ public final class EngineHost implements AutoCloseable {
 
     private final HostConfig config;
     private final HostServer server;
-    private Registrar registrar; // null where it is not registered
+    private volatile Registrar registrar; // null where it is not registered
     private ModelRegistration registration; // likewise
     private boolean closed;
 
     private EngineHost(HostConfig config) {
         this.config = config;
-        this.server = new HostServer(config);
+        this.server = new HostServer(config, this::registryFailures);
     }
 
     /**
@@ -100,6 +100,16 @@ public final class EngineHost implements AutoCloseable {
     /** Requests that run. */
     public int running() {
         return server.running();
+    }
+
+    /**
+     * Renewals and removals of its registration that failed because the store did not answer.
+     *
+     * @return count since the start; 0 where it is not registered
+     */
+    public long registryFailures() {
+        final Registrar registering = registrar;
+        return registering == null ? 0 : registering.unreachable();
     }
 
     /**

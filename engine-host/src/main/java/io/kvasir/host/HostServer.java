@@ -34,6 +34,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.Semaphore;
+import java.util.function.LongSupplier;
 
 /** The HTTP side of a host: its routes, on virtual threads. */
 final class HostServer {
@@ -45,6 +46,7 @@ final class HostServer {
     private static final String RANK = "X-data-parallel-rank";
 
     private final HostConfig config;
+    private final LongSupplier registryFailures;
     private final Semaphore free;
     private final ExecutorService choices =
             Executors.newThreadPerTaskExecutor(
@@ -53,8 +55,12 @@ final class HostServer {
     private final ServerConnector connector;
     private final long startedAt = Instant.now().getEpochSecond();
 
-    HostServer(HostConfig config) {
+    /**
+     * @param registryFailures renewals of the registration that failed, for metrics
+     */
+    HostServer(HostConfig config, LongSupplier registryFailures) {
         this.config = config;
+        this.registryFailures = registryFailures;
         this.free = new Semaphore(config.maxConcurrent());
         final QueuedThreadPool threads = new QueuedThreadPool(MOST_THREADS, FEWEST_THREADS);
         threads.setName("kvasir-host");
@@ -305,7 +311,10 @@ final class HostServer {
         return answer;
     }
 
-    /** What routers read of an engine's page: how its cache is cut, and what runs. */
+    /**
+     * What routers read of an engine's page: how its cache is cut, and what runs. And how often its
+     * registration was not renewed, for those who run it.
+     */
     private String metrics() {
         final StringBuilder page = new StringBuilder(256);
         if (config.blockSize() > 0) {
@@ -315,6 +324,12 @@ final class HostServer {
                     .append("\",num_gpu_blocks=\"")
                     .append(config.kvBlocks())
                     .append("\"} 1.0\n");
+        }
+        if (config.registeringOrNull() != null) {
+            page.append("# TYPE kvasir_host_registry_failures_total counter\n")
+                    .append("kvasir_host_registry_failures_total ")
+                    .append(registryFailures.getAsLong())
+                    .append(".0\n");
         }
         return page.append("# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running ")
                 .append(running())

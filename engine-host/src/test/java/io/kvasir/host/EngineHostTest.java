@@ -561,6 +561,21 @@ class EngineHostTest {
     }
 
     @Test
+    void renewalsThatFailAreCountedOnItsPage() throws Exception {
+        final String name = "kvasir_host_registry_failures_total ";
+        host = of(EngineHostTest::hello).start();
+        assertFalse(get("/metrics").body().contains(name), "it is not registered");
+        host.close();
+        final MemoryStore store = new MemoryStore(Duration.ofSeconds(1));
+        host = of(EngineHostTest::hello).register(store, ID, _ -> {}).start();
+        assertTrue(get("/metrics").body().contains(name + "0.0\n"));
+        store.away(true);
+        holds("counted", () -> host.registryFailures() > 1);
+        assertFalse(get("/metrics").body().contains(name + "0.0\n"));
+        store.away(false);
+    }
+
+    @Test
     void aHostIsRegisteredWhileItRunsAndSaysThatItGoes() throws Exception {
         final MemoryStore store = new MemoryStore(Duration.ofMinutes(1));
         final CountDownLatch goOn = new CountDownLatch(1);
