@@ -9,6 +9,7 @@ import io.kvasir.router.settings.WrongSettingsException;
 
 import org.snakeyaml.engine.v2.api.LoadSettings;
 import org.snakeyaml.engine.v2.api.lowlevel.Compose;
+import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
 import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
 import org.snakeyaml.engine.v2.nodes.Node;
@@ -63,8 +64,27 @@ public final class ConfigFile {
             if (e.getCause() instanceof IOException unread) {
                 throw unread(file, unread);
             }
-            throw new IllegalArgumentException(file + " is not YAML: " + e.getMessage(), e);
+            throw notYaml(file, e);
         }
+    }
+
+    /** One line; the library's own message has an extract of the file over several. */
+    private static IllegalArgumentException notYaml(Path file, YamlEngineException e) {
+        final String where;
+        final String reason;
+        if (e instanceof MarkedYamlEngineException marked && marked.getProblem() != null) {
+            where =
+                    marked.getProblemMark()
+                            .map(at -> ":%d:%d".formatted(at.getLine() + 1, at.getColumn() + 1))
+                            .orElse("");
+            reason = marked.getProblem();
+        } else {
+            where = "";
+            reason = FailureText.of(e);
+        }
+        return new IllegalArgumentException(
+                file + where + " is not YAML: " + reason.strip().replaceAll("\\s*\\R\\s*", ", "),
+                e);
     }
 
     private static FileSystemException unread(Path file, IOException cause) {
@@ -93,7 +113,7 @@ public final class ConfigFile {
                                             new IllegalArgumentException(
                                                     file + " is empty; no workers are []"));
         } catch (YamlEngineException e) {
-            throw new IllegalArgumentException(file + " is not YAML: " + e.getMessage(), e);
+            throw notYaml(file, e);
         }
         return new ConfigFile(file, Settings.builder(GatewaySettings.TABLE))
                 .discovered(root, model);

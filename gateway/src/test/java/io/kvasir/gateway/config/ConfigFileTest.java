@@ -16,6 +16,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -175,6 +176,33 @@ class ConfigFileTest {
         if (message.startsWith(":")) {
             assertTrue(e.getMessage().startsWith(file.toString()), e.getMessage());
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "'model: [m'           | ':1:10 is not YAML: '",
+                "'model: m\n\tx: 1'    | ':2:1 is not YAML: '",
+                "'model: \"m'          | ':1:10 is not YAML: '",
+                "'model: m\n- a\nb: %' | ':2:1 is not YAML: '",
+                "'model: *m'           | ':1:8 is not YAML: '",
+                "'model: \u0001'       | ' is not YAML: '",
+                "'a: b\n---\nc: d'     | ':2:1 is not YAML: '"
+            })
+    void whatIsNoYamlIsSaidInOneLine(String yaml, String message) throws IOException {
+        final Path file = write(yaml);
+        final IllegalArgumentException e =
+                assertThrows(IllegalArgumentException.class, () -> read(file));
+        assertTrue(e.getMessage().startsWith(file + message), e.getMessage());
+        assertEquals(1, e.getMessage().lines().count(), e.getMessage());
+        final byte[] content = yaml.getBytes(StandardCharsets.UTF_8);
+        assertEquals(
+                e.getMessage(),
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> ConfigFile.workers(file, content, "m"))
+                        .getMessage());
     }
 
     private static GatewayConfig read(Path file) throws IOException {
