@@ -3,10 +3,14 @@ package io.kvasir.prompt.tokenizer;
 import com.fasterxml.jackson.core.JsonLocation;
 import com.fasterxml.jackson.core.JsonProcessingException;
 
+import java.io.EOFException;
 import java.io.IOException;
+import java.nio.channels.ClosedByInterruptException;
+import java.nio.charset.CharacterCodingException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.util.regex.Pattern;
 
 /** Why a file of a model cannot be read, in words. Stateless. */
@@ -21,9 +25,22 @@ public final class FileFailure {
         return switch (failure) {
             case NoSuchFileException e -> "there is no file " + e.getFile();
             case AccessDeniedException e -> "there is no permission to read " + e.getFile();
-            case FileSystemException e -> e.getFile() + ": " + e.getReason();
+            case NotDirectoryException e -> e.getFile() + ": it is no folder";
+            case FileSystemException e -> e.getFile() + ": " + orKind(e.getReason(), e);
             case JsonProcessingException e -> json(e);
-            default -> failure.getMessage();
+            case CharacterCodingException _ -> "it is no text in UTF-8";
+            default -> orKind(failure.getMessage(), failure);
+        };
+    }
+
+    private static String orKind(String messageOrNull, IOException failure) {
+        if (messageOrNull != null) {
+            return messageOrNull;
+        }
+        return switch (failure) {
+            case EOFException _ -> "the file ends too early";
+            case ClosedByInterruptException _ -> "reading it was interrupted";
+            default -> "it cannot be read";
         };
     }
 
