@@ -2,6 +2,7 @@ package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.NamedFile;
+import io.kvasir.cli.console.UnfinishedFile;
 import io.kvasir.cli.load.MooncakeTrace;
 import io.kvasir.opstreams.cliffs.Cliff;
 import io.kvasir.opstreams.generate.GeneratorOptions;
@@ -299,7 +300,10 @@ final class BenchGenerateCommand implements Callable<Integer> {
         } else {
             final GeneratorOptions options = options(traceBlock);
             final List<TraceRequest> read = traceRequests();
-            print(common.made(() -> written(() -> StreamGenerator.generate(read, options, out))));
+            final StreamGenerator.Summary made =
+                    common.made(
+                            () -> written(file -> StreamGenerator.generate(read, options, file)));
+            print(made);
         }
         return ExitCode.OK;
     }
@@ -342,7 +346,7 @@ final class BenchGenerateCommand implements Callable<Integer> {
         if (chosen == null) {
             throw common.wrong("no situation is named " + cliff + "; bench cliffs --help has all");
         }
-        return common.made("--", () -> written(() -> chosen.write(out, scale, seed)));
+        return common.made("--", () -> written(file -> chosen.write(file, scale, seed)));
     }
 
     private MultiTurnStream.Result multiTurnStream() {
@@ -352,18 +356,34 @@ final class BenchGenerateCommand implements Callable<Integer> {
         common.within("--block", block, 1, MultiTurnStream.MOST_BLOCK_TOKENS);
         final GeneratorOptions generator = options(block);
         final MultiTurnOptions conversations = common.made("--", this::conversations);
-        return common.made(() -> written(() -> stream(conversations, generator)));
+        return common.made(() -> written(file -> stream(conversations, generator, file)));
     }
 
     private MultiTurnStream.Result stream(
-            MultiTurnOptions conversations, GeneratorOptions generator) throws IOException {
+            MultiTurnOptions conversations, GeneratorOptions generator, Path file)
+            throws IOException {
         return hitRate == null
-                ? MultiTurnStream.generate(conversations, generator, out)
-                : MultiTurnStream.generate(conversations, hitRate, generator, out);
+                ? MultiTurnStream.generate(conversations, generator, file)
+                : MultiTurnStream.generate(conversations, hitRate, generator, file);
     }
 
-    private <T> T written(NamedFile.Work<T> work) {
-        return NamedFile.write("--out", out, work);
+    /** What makes a stream in a file. */
+    @FunctionalInterface
+    private interface Writing<T> {
+        T into(Path file) throws IOException;
+    }
+
+    private <T> T written(Writing<T> work) {
+        return NamedFile.write(
+                "--out",
+                out,
+                () -> {
+                    try (UnfinishedFile file = new UnfinishedFile(out)) {
+                        final T result = work.into(file.path());
+                        file.finish();
+                        return result;
+                    }
+                });
     }
 
     private MultiTurnOptions conversations() {

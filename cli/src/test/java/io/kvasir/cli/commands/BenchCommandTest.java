@@ -1,7 +1,9 @@
 package io.kvasir.cli.commands;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -159,6 +161,32 @@ class BenchCommandTest {
                         "--out=" + cliff);
         assertEquals(0, situation.exitCode(), situation.err());
         assertTrue(Files.size(cliff) > 0);
+    }
+
+    @Test
+    void aStreamThatFailsOnItsWayLeavesTheFilesAsTheyWere() throws IOException {
+        final Path out = stream();
+        final byte[] before = Files.readAllBytes(out);
+        final List<String> files = names();
+        for (Path target : new Path[] {out, dir.resolve("new.kvops")}) {
+            final CommandRun run =
+                    CommandRun.of(
+                            "bench",
+                            "generate",
+                            "--trace=" + dir.resolve("trace.jsonl"),
+                            "--out=" + target,
+                            "--speedup=1e-15");
+            assertNotEquals(0, run.exitCode());
+            assertTrue(run.err().contains("2^53 us"), run.err());
+            assertEquals(files, names());
+        }
+        assertArrayEquals(before, Files.readAllBytes(out));
+    }
+
+    private List<String> names() throws IOException {
+        try (Stream<Path> files = Files.list(dir)) {
+            return files.map(file -> file.getFileName().toString()).sorted().toList();
+        }
     }
 
     private CommandRun conversations(String options) {
