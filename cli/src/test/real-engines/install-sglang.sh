@@ -2,6 +2,7 @@
 # install-sglang.sh DIR: an SGLang for CPU in DIR/venv and a tiny model with random weights in DIR/model, from PyPI alone.
 # About 6.1 GB and one minute. Needs a Python 3.12 (PYTHON=path to name it). Touches nothing outside DIR.
 set -euo pipefail
+[ $# = 1 ] && [ -n "$1" ] && [ "${1#-}" = "$1" ] || { echo "usage: install-sglang.sh DIR" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 dir=$(cd "$1" && pwd)
