@@ -109,16 +109,16 @@ class RestartTest {
     }
 
     /** The first messages may be faster than the subscription: then they are lost. */
-    private void serveUntil(BooleanSupplier heard) throws InterruptedException {
+    private void serveUntil(BooleanSupplier received) throws InterruptedException {
         Eventually.holds(
-                "heard of",
+                "applied",
                 () -> {
                     try {
                         serve(2);
                     } catch (IOException | InterruptedException e) {
                         throw new AssertionError(e);
                     }
-                    return heard.getAsBoolean();
+                    return received.getAsBoolean();
                 });
     }
 
@@ -264,7 +264,7 @@ class RestartTest {
             assertTrue(worker.indexedBlocks() > 0);
             assertTrue(
                     worker.state() == IndexState.STALE,
-                    () -> "nothing has been heard, and it is " + worker.state());
+                    () -> "nothing has been received, and it is " + worker.state());
         }
         engines[1].faults().restart();
         prompts.clear();

@@ -570,7 +570,7 @@ class EngineHostTest {
         host = of(EngineHostTest::hello).register(store, ID, _ -> {}).start();
         assertTrue(get("/metrics").body().contains(name + "0.0\n"));
         store.away(true);
-        holds("counted", () -> host.registryFailures() > 1);
+        Eventually.holds("counted", () -> host.registryFailures() > 1);
         assertFalse(get("/metrics").body().contains(name + "0.0\n"));
         store.away(false);
     }

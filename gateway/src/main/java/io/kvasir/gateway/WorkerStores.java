@@ -104,7 +104,7 @@ public final class WorkerStores {
     private static final class Look implements Discovery.Listener {
         private final String place;
         private final Discovery source;
-        private final CountDownLatch heard = new CountDownLatch(1);
+        private final CountDownLatch answered = new CountDownLatch(1);
         private final CountDownLatch left = new CountDownLatch(1);
         private final List<String> failures = new ArrayList<>(); // guarded by this
         private final List<String> refusals = new ArrayList<>(); // likewise
@@ -128,7 +128,7 @@ public final class WorkerStores {
                 left.await();
             } catch (GatewayException e) {
                 failed(e.getMessage());
-                heard.countDown();
+                answered.countDown();
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt(); // the process ends
             }
@@ -137,7 +137,7 @@ public final class WorkerStores {
         /** Waits for the first view. */
         View end(long endNs) throws InterruptedException {
             try {
-                if (!heard.await(endNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
+                if (!answered.await(endNs - System.nanoTime(), TimeUnit.NANOSECONDS)) {
                     failed("no answer");
                 }
                 return view();
@@ -159,7 +159,7 @@ public final class WorkerStores {
         public synchronized void view(List<DiscoveredWorker> all) {
             if (workers == null) {
                 workers = List.copyOf(all);
-                heard.countDown();
+                answered.countDown();
             }
         }
 

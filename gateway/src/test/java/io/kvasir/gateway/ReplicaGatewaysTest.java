@@ -81,7 +81,7 @@ class ReplicaGatewaysTest {
         if (sync) {
             for (GatewayServer gateway : gateways) {
                 Eventually.holds(
-                        "each hears of the other",
+                        "each sees the other",
                         () -> gateway.router().status().replicaOrNull().peers() == 1);
             }
         }
@@ -139,7 +139,7 @@ class ReplicaGatewaysTest {
         for (GatewayServer gateway : gateways) {
             for (String model : List.of("m", "n")) {
                 Eventually.holds(
-                        model + " hears of the other gateway",
+                        model + " sees the other gateway",
                         () -> gateway.router(model).status().replicaOrNull().peers() == 1);
             }
         }

@@ -18,11 +18,11 @@ import java.util.concurrent.TimeoutException;
  * A connection that is there again until it is closed here. The client makes a lost one again by
  * itself, but gives it up for ever where a server refuses it twice for the same reason, as one does
  * whose accounts are not loaded yet, or with credentials that have expired. A daemon thread makes
- * such a one anew, with pauses that grow ({@link ConnectPause}); the listener hears of that as of
- * one that the client has made again. A server that hangs is left for another one where a call had
- * no answer ({@link #unanswered}). While the server refuses subscriptions without which the
- * connection is of no use ({@link ServerErrors#essential}), it is made again, with the same pauses,
- * as a permission that is given later is not for those that were refused.
+ * such a one anew, with pauses that grow ({@link ConnectPause}); the listener is notified of that
+ * as of one that the client has made again. A server that hangs is left for another one where a
+ * call had no answer ({@link #unanswered}). While the server refuses subscriptions without which
+ * the connection is of no use ({@link ServerErrors#essential}), it is made again, with the same
+ * pauses, as a permission that is given later is not for those that were refused.
  *
  * <p>Thread-safe.
  */
@@ -62,7 +62,7 @@ public final class LastingConnection {
      * Connects once; from then on the connection lasts.
      *
      * @param options from {@link NatsAccess#options}, of this connection alone
-     * @param listener hears of the connection once it is there
+     * @param listener gets the connection once it is there
      * @throws IOException if it cannot be made now, without users and passwords in its message
      */
     public static LastingConnection make(Options.Builder options, ConnectionListener listener)
@@ -74,7 +74,7 @@ public final class LastingConnection {
      * The same where something is prepared.
      *
      * @param options from {@link NatsAccess#options}, of this connection alone
-     * @param listener hears of the connection once it is there
+     * @param listener gets the connection once it is there
      * @param preparation of each connection, before it is used
      * @throws IOException if it cannot be made now, without users and passwords in its message
      */

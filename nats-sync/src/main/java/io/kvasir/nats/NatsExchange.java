@@ -20,7 +20,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Exchanges records through a bucket of NATS's key-value store (JetStream), renewed three times in
- * {@link NatsConfig#ttl}: a record that is not heard of for that long is gone. An update with the
+ * {@link NatsConfig#ttl}: a record that is not seen for that long is removed. An update with the
  * revision that was read keeps an older record from replacing a newer one. A bucket that is there
  * keeps its own TTL, which counts then.
  *
@@ -199,7 +199,7 @@ public final class NatsExchange extends ViewedExchange {
         }
     }
 
-    /** Only while they could be heard: a server that hangs keeps its connections. */
+    /** Only while they could arrive: a server that hangs keeps its connections. */
     private void forgetTheSilent(boolean answers) {
         final long nowNs = System.nanoTime();
         if (answers && connection.isConnected() && isOpen()) {

@@ -246,10 +246,10 @@ public final class NatsStore implements LeasedStore {
     private final class Watch {
         private final String pattern;
         private final Watcher watcher;
-        private final Map<String, Long> heardNs = new HashMap<>(); // guarded by this
+        private final Map<String, Long> lastSeenNs = new HashMap<>(); // guarded by this
         private KvBucket watched; // guarded by this
         private NatsKeyValueWatchSubscription subscription;
-        private Hearing hearing; // whose keys count; guarded by this
+        private Hearing following; // whose keys count; guarded by this
         private boolean isLost; // guarded by this
         private long checkedNs;
 
@@ -323,7 +323,7 @@ public final class NatsStore implements LeasedStore {
             endSubscription();
             final Hearing next = new Hearing();
             synchronized (this) {
-                hearing = next;
+                following = next;
                 watched = now;
                 isLost = false;
             }
@@ -347,14 +347,14 @@ public final class NatsStore implements LeasedStore {
                 return;
             }
             isLost = true;
-            hearing = null; // what it still hears is read again
+            following = null; // what it still gets is read again
             watcher.lost(cause);
         }
 
         private void askForTheSilent(KvBucket in, long nowNs) {
             final List<String> silent = new ArrayList<>();
             synchronized (this) {
-                heardNs.forEach(
+                lastSeenNs.forEach(
                         (key, ns) -> {
                             if (nowNs - ns > bucketTtl.toNanos()) {
                                 silent.add(key);
@@ -378,9 +378,9 @@ public final class NatsStore implements LeasedStore {
         }
 
         private synchronized void forget(String key, long askedNs) {
-            final Long ns = heardNs.get(key);
-            if (hearing != null && ns != null && ns - askedNs < 0) { // not heard of since
-                heardNs.remove(key);
+            final Long ns = lastSeenNs.get(key);
+            if (following != null && ns != null && ns - askedNs < 0) { // not seen since
+                lastSeenNs.remove(key);
                 watcher.deleted(key.replace('.', '/'));
             }
         }
@@ -392,15 +392,15 @@ public final class NatsStore implements LeasedStore {
             @Override
             public void watch(KeyValueEntry entry) {
                 synchronized (Watch.this) {
-                    if (hearing != this) {
+                    if (following != this) {
                         return; // another one reads them all again
                     }
                     if (first != null) {
                         collect(entry);
                     } else if (KvBucket.isPut(entry)) {
-                        heardNs.put(entry.getKey(), System.nanoTime());
+                        lastSeenNs.put(entry.getKey(), System.nanoTime());
                         watcher.put(stored(entry));
-                    } else if (heardNs.remove(entry.getKey()) != null) {
+                    } else if (lastSeenNs.remove(entry.getKey()) != null) {
                         watcher.deleted(entry.getKey().replace('.', '/'));
                     }
                 }
@@ -417,13 +417,13 @@ public final class NatsStore implements LeasedStore {
             @Override
             public void endOfData() {
                 synchronized (Watch.this) {
-                    if (hearing != this || first == null) {
+                    if (following != this || first == null) {
                         return;
                     }
                     final Map<String, Stored> all = first;
                     first = null;
-                    heardNs.clear();
-                    all.keySet().forEach(key -> heardNs.put(key, System.nanoTime()));
+                    lastSeenNs.clear();
+                    all.keySet().forEach(key -> lastSeenNs.put(key, System.nanoTime()));
                     watcher.view(List.copyOf(all.values()));
                 }
             }

@@ -143,17 +143,17 @@ class HungNatsTest {
     @Test
     void replicaSyncFindsAnotherServer() throws Exception {
         start();
-        final AtomicInteger heard = new AtomicInteger();
+        final AtomicInteger received = new AtomicInteger();
         try (NatsReplicaLink atHung = link(0);
                 NatsReplicaLink other = link(1)) {
-            atHung.start(_ -> heard.getAndIncrement());
+            atHung.start(_ -> received.getAndIncrement());
             other.start(_ -> {});
             final ReplicaMessage message = new ReplicaMessage.Leaving(new ReplicaOrigin(1, 1));
-            await("the first message", () -> other.send(message) && heard.get() > 0);
+            await("the first message", () -> other.send(message) && received.get() > 0);
             server(0).hang();
             Thread.sleep(100); // what is on its way arrives
-            final int before = heard.get();
-            await("another one", () -> other.send(message) && heard.get() > before);
+            final int before = received.get();
+            await("another one", () -> other.send(message) && received.get() > before);
             await("no problem", () -> atHung.problem().isEmpty());
         }
     }

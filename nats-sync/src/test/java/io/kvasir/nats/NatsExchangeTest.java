@@ -87,8 +87,8 @@ class NatsExchangeTest extends ServedExchangeContract {
         final MetadataExchange b = open();
         a.publish(Records.record("a", 1, 1));
         b.find("a", PATIENCE);
-        final Records.Heard heard = new Records.Heard();
-        b.watch("later", heard);
+        final Records.Received received = new Records.Received();
+        b.watch("later", received);
         final Connection connection = Patient.connect(NATS.url());
         try {
             connection.keyValueManagement().delete(bucket);
@@ -97,7 +97,7 @@ class NatsExchangeTest extends ServedExchangeContract {
         }
         publishWhenItIsBack(
                 a, Records.record("later", 1, 1), System.nanoTime() + PATIENCE.toNanos());
-        assertEquals("UP later 1.1", heard.next());
+        assertEquals("UP later 1.1", received.next());
         assertEquals(Records.record("a", 1, 1), open().find("a", PATIENCE));
     }
 

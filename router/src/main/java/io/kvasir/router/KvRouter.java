@@ -821,7 +821,7 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Has a listener hear of workers that may have room for more requests: whose load has become
+     * Notifies a listener of workers that may have room for more requests: whose load has become
      * less, that were registered, removed, or marked (un)available, or whose capacity was set.
      *
      * @param listener called by the thread that makes the change, after it; quick, takes no lock.
@@ -832,7 +832,7 @@ public final class KvRouter implements AutoCloseable {
     }
 
     /**
-     * Has it hear no more.
+     * Ends its notification.
      *
      * @param listener as it was added; unknown ones are ignored
      */

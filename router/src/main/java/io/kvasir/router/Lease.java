@@ -25,7 +25,7 @@ public final class Lease implements AutoCloseable {
     private Worker worker;
     private int tailTokens;
     private int outputBlocks;
-    private long heardBefore; // of the worker's events, as of the booking
+    private long activityBefore; // of the worker's events, as of the booking
     private boolean computesBlocks; // which its engine would announce
     private boolean tracksOutput;
     private double tokensToCompute;
@@ -78,7 +78,7 @@ public final class Lease implements AutoCloseable {
             outputBlocks = 0;
             tracksOutput = request.tracksOutput();
             computesBlocks = newBlocks > 0 && request.announcesNewBlocks();
-            heardBefore = bookedOn.heardMark();
+            activityBefore = bookedOn.activityMark();
             tokensToCompute = toCompute;
             ownTokens = own;
             bookedNs = atNs;
@@ -148,7 +148,7 @@ public final class Lease implements AutoCloseable {
                     inUseTokens,
                     tokens,
                     wasIdle && worker.activeRequests() <= 1,
-                    heardBefore);
+                    activityBefore);
         }
     }
 
@@ -197,7 +197,7 @@ public final class Lease implements AutoCloseable {
         final boolean first = bookings.prefillCompleted(held.number);
         final boolean found = watched != null && watched.end() != PromptEnd.NOT_YET;
         if ((first || found) && computesBlocks) {
-            worker.served(heardBefore);
+            worker.served(activityBefore);
         }
         if (first && watched == null && bookedNs != 0) {
             bookings.computed(worker, tokensToCompute, ownTokens, bookedNs);

@@ -303,7 +303,7 @@ public final class Worker implements CandidateWorker {
      * applied, or it has none. See {@link KvRouter#awaitReady}.
      *
      * @return false while events are loaded, asked for again or waiting to be applied, and while
-     *     nothing is heard of them
+     *     none of them come
      */
     public boolean ready() {
         final EventSource events = source;
@@ -347,7 +347,7 @@ public final class Worker implements CandidateWorker {
      * @param inUse of them that running requests used
      * @param stated of them the engine says it had
      * @param alone whether no other request was here from the decision to the answer
-     * @param heardBefore what had been heard of the worker's events as it was booked
+     * @param activityBefore the mark of the worker's events as it was booked
      */
     void engineHit(
             IndexState decided,
@@ -357,7 +357,7 @@ public final class Worker implements CandidateWorker {
             int inUse,
             int stated,
             boolean alone,
-            long heardBefore) {
+            long activityBefore) {
         final EventSource events = source;
         if (events == null) {
             if (decided == IndexState.PREDICTED) {
@@ -369,7 +369,7 @@ public final class Worker implements CandidateWorker {
             hits.report(events, onDevice, believed, inUse, stated, alone);
         }
         if (events.state() == IndexState.DEGRADED && hits.hasComputed(promptTokens, stated)) {
-            events.reportServed(heardBefore);
+            events.reportServed(activityBefore);
         }
     }
 
@@ -397,22 +397,22 @@ public final class Worker implements CandidateWorker {
         return promptTimes;
     }
 
-    /** What has been heard of its events so far, for {@link #served}; 0 where it has none. */
-    long heardMark() {
+    /** How much has come of its events so far, for {@link #served}; 0 where it has none. */
+    long activityMark() {
         final EventSource events = source;
-        return events == null ? 0 : events.heardMark();
+        return events == null ? 0 : events.activityMark();
     }
 
     /**
      * The engine has computed a prompt with blocks that it had not before, and must say so.
      *
-     * @param heardBefore what had been heard of its events as the prompt was booked
+     * @param activityBefore the mark of its events as the prompt was booked
      */
-    void served(long heardBefore) {
+    void served(long activityBefore) {
         final EventSource events = source;
         // where events are missing, the engine may have had the blocks
         if (events != null && events.state() != IndexState.DEGRADED) {
-            events.reportServed(heardBefore);
+            events.reportServed(activityBefore);
         }
     }
 

@@ -86,7 +86,7 @@ class KeptPrefixesTest {
             assertEquals(5, overlap(router, a1));
             assertEquals(3, overlap(router, a0));
             assertEquals(0, overlap(router, other));
-            assertEquals(IndexState.STALE, b.state()); // until its engine has been heard of
+            assertEquals(IndexState.STALE, b.state()); // until its engine has sent something
             assertEquals(0, b.eventSequence());
         }
     }

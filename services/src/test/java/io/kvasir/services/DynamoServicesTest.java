@@ -174,7 +174,8 @@ class DynamoServicesTest {
     }
 
     /**
-     * Both indexers hear a publisher at moments of their own: it says all again until both know.
+     * Both indexers connect to a publisher at moments of their own: it sends all again until both
+     * have it.
      */
     private static boolean republished(
             EnginePublisher engine, EnginePublisher rank, Http theirs, Http ours) {

@@ -8,7 +8,7 @@ import java.util.List;
 
 /**
  * Ends the processes that this JVM has started when a test has reached JUnit's timeout: a thread
- * that reads what a process writes hears no interrupt, and the test would go on for ever. The
+ * that reads what a process writes sees no interrupt, and the test would go on for ever. The
  * threads are printed by JUnit itself. JUnit finds this class by its service file.
  */
 public final class HungTest implements PreInterruptCallback {

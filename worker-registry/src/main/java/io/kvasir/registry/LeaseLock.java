@@ -58,7 +58,7 @@ public final class LeaseLock implements AutoCloseable {
      *
      * @param store where the key is; closed with this
      * @param key of the lock
-     * @param warnings hears, in words, of a lock that is not renewed; called by {@link #take}
+     * @param warnings gets, in words, a lock that is not renewed; called by {@link #take}
      */
     public LeaseLock(LeasedStore store, String key, Consumer<String> warnings) {
         this(store, key, warnings, System::nanoTime);

@@ -30,7 +30,7 @@ public interface LeasedStore extends AutoCloseable {
         /** A key has been deleted, or was not renewed in time. */
         void deleted(String key);
 
-        /** The store does not answer. What was heard before may be true still. */
+        /** The store does not answer. What was read before may be true still. */
         void lost(String cause);
     }
 

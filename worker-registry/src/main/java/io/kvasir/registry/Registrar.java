@@ -12,8 +12,8 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * Registers instances of an engine or host, and renews them three times in the store's {@link
- * LeasedStore#ttl}: one that is not heard of for that long is gone. What others deleted or
- * overwrote with an older generation is put again; what a newer generation has taken is left to it.
+ * LeasedStore#ttl}: one that is not seen for that long is removed. What others deleted or overwrote
+ * with an older generation is put again; what a newer generation has taken is left to it.
  *
  * <p>Any thread may call; one daemon thread renews.
  */
@@ -69,7 +69,7 @@ public final class Registrar implements AutoCloseable {
      * Registers with a store.
      *
      * @param store closed with this; nothing else renews its keys
-     * @param listener hears what becomes of registrations
+     * @param listener learns what becomes of registrations
      */
     public Registrar(LeasedStore store, Listener listener) {
         this(store, Clock.systemUTC(), listener);

@@ -13,7 +13,7 @@ import java.util.concurrent.TimeUnit;
 public final class StreamLimit implements AutoCloseable {
     private final InputStream body;
     private final long limitNs;
-    private volatile long heardNs = System.nanoTime();
+    private volatile long lastSeenNs = System.nanoTime();
     private volatile boolean hasCut;
     private CompletableFuture<Void> check; // guarded by this
     private boolean lifted; // guarded by this
@@ -26,8 +26,8 @@ public final class StreamLimit implements AutoCloseable {
     }
 
     /** Counts from now on. */
-    public void heard() {
-        heardNs = System.nanoTime();
+    public void received() {
+        lastSeenNs = System.nanoTime();
     }
 
     /** Whether the body was closed by this limit. */
@@ -45,7 +45,7 @@ public final class StreamLimit implements AutoCloseable {
     }
 
     private void check() {
-        final long leftNs = heardNs + limitNs - System.nanoTime();
+        final long leftNs = lastSeenNs + limitNs - System.nanoTime();
         if (leftNs > 0) {
             checkIn(leftNs);
         } else {

@@ -29,7 +29,7 @@ public class FaultyStore implements LeasedStore {
         return store;
     }
 
-    private <T> T heard(T answer) {
+    private <T> T delivered(T answer) {
         if (deaf) {
             throw new RegistryException(RegistryException.Kind.UNAVAILABLE, "no answer");
         }
@@ -53,12 +53,12 @@ public class FaultyStore implements LeasedStore {
 
     @Override
     public Stored get(String key) {
-        return heard(reached().get(key));
+        return delivered(reached().get(key));
     }
 
     @Override
     public long put(String key, byte[] value, long revision) {
-        return heard(reached().put(key, value, revision));
+        return delivered(reached().put(key, value, revision));
     }
 
     @Override
@@ -68,12 +68,12 @@ public class FaultyStore implements LeasedStore {
 
     @Override
     public long renew(String key, byte[] value, long revision) {
-        return heard(reached().renew(key, value, revision));
+        return delivered(reached().renew(key, value, revision));
     }
 
     @Override
     public boolean delete(String key, long revision) {
-        return heard(reached().delete(key, revision));
+        return delivered(reached().delete(key, revision));
     }
 
     @Override

@@ -15,29 +15,29 @@ import java.util.HexFormat;
 import java.util.List;
 
 class InstanceViewTest {
-    private final List<String> heard = new ArrayList<>();
+    private final List<String> received = new ArrayList<>();
     private final MemoryStore store = new MemoryStore(Duration.ofMinutes(1));
     private final InstanceView view =
             new InstanceView(
                     new InstanceView.Listener() {
                         @Override
                         public void changed() {
-                            heard.add("changed");
+                            received.add("changed");
                         }
 
                         @Override
                         public void refused(String cause) {
-                            heard.add("refused " + cause);
+                            received.add("refused " + cause);
                         }
 
                         @Override
                         public void lost(String cause) {
-                            heard.add("lost");
+                            received.add("lost");
                         }
 
                         @Override
                         public void found() {
-                            heard.add("found");
+                            received.add("found");
                         }
                     });
 
@@ -54,7 +54,7 @@ class InstanceViewTest {
 
     private void watch() {
         store.watch(InstanceId.prefix("ns"), view);
-        heard.clear();
+        received.clear();
     }
 
     @Test
@@ -64,7 +64,7 @@ class InstanceViewTest {
         force(instance("a", 6));
         force(instance("a", 6).withState(InstanceState.DRAINING));
         assertEquals(List.of(instance("a", 7)), view.instances());
-        assertEquals(List.of("changed"), heard);
+        assertEquals(List.of("changed"), received);
         force(instance("a", 7).withState(InstanceState.DRAINING));
         assertEquals(List.of(instance("a", 7).withState(InstanceState.DRAINING)), view.instances());
     }
@@ -84,7 +84,7 @@ class InstanceViewTest {
         watch();
         force(instance("a", 7));
         force(instance("a", 7));
-        assertEquals(List.of("changed"), heard);
+        assertEquals(List.of("changed"), received);
     }
 
     @ParameterizedTest
@@ -98,8 +98,8 @@ class InstanceViewTest {
         store.force(key, document);
         store.force(key, document);
         assertEquals(List.of(instance("a", 7)), view.instances());
-        assertEquals(2, heard.size(), heard::toString);
-        assertTrue(heard.getLast().startsWith("refused key ns/c/e/a: "), heard::toString);
+        assertEquals(2, received.size(), received::toString);
+        assertTrue(received.getLast().startsWith("refused key ns/c/e/a: "), received::toString);
         store.expire(key);
         assertEquals(List.of(), view.instances());
     }
@@ -111,10 +111,10 @@ class InstanceViewTest {
         store.force(instance("c", 1).id().key(), null);
         store.watch(InstanceId.prefix("ns"), view);
         assertEquals(List.of(instance("a", 7)), view.instances());
-        assertEquals(4, heard.size(), heard::toString);
-        assertTrue(heard.get(0).startsWith("refused key ns/c/e/b: "), heard::toString);
-        assertTrue(heard.get(1).startsWith("refused key ns/c/e/c: "), heard::toString);
-        assertEquals(List.of("found", "changed"), heard.subList(2, 4));
+        assertEquals(4, received.size(), received::toString);
+        assertTrue(received.get(0).startsWith("refused key ns/c/e/b: "), received::toString);
+        assertTrue(received.get(1).startsWith("refused key ns/c/e/c: "), received::toString);
+        assertEquals(List.of("found", "changed"), received.subList(2, 4));
     }
 
     @Test
@@ -122,26 +122,26 @@ class InstanceViewTest {
         watch();
         store.force(instance("b", 1).id().key(), instance("a", 7).encode());
         assertEquals(List.of(), view.instances());
-        assertTrue(heard.getLast().contains("ns/c/e/a"), heard::toString);
+        assertTrue(received.getLast().contains("ns/c/e/a"), received::toString);
     }
 
     @Test
     void aLossIsToldOnceAndTheLastViewHolds() {
         watch();
         force(instance("a", 7));
-        heard.clear();
+        received.clear();
         store.away(true);
         view.lost("again");
-        assertEquals(List.of("lost"), heard);
+        assertEquals(List.of("lost"), received);
         assertEquals(List.of(instance("a", 7)), view.instances());
-        heard.clear();
-        store.expire(instance("a", 7).id().key()); // unheard
+        received.clear();
+        store.expire(instance("a", 7).id().key()); // unseen
         force(instance("b", 8));
         store.away(false);
-        assertEquals(List.of("found", "changed"), heard);
+        assertEquals(List.of("found", "changed"), received);
         assertEquals(List.of(instance("b", 8)), view.instances());
         store.away(true);
-        assertEquals("lost", heard.getLast());
+        assertEquals("lost", received.getLast());
     }
 
     @Test
@@ -149,6 +149,6 @@ class InstanceViewTest {
         watch();
         store.force("ns2/c/e/a", instance("a", 7).encode());
         assertEquals(List.of(), view.instances());
-        assertEquals(List.of(), heard);
+        assertEquals(List.of(), received);
     }
 }

@@ -94,7 +94,7 @@ public abstract class LeasedStoreContract {
         public final List<String> refusals = new CopyOnWriteArrayList<>();
         public volatile int found;
 
-        /** Has heard nothing. */
+        /** Was called with nothing. */
         public Seen() {}
 
         public Set<String> names() {

@@ -24,7 +24,7 @@ class WatchedRegistrationTest {
 
     private final MemoryStore store = new MemoryStore(Duration.ofMillis(90));
     private final Registrar registrar = new Registrar(store);
-    private final List<String> heard = new CopyOnWriteArrayList<>();
+    private final List<String> received = new CopyOnWriteArrayList<>();
     private WatchedRegistration watched;
 
     @AfterEach
@@ -32,27 +32,27 @@ class WatchedRegistrationTest {
         registrar.close();
     }
 
-    private final class Heard implements WatchedRegistration.Listener {
+    private final class Received implements WatchedRegistration.Listener {
         @Override
         public void registered(Registration described) {
-            heard.add("registered");
+            received.add("registered");
         }
 
         @Override
         public void lost() {
-            heard.add("lost");
+            received.add("lost");
         }
 
         @Override
         public void refused(RegistryException cause) {
-            heard.add("refused");
+            received.add("refused");
         }
     }
 
     private boolean run(BooleanSupplier answers) throws InterruptedException {
         watched =
                 new WatchedRegistration(
-                        registrar, DESCRIBED, answers, Duration.ofMillis(1), new Heard());
+                        registrar, DESCRIBED, answers, Duration.ofMillis(1), new Received());
         return watched.run();
     }
 
@@ -88,7 +88,7 @@ class WatchedRegistrationTest {
                             watched.drain();
                             assertEquals(InstanceState.DRAINING, stored().state());
                         }));
-        assertEquals(List.of("registered"), heard);
+        assertEquals(List.of("registered"), received);
         assertNull(stored());
     }
 
@@ -96,17 +96,17 @@ class WatchedRegistrationTest {
     void twoMissedAnswersAreNothingAndThreeAreTheEndOfTheRegistration() throws Exception {
         final long[] generations = new long[2];
         run("+--!", () -> generations[0] = stored().generation());
-        assertEquals(List.of("registered"), heard);
+        assertEquals(List.of("registered"), received);
         run(
                 "+---!-+!",
                 () -> {
-                    if (heard.size() == 3) {
+                    if (received.size() == 3) {
                         assertNull(stored()); // asked before it is registered again
                     } else {
                         generations[1] = stored().generation();
                     }
                 });
-        assertEquals(List.of("registered", "registered", "lost", "registered"), heard);
+        assertEquals(List.of("registered", "registered", "lost", "registered"), received);
         assertTrue(generations[1] > generations[0], generations[0] + " " + generations[1]);
     }
 
@@ -114,7 +114,7 @@ class WatchedRegistrationTest {
     void aStoreThatDoesNotAnswerIsTriedAgain() throws Exception {
         store.away(true);
         run("++!+", () -> store.away(false));
-        assertEquals(List.of("refused", "refused", "registered"), heard);
+        assertEquals(List.of("refused", "refused", "registered"), received);
     }
 
     @Test
@@ -125,7 +125,7 @@ class WatchedRegistrationTest {
             assertTrue(
                     run(
                             () -> {
-                                if (!heard.isEmpty() && newer[0] == null) {
+                                if (!received.isEmpty() && newer[0] == null) {
                                     newer[0] = other.registerModel(DESCRIBED, Duration.ZERO);
                                 }
                                 return true;
@@ -142,18 +142,22 @@ class WatchedRegistrationTest {
                 IllegalArgumentException.class,
                 () ->
                         new WatchedRegistration(
-                                registrar, given, () -> true, Duration.ofMillis(1), new Heard()));
+                                registrar,
+                                given,
+                                () -> true,
+                                Duration.ofMillis(1),
+                                new Received()));
     }
 
     @Test
     void closedBeforeItRunsItRegistersNothing() throws Exception {
         final WatchedRegistration closed =
                 new WatchedRegistration(
-                        registrar, DESCRIBED, () -> true, Duration.ofMillis(1), new Heard());
+                        registrar, DESCRIBED, () -> true, Duration.ofMillis(1), new Received());
         closed.drain();
         closed.close();
         closed.close();
         assertFalse(closed.run());
-        assertEquals(List.of(), heard);
+        assertEquals(List.of(), received);
     }
 }

@@ -43,7 +43,7 @@ import java.util.stream.Collectors;
             "Situations:",
             "  index-limit     ten engines that hold twice what the index may; blocks one by one",
             "  index-room      the same with room for all",
-            "  late-attach     the same engines, full before the index heard of them",
+            "  late-attach     the same engines, full before the index saw them",
             "  salted-tenants  one worker, the same system prompt under names of 2,000 tenants",
             "  branch-churn    one-block branches come and go along a prompt that stays",
             "  block-by-block  64 workers generate, an event a block",

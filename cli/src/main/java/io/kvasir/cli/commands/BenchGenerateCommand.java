@@ -32,7 +32,7 @@ import java.util.concurrent.Callable;
                 + " index may stall (--cliff).",
             "",
             "The requests are played through simulated workers with least-recently-used block"
-                + " caches. The stream holds what a router would hear from them (stored, removed)"
+                + " caches. The stream holds what a router would get from them (stored, removed)"
                 + " and ask (a query per request, with the checksum of its exact answer), and the"
                 + " life of each request. Equal options give equal bytes.",
             ""

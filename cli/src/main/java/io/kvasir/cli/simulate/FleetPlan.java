@@ -3,7 +3,7 @@ package io.kvasir.cli.simulate;
 import io.kvasir.sim.config.SimConfig;
 
 /**
- * What a simulated fleet is: equal engines, and how late the router hears of them.
+ * What a simulated fleet is: equal engines, and how late the router gets their events.
  *
  * @param workers engines
  * @param engine sizes and rates of each

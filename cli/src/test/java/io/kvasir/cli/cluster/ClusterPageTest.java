@@ -139,7 +139,7 @@ class ClusterPageTest {
         }
     }
 
-    /** Whether both gateways hear of each other and have the prompt's blocks. */
+    /** Whether both gateways see each other and have the prompt's blocks. */
     private boolean bothKnow() throws IOException, InterruptedException {
         for (String port : List.of("8100", "8101")) {
             final JsonNode page = get(port, "/debug/workers");

@@ -350,7 +350,7 @@ class ServeCommandTest {
 
     @Tag("integration") // starts processes
     @Test
-    void aHangUpDuringTheStartIsHeardAfterIt() throws Exception {
+    void aHangUpDuringTheStartTakesEffectAfterIt() throws Exception {
         try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {
             final Path workers = Files.writeString(dir.resolve("late.yaml"), "[]\n");
             try (KvasirProcess serve = servingOf(workers, "--warm-up-ms=3000")) {
@@ -367,7 +367,7 @@ class ServeCommandTest {
     /** The configuration is a pipe: the process waits in it, and each reading of it is seen. */
     @Tag("integration") // starts processes
     @Test
-    void aHangUpWhileTheConfigurationIsReadIsHeardAfterTheStart() throws Exception {
+    void aHangUpWhileTheConfigurationIsReadTakesEffectAfterTheStart() throws Exception {
         final Path pipe = dir.resolve("pipe");
         assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
         final String text = "model: m\nhost: 127.0.0.1\nport: 0\nadmin-port: 0\n";

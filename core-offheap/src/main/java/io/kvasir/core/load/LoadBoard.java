@@ -85,7 +85,7 @@ public final class LoadBoard implements AutoCloseable {
     }
 
     /**
-     * Has a listener hear from now on of slots that may have room for more: whose load has become
+     * Notifies a listener from now on of slots that may have room for more: whose load has become
      * less, that were opened or closed, or of which something else is known. Any thread.
      *
      * @param listener called after the change, by the thread that makes it; never under a lock that
@@ -98,7 +98,7 @@ public final class LoadBoard implements AutoCloseable {
         listeners = more;
     }
 
-    /** Has a listener hear no more; one that hears of something at this moment ends that. */
+    /** Ends the notification of a listener; a call to it that is under way ends by itself. */
     public synchronized void removeListener(RoomListener listener) {
         final List<RoomListener> fewer = new ArrayList<>(List.of(listeners));
         fewer.remove(listener);
@@ -107,10 +107,10 @@ public final class LoadBoard implements AutoCloseable {
 
     /** Says that a slot may have room for a reason that is not on the board. Any thread. */
     public void roomMayBe(int slot) {
-        final RoomListener[] hear = listeners;
-        for (int i = 0; i < hear.length; i++) { // without an iterator: the callers allocate nothing
+        final RoomListener[] all = listeners;
+        for (int i = 0; i < all.length; i++) { // without an iterator: the callers allocate nothing
             try {
-                hear[i].roomMayBe(slot);
+                all[i].roomMayBe(slot);
             } catch (Throwable error) { // the caller is in the middle of a change
                 failed(error);
             }

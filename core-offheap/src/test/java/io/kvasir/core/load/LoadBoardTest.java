@@ -59,10 +59,10 @@ class LoadBoardTest {
     @Test
     void aListenerHearsOfWhateverMayGiveASlotRoomAfterTheChange() {
         try (LoadBoard board = new LoadBoard(70)) {
-            final List<String> heard = new ArrayList<>();
+            final List<String> received = new ArrayList<>();
             final RoomListener listener =
                     slot ->
-                            heard.add(
+                            received.add(
                                     slot
                                             + ": "
                                             + board.prefillTokens(slot)
@@ -86,30 +86,30 @@ class LoadBoardTest {
                             "69: 0 closed",
                             "3: 0 closed",
                             "69: 0 closed"),
-                    heard);
+                    received);
             board.removeListener(listener);
             board.removeListener(listener);
             board.open(69, true);
-            assertEquals(7, heard.size());
+            assertEquals(7, received.size());
         }
     }
 
     @Test
     void aListenerThatThrowsHindersNeitherTheChangeNorTheOthers() {
         final List<Throwable> errors = new ArrayList<>();
-        final List<Integer> heard = new ArrayList<>();
+        final List<Integer> received = new ArrayList<>();
         try (LoadBoard board = new LoadBoard(70, errors::add)) {
             final AssertionError error = new AssertionError("a defect of the listener");
             board.addListener(
                     _ -> {
                         throw error;
                     });
-            board.addListener(heard::add);
+            board.addListener(received::add);
             board.addProvisional(69, 100, 7);
             board.takeBackProvisional(69, 100, 7);
             board.open(3, true);
             board.roomMayBe(5);
-            assertEquals(List.of(69, 3, 5), heard);
+            assertEquals(List.of(69, 3, 5), received);
             assertEquals(List.of(error, error, error), errors);
             assertEquals(3, board.listenerFailures());
             assertEquals(

@@ -92,7 +92,7 @@ final class BookingWriter
                         : new ReplicaWriter(table, routed, slotGenerations, config, outbox);
     }
 
-    /** The part that other routers hear of; null where there are none. */
+    /** The part that other routers are sent; null where there are none. */
     ReplicaWriter replica() {
         return replica;
     }

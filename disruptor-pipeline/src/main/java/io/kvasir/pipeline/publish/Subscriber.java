@@ -33,10 +33,10 @@ final class Subscriber {
     /** Prefixes of topics that a peer may subscribe to; further ones are left out. */
     static final int MOST_PREFIXES = 4_096;
 
-    /** Queries of a peer that are answered at the same time; further ones are not heard. */
+    /** Queries of a peer that are answered at the same time; further ones are not read. */
     static final int MOST_ANSWERS = 64;
 
-    /** Messages that wait for a peer whose queries are not heard, until it has read some. */
+    /** Messages that wait for a peer whose queries are not read, until it has read some. */
     static final int MOST_UNREAD = 1_024;
 
     private static final int ANSWER_AHEAD = 8; // messages that wait for the peer

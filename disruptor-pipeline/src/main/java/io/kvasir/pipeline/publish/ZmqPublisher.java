@@ -100,7 +100,7 @@ final class ZmqPublisher implements AutoCloseable {
                             ? null
                             : bind(replayEndpoint, SocketType.ROUTER, Requester::new);
         } catch (IOException | RuntimeException e) {
-            close(); // what was bound before is free when the caller hears of it
+            close(); // what was bound before is free when the caller learns of it
             throw e;
         }
     }

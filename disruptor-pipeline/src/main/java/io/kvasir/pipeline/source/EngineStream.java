@@ -283,8 +283,8 @@ public final class EngineStream implements EventSource {
         status.counts.messages++;
         housekeeping();
         if (isUsable(sequence, payload, offset, length)) {
-            freshness.heard();
-            status.counts.heard(nanoClock.getAsLong());
+            freshness.received();
+            status.counts.received(nanoClock.getAsLong());
             sequencer.live(sequence, payload, offset, length);
             if (replay.holdsLive() || !parts.early.isEmpty()) {
                 freshness.stored(); // it waits, and may do so
@@ -616,13 +616,13 @@ public final class EngineStream implements EventSource {
     }
 
     @Override
-    public long heardMark() {
-        return freshness.heardMark();
+    public long activityMark() {
+        return freshness.activityMark();
     }
 
     @Override
-    public void reportServed(long heardBefore) {
-        freshness.served(heardBefore);
+    public void reportServed(long activityBefore) {
+        freshness.served(activityBefore);
     }
 
     @Override

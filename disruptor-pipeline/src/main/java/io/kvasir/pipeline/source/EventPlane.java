@@ -94,7 +94,7 @@ public final class EventPlane {
     private final Long2ObjectHashMap<Int2ObjectHashMap<PlaneFeed>> workers =
             new Long2ObjectHashMap<>();
     private final LogLimit lines = new LogLimit(LINES, LINES_PERIOD_NS);
-    private final HeardWorkers heard = new HeardWorkers();
+    private final DetachedWorkers detached = new DetachedWorkers();
     private final List<PlaneFeed> unsettled = new ArrayList<>();
     private final EventPlaneCounters counters = new EventPlaneCounters();
     private final PlaneProgress progress = new PlaneProgress();
@@ -260,11 +260,11 @@ public final class EventPlane {
         feed.lastKept = seen;
         feed.restoredKept = seen;
         feed.restoredEvent = stream.lastNumber();
-        if (keeping && (seen < unreadUpTo || heard.contains(workerId, dpRank))) {
+        if (keeping && (seen < unreadUpTo || detached.contains(workerId, dpRank))) {
             feed.waits = true;
             againAfter = againAfter == NOT_AGAIN ? seen : Math.min(againAfter, seen);
         }
-        heard.forget(workerId, dpRank);
+        detached.forget(workerId, dpRank);
         progress.registered(workerId, dpRank, feed.waits, seen);
         if (feed.waits) {
             takeBack(seen);
@@ -311,7 +311,7 @@ public final class EventPlane {
         if (feed != null) {
             drop(feed);
             if (feed.lastEventId != NONE || feed.lastKept != NOT_KEPT || feed.waits) {
-                heard.departed(workerId, dpRank, feed.waits ? highestKept : feed.lastKept);
+                detached.departed(workerId, dpRank, feed.waits ? highestKept : feed.lastKept);
             }
             if (ranks.isEmpty()) {
                 workers.remove(workerId);
@@ -417,13 +417,13 @@ public final class EventPlane {
             feed.lastKept = number;
             feed.lastTaken = taken;
         }
-        if (!publishers.hear(feed, message, publisherId)) {
+        if (!publishers.accept(feed, message, publisherId)) {
             counters.late();
             return;
         }
         counters.passed();
         if (recovery != null) {
-            recovery.heard(feed);
+            recovery.received(feed);
         }
         if (!feed.unsettled) {
             feed.unsettled = true;
@@ -436,7 +436,7 @@ public final class EventPlane {
 
     private void leftOut(long number) {
         counters.unknownEvent();
-        heard.leftOut(message.workerId(), message.dpRank(), number);
+        detached.leftOut(message.workerId(), message.dpRank(), number);
         if (mayLog()) {
             LOG.warn(
                     "event plane: worker {} is not registered; its events are left out",
@@ -496,7 +496,7 @@ public final class EventPlane {
      * Says that a part of the transport has lost its connection, and the rest of it has not.
      *
      * @param why in words, with the address
-     * @param publishers which are not heard now; asked as by {@link #onConnected(LongPredicate)}
+     * @param publishers which send nothing now; asked as by {@link #onConnected(LongPredicate)}
      */
     public synchronized void onDisconnected(String why, LongPredicate publishers) {
         forEachFeed(
@@ -600,7 +600,7 @@ public final class EventPlane {
         unreadUpTo = 0;
         againAfter = NOT_AGAIN; // all that there is comes now
         progress.renumbered();
-        heard.renumbered();
+        detached.renumbered();
         forEachFeed(feed -> feed.waits = false);
         forEachFeed(feed -> feed.lastKept = 0);
     }
@@ -661,7 +661,7 @@ public final class EventPlane {
         final PlaneFeed feed = ranks == null ? null : ranks.get(dpRank);
         return number >= unreadUpTo
                 && (feed == null || (!feed.waits && feed.lastKept <= number))
-                && heard.isSilentAfter(workerId, dpRank, number);
+                && detached.isSilentAfter(workerId, dpRank, number);
     }
 
     /**
@@ -671,7 +671,7 @@ public final class EventPlane {
      * @param first number of its oldest message
      */
     public synchronized void keptFrom(long first) {
-        heard.keptFrom(first);
+        detached.keptFrom(first);
     }
 
     /**
@@ -759,9 +759,9 @@ public final class EventPlane {
      * Workers whose events were left out because they have no stream, those with the most events
      * first.
      *
-     * @return at most {@value HeardWorkers#MOST}
+     * @return at most {@value DetachedWorkers#MOST}
      */
     public synchronized List<UnknownWorker> unknownWorkers() {
-        return heard.unknown();
+        return detached.unknown();
     }
 }

@@ -26,23 +26,23 @@ public interface EventSource extends IndexView, AutoCloseable {
     boolean ready();
 
     /**
-     * What has been heard so far, to be kept from a prompt's booking until {@link #reportServed}.
+     * How much has come so far, to be kept from a prompt's booking until {@link #reportServed}.
      * Never waits.
      *
      * @return a mark that means something to this source alone
      */
-    long heardMark();
+    long activityMark();
 
     /**
      * Says that the engine has computed a prompt's full blocks that it did not have before, which
      * it must announce: a source that then stays silent becomes {@link IndexState#STALE}. A prompt
-     * since whose booking something was heard does not count: engines announce blocks as they are
+     * since whose booking something has come does not count: engines announce blocks as they are
      * computed, which is before the answer is there, and those of several prompts in one message.
      * Never waits.
      *
-     * @param heardBefore the {@link #heardMark} as the prompt was booked
+     * @param activityBefore the {@link #activityMark} as the prompt was booked
      */
-    void reportServed(long heardBefore);
+    void reportServed(long activityBefore);
 
     /**
      * Empties the slot in the index, in order after the events already handed on. For a caller that

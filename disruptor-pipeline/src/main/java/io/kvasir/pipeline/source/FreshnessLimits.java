@@ -3,7 +3,7 @@ package io.kvasir.pipeline.source;
 import java.util.concurrent.TimeUnit;
 
 /**
- * When a source that hears nothing counts as stale, and how fast its view loses its credit.
+ * When a source that gets nothing counts as stale, and how fast its view loses its credit.
  *
  * @param silentAfterNs time without a message, from the first prompt served since the last one
  * @param servedPrompts prompts with blocks that were new to the engine, served in that time

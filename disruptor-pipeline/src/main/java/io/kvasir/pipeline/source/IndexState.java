@@ -15,7 +15,7 @@ public enum IndexState {
      */
     RESYNC(2),
     /**
-     * Nothing is heard: the connection is missing, came back with an engine that may be another, or
+     * Nothing comes: the connection is missing, came back with an engine that may be another, or
      * the engine serves prompts and no event comes. The credit falls with the time.
      */
     STALE(3),

@@ -35,7 +35,7 @@ final class MessageCounts {
     }
 
     /** A live message of the engine has come. */
-    void heard(long nowNs) {
+    void received(long nowNs) {
         lastMessageNs = nowNs;
     }
 

@@ -86,8 +86,8 @@ final class MessageSequencer {
     }
 
     /**
-     * Judges by the first message after a reconnect whether the engine is the one that was heard
-     * before; false if its view has to be dropped because it may be another.
+     * Judges by the first message after a reconnect whether the engine is the one that sent before;
+     * false if its view has to be dropped because it may be another.
      */
     private boolean settleDoubt(SequenceTracker.Verdict verdict, long sequence) {
         final boolean next = verdict == SequenceTracker.Verdict.NEXT;

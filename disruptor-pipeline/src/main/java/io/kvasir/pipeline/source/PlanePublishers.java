@@ -85,7 +85,7 @@ final class PlanePublishers {
      *     EventPlane#NO_PUBLISHER} where that is not known
      * @return false if it is a late one of a publisher that another one has succeeded
      */
-    boolean hear(PlaneFeed feed, RouterMessage message, long publisherId) {
+    boolean accept(PlaneFeed feed, RouterMessage message, long publisherId) {
         final boolean named = message.isEnveloped();
         final long id = named ? message.publisherId() : publisherId;
         if (isLate(feed, id)) {

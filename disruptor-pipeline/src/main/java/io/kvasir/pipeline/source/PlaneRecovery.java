@@ -62,7 +62,7 @@ final class PlaneRecovery {
     }
 
     /** An event of a worker has come. */
-    void heard(PlaneFeed feed) {
+    void received(PlaneFeed feed) {
         feed.session.lastEventNs = nanoClock.getAsLong();
     }
 
@@ -107,7 +107,7 @@ final class PlaneRecovery {
 
     private void look(RecoverySession session, long nowNs) {
         if (session.queryId != 0) {
-            if (nowNs - session.heardNs >= limits.patienceNs()) {
+            if (nowNs - session.lastSeenNs >= limits.patienceNs()) {
                 failed(session, "no answer for " + ms(limits.patienceNs()));
             } else if (nowNs - session.askedNs >= limits.answerNs()) {
                 failed(session, "its answer has not ended after " + ms(limits.answerNs()));
@@ -159,7 +159,7 @@ final class PlaneRecovery {
         if (step == RecoverySession.Step.IGNORED) {
             return;
         }
-        session.heardNs = nanoClock.getAsLong();
+        session.lastSeenNs = nanoClock.getAsLong();
         if (session.hasBegun()) {
             session.answers = true;
             adopt.accept(session.feed, answer.publisherId());

@@ -82,7 +82,7 @@ final class PublisherLinks {
     }
 
     /** A publisher has answered over a link. */
-    void heard(int link, long publisherId) {
+    void seen(int link, long publisherId) {
         publisher(publisherId).lastByLink.putIfAbsent(link, UNKNOWN);
         publisher(publisherId).lastLink = link;
     }

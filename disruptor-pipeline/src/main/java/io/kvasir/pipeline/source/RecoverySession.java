@@ -46,7 +46,7 @@ final class RecoverySession {
     int failedTries;
     long dueNs; // not before
     long askedNs;
-    long heardNs; // last message of the answer, or the query
+    long lastSeenNs; // last message of the answer, or the query
     boolean queued;
 
     // of the worker
@@ -72,7 +72,7 @@ final class RecoverySession {
     RecoveryQuery begin(long id, long nowNs) {
         queryId = id;
         askedNs = nowNs;
-        heardNs = nowNs;
+        lastSeenNs = nowNs;
         query =
                 new RecoveryQuery(
                         workerId, dpRank, Math.max(0, stream.replayFrom()), RecoveryQuery.NO_END);

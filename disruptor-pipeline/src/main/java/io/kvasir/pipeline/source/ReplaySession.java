@@ -38,7 +38,7 @@ final class ReplaySession implements Connector.Listener {
     private final long patienceNs;
     private Connector connector;
     private SocketPoller.Timer timer;
-    private long heardNs;
+    private long lastSeenNs;
     private int failedAttempts; // since one that has brought something
     private boolean asked; // in this attempt
     private String failure = "";
@@ -58,7 +58,7 @@ final class ReplaySession implements Connector.Listener {
         if (over) {
             return;
         }
-        heardNs = System.nanoTime();
+        lastSeenNs = System.nanoTime();
         asked = false;
         connector = lane.connector(endpoint, lane.replayOptions(), this);
         timer = lane.poller().schedule(patienceNs, this::checkPatience);
@@ -66,7 +66,7 @@ final class ReplaySession implements Connector.Listener {
     }
 
     private void checkPatience() {
-        final long leftNs = patienceNs - (System.nanoTime() - heardNs);
+        final long leftNs = patienceNs - (System.nanoTime() - lastSeenNs);
         if (leftNs > 0) {
             timer = lane.poller().schedule(leftNs, this::checkPatience);
         } else {
@@ -81,7 +81,7 @@ final class ReplaySession implements Connector.Listener {
             end();
             return;
         }
-        heardNs = System.nanoTime();
+        lastSeenNs = System.nanoTime();
         asked = true;
         failure = "";
         connector.send(new byte[0], ByteBuffer.allocate(Long.BYTES).putLong(from).array());
@@ -89,7 +89,7 @@ final class ReplaySession implements Connector.Listener {
 
     @Override
     public boolean received(ZmtpMessage message) {
-        heardNs = System.nanoTime();
+        lastSeenNs = System.nanoTime();
         final int frames = message.frames();
         if (frames < 2 || frames > MAX_FRAMES || message.length(frames - 2) != Long.BYTES) {
             LOG.warn("{}: a replay answer of {} frames is ignored", endpoint, frames);

@@ -4,16 +4,16 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 
 /**
- * Whether a source still hears from its engine, and since when it does not. The credit of a view
- * for which nothing is heard falls to nothing within {@link FreshnessLimits#decayNs}, and is back
+ * Whether a source still gets messages of its engine, and since when it does not. The credit of a
+ * view for which nothing comes falls to nothing within {@link FreshnessLimits#decayNs}, and is back
  * as soon as the reason has ended.
  *
  * <p>Reasons: there is no connection; it came back, and its engine may be another one; prompts with
  * new blocks were served and no message followed; {@value #MUTE} times as many were, messages
  * followed, and none of them stored a block.
  *
- * <p>Any thread may call {@link #heardMark}, {@link #served}, {@link #isSilent} and {@link #left};
- * the rest is guarded by the stream's lock.
+ * <p>Any thread may call {@link #activityMark}, {@link #served}, {@link #isSilent} and {@link
+ * #left}; the rest is guarded by the stream's lock.
  */
 final class SourceFreshness {
     private static final long NEVER = Long.MIN_VALUE;
@@ -39,27 +39,27 @@ final class SourceFreshness {
     }
 
     /** How many messages have come, and how many of them could have stored blocks. */
-    long heardMark() {
+    long activityMark() {
         return ((long) messages.get() << Integer.SIZE) | Integer.toUnsignedLong(stores.get());
     }
 
     /**
      * A prompt was served whose new blocks the engine must announce.
      *
-     * @param heardBefore the mark as it was booked: if something has come since, that may have
+     * @param activityBefore the mark as it was booked: if something has come since, that may have
      *     announced them
      */
-    void served(long heardBefore) {
+    void served(long activityBefore) {
         final long now = nanoClock.getAsLong();
-        final long heard = heardMark();
-        if (heard >>> Integer.SIZE == heardBefore >>> Integer.SIZE) {
+        final long mark = activityMark();
+        if (mark >>> Integer.SIZE == activityBefore >>> Integer.SIZE) {
             if (servedSinceNs == NEVER) {
                 servedSinceNs =
                         now; // benign race: the later of two threads moves it by less than a call
             }
             servedPrompts.getAndIncrement();
         }
-        if ((int) heard == (int) heardBefore) {
+        if ((int) mark == (int) activityBefore) {
             if (unstoredSinceNs == NEVER) {
                 unstoredSinceNs = now; // the same
             }
@@ -100,7 +100,7 @@ final class SourceFreshness {
     }
 
     /** A message has come. */
-    void heard() {
+    void received() {
         messages.lazySet(messages.getPlain() + 1); // under the stream's lock
         if (servedSinceNs != NEVER || silentSinceNs != NEVER) {
             servedPrompts.set(0);
@@ -134,7 +134,7 @@ final class SourceFreshness {
     }
 
     /**
-     * The engine may be another one than was heard before, or events of it may be missing.
+     * The engine may be another one than before, or events of it may be missing.
      *
      * @param why in words
      */

@@ -27,9 +27,9 @@ import java.util.concurrent.TimeUnit;
  * </pre>
  *
  * <p>ZMQ keeps nothing for a subscriber that is away: streams whose publisher no link carries are
- * stale until it is heard again, and then the local indexers of workers are asked for what is
- * missing ({@link ZmqQueries}). While the index's ring is full nothing is read, and publishers keep
- * what they may.
+ * stale until it sends again, and then the local indexers of workers are asked for what is missing
+ * ({@link ZmqQueries}). While the index's ring is full nothing is read, and publishers keep what
+ * they may.
  *
  * <p>{@link #close} may be called by any thread, and twice.
  */
@@ -278,8 +278,8 @@ public final class ZmqEventPlaneSource implements AutoCloseable {
         }
 
         @Override
-        public void heard(int link, long publisherId) {
-            publishers.heard(link, publisherId);
+        public void seen(int link, long publisherId) {
+            publishers.seen(link, publisherId);
         }
     }
 

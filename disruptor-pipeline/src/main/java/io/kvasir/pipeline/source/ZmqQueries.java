@@ -34,7 +34,7 @@ final class ZmqQueries implements RecoveryTransport {
         void send(int link, byte[] frame);
 
         /** A publisher has answered over a link. */
-        void heard(int link, long publisherId);
+        void seen(int link, long publisherId);
     }
 
     private static final int NO_LINK = -1;
@@ -45,7 +45,7 @@ final class ZmqQueries implements RecoveryTransport {
         private final byte[] topic;
         private int link = NO_LINK; // that answers
         private boolean named; // its publisher is known
-        private long heardNs = System.nanoTime();
+        private long lastSeenNs = System.nanoTime();
 
         private Asked(long id, byte[] topic) {
             this.id = id;
@@ -113,7 +113,7 @@ final class ZmqQueries implements RecoveryTransport {
         if (query == null || (query.link != NO_LINK && query.link != link)) {
             return;
         }
-        query.heardNs = System.nanoTime();
+        query.lastSeenNs = System.nanoTime();
         if (query.link == NO_LINK) {
             query.link = link;
             for (int other : links.connected()) {
@@ -134,7 +134,7 @@ final class ZmqQueries implements RecoveryTransport {
             final RecoveryAnswer answer = RecoveryAnswer.read(bytes);
             if (answer != null) {
                 query.named = true;
-                links.heard(query.link, answer.publisherId());
+                links.seen(query.link, answer.publisherId());
             }
         }
         plane.onAnswer(query.id, bytes);
@@ -156,11 +156,11 @@ final class ZmqQueries implements RecoveryTransport {
         }
         final long nowNs = System.nanoTime();
         for (Asked query : List.copyOf(asked.values())) {
-            final boolean unheard = query.link == NO_LINK;
-            final long mostNs = unheard ? TimeUnit.MILLISECONDS.toNanos(FIRST_MS) : SILENCE_NS;
-            if (nowNs - query.heardNs >= mostNs) {
+            final boolean unseen = query.link == NO_LINK;
+            final long mostNs = unseen ? TimeUnit.MILLISECONDS.toNanos(FIRST_MS) : SILENCE_NS;
+            if (nowNs - query.lastSeenNs >= mostNs) {
                 end(query);
-                if (unheard) {
+                if (unseen) {
                     plane.onNoAnswerer(query.id);
                 }
             }

@@ -260,13 +260,13 @@ final class ZmqSource implements EventSource {
     }
 
     @Override
-    public long heardMark() {
-        return stream.heardMark();
+    public long activityMark() {
+        return stream.activityMark();
     }
 
     @Override
-    public void reportServed(long heardBefore) {
-        stream.reportServed(heardBefore);
+    public void reportServed(long activityBefore) {
+        stream.reportServed(activityBefore);
     }
 
     @Override

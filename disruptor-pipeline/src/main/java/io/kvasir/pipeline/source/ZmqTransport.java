@@ -47,7 +47,7 @@ final class ZmqTransport implements AutoCloseable {
     }
 
     /**
-     * Opens a source. A publisher that cannot be reached is no error: the stream hears of it.
+     * Opens a source. A publisher that cannot be reached is no error: the stream is notified.
      *
      * @throws IllegalArgumentException if an address is none, or cannot be bound
      */

@@ -53,8 +53,8 @@ public final class EngineBatchDecoder implements MessageDecoder {
     private byte[] lastLoraName = NO_NAME;
     private long lastLoraSeed;
     private long loraId;
-    private long heardId; // whose name was said last
-    private String heardName = "";
+    private long announcedId; // whose name was said last
+    private String announcedName = "";
     private long parentHash;
     private boolean seedsMissing; // of blocks that may be held: there were too many
     private boolean eagle;
@@ -142,7 +142,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
         placement.forget();
         emptied();
         loraNumbers.forget();
-        heardId = 0;
+        announcedId = 0;
     }
 
     @Override
@@ -548,10 +548,10 @@ public final class EngineBatchDecoder implements MessageDecoder {
             return readLoraNumber();
         }
         takeLora(event.dataEquals(lastLoraName) ? lastLora : event.dataText());
-        if (loraId != 0 && (loraId != heardId || !lastLora.equals(heardName))) {
-            loraNumbers.heard(loraId, lastLora);
-            heardId = loraId;
-            heardName = lastLora;
+        if (loraId != 0 && (loraId != announcedId || !lastLora.equals(announcedName))) {
+            loraNumbers.announced(loraId, lastLora);
+            announcedId = loraId;
+            announcedName = lastLora;
         }
         return null;
     }

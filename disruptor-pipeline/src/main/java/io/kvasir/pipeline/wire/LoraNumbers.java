@@ -28,7 +28,7 @@ public final class LoraNumbers {
 
     private final Map<Long, String> configured;
     private final Long2ObjectHashMap<String> given = new Long2ObjectHashMap<>();
-    private final Long2ObjectHashMap<String> heard = new Long2ObjectHashMap<>();
+    private final Long2ObjectHashMap<String> announced = new Long2ObjectHashMap<>();
     private final Long2ObjectHashMap<String> used = new Long2ObjectHashMap<>();
     private final LongHashSet ambiguous = new LongHashSet();
     private final LongHashSet missedNumbers = new LongHashSet();
@@ -117,7 +117,7 @@ public final class LoraNumbers {
     public LoraNumbers copy() {
         final LoraNumbers copy = new LoraNumbers(configured);
         copy.given.putAll(given);
-        copy.heard.putAll(heard);
+        copy.announced.putAll(announced);
         copy.ambiguous.addAll(ambiguous);
         copy.ambiguousAt = ambiguousAt;
         return copy;
@@ -128,7 +128,7 @@ public final class LoraNumbers {
         if (ambiguous.contains(number)) {
             return null;
         }
-        final String said = heard.get(number);
+        final String said = announced.get(number);
         if (said != null) {
             return said;
         }
@@ -144,13 +144,13 @@ public final class LoraNumbers {
     }
 
     /** An event has named the adapter of a number. */
-    void heard(long number, String name) {
+    void announced(long number, String name) {
         final String stored = used.get(number);
         if (stored != null && !stored.equals(name)) {
             spoil(number, Long.MAX_VALUE); // until the stream says of which message the event was
-        } else if (!name.equals(heard.get(number))
-                && (heard.size() < MOST || heard.containsKey(number))) {
-            heard.put(number, name);
+        } else if (!name.equals(announced.get(number))
+                && (announced.size() < MOST || announced.containsKey(number))) {
+            announced.put(number, name);
             mendable |= missedNumbers.contains(number);
         }
     }
@@ -169,8 +169,8 @@ public final class LoraNumbers {
             if (stored != null && !stored.equals(name)) {
                 spoil(number, lastMessage);
             }
-            if (!name.equals(heard.get(number))) {
-                heard.remove(number);
+            if (!name.equals(announced.get(number))) {
+                announced.remove(number);
             }
             mendable |= missedNumbers.contains(number) && !ambiguous.contains(number);
         }
@@ -179,7 +179,7 @@ public final class LoraNumbers {
     }
 
     private void spoil(long number, long lastMessage) {
-        heard.remove(number);
+        announced.remove(number);
         ambiguous.add(number);
         ambiguousAt = Math.max(ambiguousAt, lastMessage);
         spoiled = true;
@@ -290,7 +290,7 @@ public final class LoraNumbers {
     /** The engine has started anew: only what is configured is known of its numbers. */
     void forget() {
         given.clear();
-        heard.clear();
+        announced.clear();
         ambiguous.clear();
         ambiguousAt = -1;
         spoiled = false;

@@ -46,7 +46,7 @@ public final class Connector implements ZmtpConnection.Listener {
      * @param endpoint what to connect to
      * @param backoff delays between tries
      * @param limit of connections under way
-     * @param listener hears of connections and messages
+     * @param listener gets connections and messages
      */
     public Connector(
             SocketPoller poller,

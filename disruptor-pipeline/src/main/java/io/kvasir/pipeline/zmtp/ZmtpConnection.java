@@ -71,7 +71,7 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
         this.reader = new FrameReader(options.maxMessageBytes(), options.budget());
     }
 
-    /** Begins to connect; the listener hears of every outcome. */
+    /** Begins to connect; the listener is notified of every outcome. */
     void connect(SocketAddress address) {
         startHandshakeTimer();
         try {
@@ -326,7 +326,7 @@ public final class ZmtpConnection implements SocketPoller.Handler, FrameReader.R
         }
     }
 
-    /** Ends the connection; the listener hears nothing more. */
+    /** Ends the connection; the listener is not called again. */
     @Override
     public void close() {
         if (state == State.CLOSED) {

@@ -17,7 +17,7 @@ import org.junit.jupiter.api.Test;
 import java.util.Arrays;
 import java.util.concurrent.TimeUnit;
 
-/** What other routers hear of bookings, and how theirs enter the load. */
+/** What other routers are sent of bookings, and how theirs enter the load. */
 class ReplicaPortTest {
     private static final int SLOTS = 8;
     private static final long[] PROMPT = {1, 2, 3};

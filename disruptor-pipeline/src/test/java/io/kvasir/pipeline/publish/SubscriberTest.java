@@ -43,7 +43,7 @@ class SubscriberTest {
     }
 
     @Test
-    void queriesThatAreTakenBackAreNotHeardWhileTheirPeerDoesNotRead() {
+    void queriesThatAreTakenBackAreNotReadWhileTheirPeerDoesNotRead() {
         onPoller(
                 () -> {
                     for (int i = 0; i < 10_000; i++) {
@@ -56,6 +56,6 @@ class SubscriberTest {
             peer.read();
         }
         onPoller(() -> say(true, query(10_000)));
-        assertEquals(3, peer.unsent(), "heard, answered and ended");
+        assertEquals(3, peer.unsent(), "read, answered and ended");
     }
 }

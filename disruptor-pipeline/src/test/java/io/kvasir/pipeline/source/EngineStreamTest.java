@@ -648,7 +648,7 @@ class EngineStreamTest {
     }
 
     @Test
-    void whatWasLoadedStaysWhereTheEngineIsHeardInTheMiddleOfItsLife() {
+    void whatWasLoadedStaysWhereTheStreamBeginsInTheMiddleOfItsLife() {
         final EngineStream stream = onLoaded(false);
         stream.onMessage(9, batch(removed(List.of(2))));
         stream.onMessage(10, store(3));

@@ -283,12 +283,12 @@ class EngineStreamTruthTest {
         pass(3_600);
         stream.tick();
         assertEquals(IndexState.EXACT, stream.state()); // nothing served, nothing to announce
-        stream.reportServed(stream.heardMark());
-        stream.reportServed(stream.heardMark());
+        stream.reportServed(stream.activityMark());
+        stream.reportServed(stream.activityMark());
         pass(60);
         stream.tick();
         assertEquals(IndexState.EXACT, stream.state());
-        stream.reportServed(stream.heardMark());
+        stream.reportServed(stream.activityMark());
 
         assertEquals(IndexState.STALE, stream.state());
         assertTrue(stream.status().problem().contains("served"), stream.status().problem());
@@ -303,7 +303,7 @@ class EngineStreamTruthTest {
     void anEngineThatAnnouncesWhatItServesIsNotSilent() {
         final EngineStream stream = seen(false, 1);
         for (int i = 1; i < 50; i++) {
-            stream.reportServed(stream.heardMark());
+            stream.reportServed(stream.activityMark());
             pass(4);
             stream.onMessage(i, store(i + 1));
             stream.tick();

@@ -204,41 +204,41 @@ class EventPlaneTest {
     @Test
     void moreUnknownWorkersThanAreKeptApartMayBeAnyWorker() {
         plane.keepsMessages();
-        for (int worker = 0; worker < 2 * HeardWorkers.MOST; worker++) {
+        for (int worker = 0; worker < 2 * DetachedWorkers.MOST; worker++) {
             keep(1 + worker, 0, 100 + worker, 1, store(1));
         }
-        assertEquals(HeardWorkers.MOST, plane.unknownWorkers().size());
-        assertEquals(2 * HeardWorkers.MOST, plane.status().unknownEvents());
-        plane.register(8, 0, stream("never heard of", 2, 0));
+        assertEquals(DetachedWorkers.MOST, plane.unknownWorkers().size());
+        assertEquals(2 * DetachedWorkers.MOST, plane.status().unknownEvents());
+        plane.register(8, 0, stream("never seen", 2, 0));
         assertTrue(plane.isAgainWanted());
     }
 
     @Test
     void whoseEventsTheTransportHasNoMoreIsAsOneThatHasNotSpoken() {
         plane.keepsMessages();
-        for (int worker = 0; worker <= HeardWorkers.MOST; worker++) {
+        for (int worker = 0; worker <= DetachedWorkers.MOST; worker++) {
             keep(1 + worker, 0, 100 + worker, 1, store(1));
         }
-        plane.keptFrom(HeardWorkers.MOST + 1);
+        plane.keptFrom(DetachedWorkers.MOST + 1);
         plane.register(8, 0, stream("late", 2, 0));
         assertTrue(plane.isAgainWanted(), "the last message may be its");
         plane.beginsAgainAfter();
-        plane.keptFrom(HeardWorkers.MOST + 2);
+        plane.keptFrom(DetachedWorkers.MOST + 2);
         plane.register(9, 0, stream("later", 3, 0));
-        plane.register(100, 0, stream("heard long ago", 3, 0));
+        plane.register(100, 0, stream("seen long ago", 3, 0));
         assertFalse(plane.isAgainWanted());
     }
 
     @Test
     void manyWorkersThatHaveDepartedAreNotTakenForOneThatIsNew() {
         plane.keepsMessages();
-        final int departed = HeardWorkers.MOST + 1;
+        final int departed = DetachedWorkers.MOST + 1;
         for (int i = 0; i < departed; i++) {
             plane.register(100 + i, 0, stream("short-lived", 2, 0));
             keep(1 + i, 0, 100 + i, 1, store(1));
             plane.remove(100 + i, 0);
         }
-        plane.register(8, 0, stream("never heard of", 2, 0));
+        plane.register(8, 0, stream("never seen", 2, 0));
         assertFalse(plane.isAgainWanted());
         plane.register(100, 0, stream("back again", 3, 0));
         assertTrue(plane.isAgainWanted());

@@ -233,16 +233,16 @@ class IndexTruthTest {
     }
 
     /** The engine serves prompts with new blocks, for longer than it may be silent. */
-    private void serve(int prompts, boolean heardMeanwhile) {
+    private void serve(int prompts, boolean activeMeanwhile) {
         for (int i = 1; i <= prompts; i++) {
             assertEquals(IndexState.EXACT, stream.state());
-            if (heardMeanwhile) {
+            if (activeMeanwhile) {
                 stream.onMessage(i, batch(removed(List.of(1_000 + i))));
             }
             if (i == prompts) {
                 nowNs += FreshnessLimits.DEFAULT.silentAfterNs();
             }
-            stream.reportServed(stream.heardMark());
+            stream.reportServed(stream.activityMark());
         }
     }
 
@@ -293,7 +293,7 @@ class IndexTruthTest {
                 assertEquals(IndexState.DEGRADED, stream.state());
                 nowNs += FreshnessLimits.DEFAULT.silentAfterNs();
             }
-            stream.reportServed(stream.heardMark());
+            stream.reportServed(stream.activityMark());
         }
         assertEquals(IndexState.STALE, stream.state());
         pass(3_600);
@@ -342,7 +342,7 @@ class IndexTruthTest {
             pass(secondsEach);
             stream.onMessage(
                     i, batch(removed(List.of(i)), stored(List.of(i + 1), null, tokens(i), BLOCK)));
-            stream.reportServed(stream.heardMark());
+            stream.reportServed(stream.activityMark());
             stream.tick();
             assertEquals(IndexState.EXACT, stream.state());
         }
@@ -352,7 +352,7 @@ class IndexTruthTest {
     @Test
     void promptsThatWereAnnouncedBeforeTheirAnswersWereThereAreNoSilence() {
         seen(c -> c);
-        final long booked = stream.heardMark();
+        final long booked = stream.activityMark();
         stream.onMessage(1, store(2));
         for (int i = 0; i < 100; i++) {
             stream.reportServed(booked);
@@ -361,7 +361,7 @@ class IndexTruthTest {
         stream.tick();
         assertEquals(IndexState.EXACT, stream.state());
         for (int i = 0; i < 3; i++) {
-            stream.reportServed(stream.heardMark());
+            stream.reportServed(stream.activityMark());
         }
         pass(60);
         stream.tick();
@@ -372,7 +372,7 @@ class IndexTruthTest {
     @Test
     void promptsThatWereStoredBeforeTheirAnswersWereThereMakeNoEngineMute() {
         seen(c -> c);
-        final long booked = stream.heardMark();
+        final long booked = stream.activityMark();
         stream.onMessage(1, store(2));
         for (int i = 0; i < 100; i++) {
             stream.reportServed(booked);
@@ -420,8 +420,8 @@ class IndexTruthTest {
         other.onMessage(0, pack(List.of(1.5, List.of(), 1)));
         for (int i = 1; i <= 3; i++) {
             pass(3);
-            stream.reportServed(stream.heardMark());
-            other.reportServed(other.heardMark());
+            stream.reportServed(stream.activityMark());
+            other.reportServed(other.activityMark());
             stream.onMessage(i, store(i + 1));
         }
         assertEquals(IndexState.EXACT, stream.state());
@@ -434,7 +434,7 @@ class IndexTruthTest {
         stream = open(c -> c.withReplayEndpoint("direct"));
         stream.onConnected();
         for (int i = 5; i < 100; i++) {
-            stream.reportServed(stream.heardMark());
+            stream.reportServed(stream.activityMark());
             stream.onMessage(i, store(i + 1));
             pass(1);
             stream.tick();

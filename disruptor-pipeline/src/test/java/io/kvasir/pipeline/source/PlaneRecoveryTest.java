@@ -505,7 +505,7 @@ class PlaneRecoveryTest {
         worker.restart(true);
         worker.store(null, 7);
         losing = false;
-        worker.store(7L, 8); // the first one of the new life that is heard
+        worker.store(7L, 8); // the first one of the new life that is read
         plane.tick();
         answer(last().id, ofFormerLife);
         assertEquals(
@@ -516,7 +516,7 @@ class PlaneRecoveryTest {
     }
 
     @Test
-    void aRestartThatWasNotHeardOfShowsInTheAnswer() throws IOException {
+    void aRestartThatWasMissedShowsInTheAnswer() throws IOException {
         registerAndLoad();
         for (int name = 1; name < 30; name++) {
             worker.store(null, name);

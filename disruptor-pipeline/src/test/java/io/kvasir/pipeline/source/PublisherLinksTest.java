@@ -115,7 +115,7 @@ class PublisherLinksTest {
 
     @Test
     void whoHasAnsweredIsKnownBeforeItsFirstMessage() {
-        links.heard(2, PUBLISHER);
+        links.seen(2, PUBLISHER);
         assertEquals(Set.of(PUBLISHER), links.lost(2));
         take(2, 9);
         assertEquals(List.of(9L), passed);

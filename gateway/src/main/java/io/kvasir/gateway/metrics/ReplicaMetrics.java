@@ -20,7 +20,7 @@ final class ReplicaMetrics {
                 (status, out) -> out.call(status.isConnected() ? 1 : 0));
         pool.gauge(
                 "replicas",
-                "Other gateways over the same workers that are heard of",
+                "Other gateways over the same workers whose messages arrive",
                 replica,
                 (status, out) -> out.call((double) status.peers()));
         pool.gauge(

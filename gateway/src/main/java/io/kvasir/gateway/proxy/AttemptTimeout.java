@@ -76,26 +76,26 @@ final class AttemptTimeout extends CyclicTimeout {
     /**
      * The same content, with the limits running while the worker is waited for.
      *
-     * @param whenHeard called for each chunk
+     * @param whenReceived called for each chunk
      */
-    Content.Source watch(Content.Source content, Runnable whenHeard) {
-        return new Watched(content, whenHeard);
+    Content.Source watch(Content.Source content, Runnable whenReceived) {
+        return new Watched(content, whenReceived);
     }
 
     private final class Watched implements Content.Source {
         private final Content.Source content;
-        private final Runnable whenHeard;
+        private final Runnable whenReceived;
 
-        Watched(Content.Source content, Runnable whenHeard) {
+        Watched(Content.Source content, Runnable whenReceived) {
             this.content = content;
-            this.whenHeard = whenHeard;
+            this.whenReceived = whenReceived;
         }
 
         @Override
         public Content.Chunk read() {
             final Content.Chunk chunk = content.read();
             if (chunk != null && !Content.Chunk.isFailure(chunk)) {
-                whenHeard.run();
+                whenReceived.run();
                 if (stream && !ending && chunk.hasRemaining()) {
                     begun = true;
                     cancel();

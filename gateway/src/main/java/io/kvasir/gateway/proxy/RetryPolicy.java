@@ -65,7 +65,7 @@ final class RetryPolicy {
 
     /**
      * Whether an attempt that failed before the client got a byte is followed by another one. One
-     * that was answered, but for want of memory not heard to the end, is not.
+     * that was answered, but was not read to its end because memory was exhausted, is not.
      *
      * @param sent whether the worker has the whole request
      */

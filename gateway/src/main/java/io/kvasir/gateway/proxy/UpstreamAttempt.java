@@ -138,8 +138,8 @@ final class UpstreamAttempt implements RunningAttempt {
         }
         answered = true;
         headers = head.getHeaders();
-        heard();
-        listener.accept(new Answered(head, timeout.watch(content, this::heard), this::isCut));
+        received();
+        listener.accept(new Answered(head, timeout.watch(content, this::received), this::isCut));
     }
 
     private boolean isCut() {
@@ -164,9 +164,9 @@ final class UpstreamAttempt implements RunningAttempt {
         return RetryAfter.of(headers, Instant.now());
     }
 
-    private void heard() {
-        connection.heard();
-        upstream.heard();
+    private void received() {
+        connection.received();
+        upstream.received();
     }
 
     private void ended(Result result) {

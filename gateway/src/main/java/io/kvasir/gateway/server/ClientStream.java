@@ -23,7 +23,7 @@ public final class ClientStream extends HttpStream.Wrapper {
 
     /**
      * Has a request of HTTP/2 fail so; only the first call counts. It must come before all that
-     * listens for the request's end, which would not hear of it otherwise.
+     * listens for the request's end, which would miss it otherwise.
      */
     public static void wrap(Request request) {
         if (request.getConnectionMetaData().getConnection() instanceof HTTP2Connection http2

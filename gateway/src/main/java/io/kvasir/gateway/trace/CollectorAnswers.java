@@ -15,7 +15,7 @@ import java.util.function.Consumer;
 /**
  * Gives an exporter its HTTP client and keeps what the collector has answered last, which the
  * exporter itself drops. What is sent is sent one after the other; an answer is here before the
- * exporter hears of it. Thread-safe.
+ * exporter gets it. Thread-safe.
  */
 final class CollectorAnswers implements ComponentLoader {
     private static final int HUNDRED = 100;
@@ -58,7 +58,7 @@ final class CollectorAnswers implements ComponentLoader {
         return providers;
     }
 
-    /** Sends, and hears the answer first. */
+    /** Sends, and sees the answer first. */
     private final class ListeningSender implements HttpSender {
         private final HttpSender sender;
 

@@ -292,7 +292,7 @@ public final class HealthProbe {
                             .onResponseBegin(
                                     _ -> {
                                         begun.set(true);
-                                        over.get().heard();
+                                        over.get().received();
                                     });
             try {
                 return asked.send();

@@ -22,30 +22,30 @@ public final class StaleConnectionDetector {
      */
     static final int STALE_RETRIES = 5;
 
-    private final Map<Connection, AtomicLong> heard =
+    private final Map<Connection, AtomicLong> received =
             Collections.synchronizedMap(new WeakHashMap<>());
 
     /** A request is about to be sent over its connection. */
     public Sent sent(Request request) {
         final Connection connection = request.getConnection();
-        return new Sent(connection, heard.computeIfAbsent(connection, _ -> new AtomicLong()));
+        return new Sent(connection, received.computeIfAbsent(connection, _ -> new AtomicLong()));
     }
 
     /** A request that is under way on a connection. */
     public static final class Sent {
         private final Connection connection;
-        private final AtomicLong heard;
+        private final AtomicLong received;
         private final long before;
 
-        private Sent(Connection connection, AtomicLong heard) {
+        private Sent(Connection connection, AtomicLong received) {
             this.connection = connection;
-            this.heard = heard;
-            this.before = heard.get();
+            this.received = received;
+            this.before = received.get();
         }
 
         /** A part of the answer has come. */
-        public void heard() {
-            heard.incrementAndGet();
+        public void received() {
+            received.incrementAndGet();
         }
 
         /** The connection, if it was shared and has ended: what has failed is that; else null. */
@@ -62,7 +62,7 @@ public final class StaleConnectionDetector {
 
         /** Whether the request failed because the worker had closed its connection before. */
         public boolean wasStale(UpstreamFault fault) {
-            return fault == UpstreamFault.CLOSED && before > 0 && heard.get() == before;
+            return fault == UpstreamFault.CLOSED && before > 0 && received.get() == before;
         }
     }
 }

@@ -378,8 +378,8 @@ public final class Upstream {
     }
 
     /** Something came from the server. */
-    public void heard() {
-        health.heard();
+    public void received() {
+        health.received();
     }
 
     /** A request got an answer that is no fault. */

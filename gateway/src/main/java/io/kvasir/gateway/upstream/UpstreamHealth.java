@@ -47,7 +47,7 @@ public final class UpstreamHealth {
     private int silentProbes; // of these, in a row
     private int probeSuccesses;
     private String lastError;
-    private volatile boolean heard;
+    private volatile boolean received;
 
     /**
      * @param rules asked each time
@@ -58,15 +58,15 @@ public final class UpstreamHealth {
     }
 
     /** Something came from the server; cheap enough for every chunk. */
-    void heard() {
-        if (!heard) {
-            heard = true;
+    void received() {
+        if (!received) {
+            received = true;
         }
     }
 
     /** A request got an answer that is no fault. */
     synchronized void answered(long nowNs) {
-        heard = true;
+        received = true;
         window.length(rules.get().windowNs());
         window.good(nowNs);
         if (state == State.UNKNOWN
@@ -163,8 +163,8 @@ public final class UpstreamHealth {
         if (fault == UpstreamFault.STATUS) {
             silentProbes = 0; // what answers lives, and may finish what it has
         } else {
-            if (heard) {
-                heard = false; // it has sent something since the last probe failed, so it lives
+            if (received) {
+                received = false; // it has sent something since the last probe failed, so it lives
                 probeFaults = 0;
                 silentProbes = 0;
             }

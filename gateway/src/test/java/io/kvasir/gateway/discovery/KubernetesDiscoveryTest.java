@@ -296,7 +296,7 @@ class KubernetesDiscoveryTest extends DiscoveryContract {
         final int watches = server.watches();
         Eventually.holds("watches", () -> server.watches() > watches);
         server.put(slice("b", Slice.READY));
-        Eventually.holds("heard", () -> names().equals(List.of("b")));
+        Eventually.holds("applied", () -> names().equals(List.of("b")));
         server.refuseWatches(403);
         server.endWatch();
         Eventually.holds("said again", () -> known.failureCount() == 2);

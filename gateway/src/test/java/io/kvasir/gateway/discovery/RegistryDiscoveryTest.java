@@ -283,7 +283,7 @@ class RegistryDiscoveryTest extends DiscoveryContract {
         started(known, List.of(worker("http://h:1,name=a")));
         store.away(true);
         Eventually.holds("said", () -> known.failureCount() == 1);
-        store.expire(instance("a", "http://h:1").build().id().key()); // unheard
+        store.expire(instance("a", "http://h:1").build().id().key()); // unseen
         discovery.reload();
         assertEquals(List.of("a"), names());
         put(instance("b", "http://h:2").build());

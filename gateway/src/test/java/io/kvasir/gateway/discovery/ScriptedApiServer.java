@@ -126,7 +126,7 @@ final class ScriptedApiServer implements AutoCloseable {
         return "{\"type\":\"%s\",\"object\":%s}\n".formatted(type, object);
     }
 
-    /** What a watch that begins later hears, too. */
+    /** What a watch that begins later gets, too. */
     private void tell(String type, String object) {
         history.put(version, event(type, object));
         send(history.get(version));

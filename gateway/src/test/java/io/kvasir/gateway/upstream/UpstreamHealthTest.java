@@ -186,7 +186,7 @@ class UpstreamHealthTest {
     @Test
     void aServerThatSendsAnythingIsNotDeadHoweverSilentItIsToProbes() {
         for (int i = 0; i < 100; i++) {
-            health.heard();
+            health.received();
             assertFalse(health.probeFailed(UpstreamFault.TIMEOUT, "slow"));
         }
         assertTrue(health.usable());

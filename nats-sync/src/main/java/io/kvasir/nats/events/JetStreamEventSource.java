@@ -93,7 +93,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private ZonedDateTime streamMade; // null before the first
     private long lastInStream;
     private boolean restored; // and the consumer not yet made to begin there
-    private String missed = ""; // what the stream no longer has, until the plane has heard of it
+    private String missed = ""; // what the stream no longer has, until the plane is notified
     private String unfit = ""; // why the stream cannot carry all events
     private long lastDelivery; // of this consumer, 0 before the first
     private boolean caughtUp;

@@ -11,7 +11,7 @@ import java.util.Objects;
  * @param namespace of the fleet
  * @param component of the workers; replicas have the same
  * @param endpoint added to the subject of messages about bookings; empty for none. Those of the
- *     component and of all its endpoints are heard in any case
+ *     component and of all its endpoints are received in any case
  * @param form in which messages about bookings are sent
  * @param blockSize tokens of a block
  */

@@ -123,15 +123,15 @@ public final class NatsReplicaLink implements ReplicaLink {
     }
 
     private void subscribe(Connection made) throws InterruptedException {
-        final Dispatcher hearing = made.createDispatcher(this::received);
-        hearing.setPendingLimits(MAX_PENDING_MESSAGES, MAX_PENDING_BYTES);
-        subjects.read().forEach(hearing::subscribe);
-        flush(made); // from now on the server knows what is heard here
+        final Dispatcher receiving = made.createDispatcher(this::received);
+        receiving.setPendingLimits(MAX_PENDING_MESSAGES, MAX_PENDING_BYTES);
+        subjects.read().forEach(receiving::subscribe);
+        flush(made); // from now on the server knows what is subscribed here
         final Dispatcher former = dispatcher;
         if (former != null) {
             formerlyDropped.getAndAdd(former.getDroppedCount());
         }
-        dispatcher = hearing;
+        dispatcher = receiving;
     }
 
     private void flush(Connection made) throws InterruptedException {
@@ -229,8 +229,8 @@ public final class NatsReplicaLink implements ReplicaLink {
 
     @Override
     public long dropped() {
-        final Dispatcher hearing = dispatcher;
-        return formerlyDropped.get() + (hearing == null ? 0 : hearing.getDroppedCount());
+        final Dispatcher receiving = dispatcher;
+        return formerlyDropped.get() + (receiving == null ? 0 : receiving.getDroppedCount());
     }
 
     @Override

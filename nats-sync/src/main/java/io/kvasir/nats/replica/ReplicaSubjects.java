@@ -39,7 +39,7 @@ final class ReplicaSubjects {
                 fleet());
     }
 
-    /** Where all else is sent and heard. */
+    /** Where all else is sent and received. */
     String fleet() {
         return component + "." + FLEET_TOPIC;
     }

@@ -120,17 +120,17 @@ class GivenPermissionTest {
 
     @Test
     void bookingsOfOtherRoutersCome() throws Exception {
-        final AtomicInteger heard = new AtomicInteger();
+        final AtomicInteger received = new AtomicInteger();
         try (NatsReplicaLink deaf = link("u");
                 NatsReplicaLink other = link("all")) {
-            deaf.start(_ -> heard.getAndIncrement());
+            deaf.start(_ -> received.getAndIncrement());
             other.start(_ -> {});
             observed.await(() -> deaf.problem().contains("Permissions Violation"), "the refusal");
             permit();
             observed.await(
                     () ->
                             other.send(new ReplicaMessage.Leaving(new ReplicaOrigin(1, 1)))
-                                    && heard.get() > 0,
+                                    && received.get() > 0,
                     "a message");
             observed.await(() -> deaf.problem().isEmpty(), "no problem");
         }

@@ -367,7 +367,7 @@ class JetStreamEventSourceTest {
         observed.await(() -> observed.other.state() == IndexState.EXACT, "the other worker");
         observed.await(() -> observed.held().size() == 600, "the blocks of both");
         observed.await(() -> observed.plane.status().redelivered() == 600, "all of it again");
-        assertEquals(300, observed.stream.status().messages(), "the first one has heard it once");
+        assertEquals(300, observed.stream.status().messages(), "the first one has got it once");
         assertEquals(300, observed.plane.status().unknownEvents());
         observed.await(() -> acknowledged(source.durable()) == 600, "acknowledgements");
         publish(301);

@@ -48,8 +48,8 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
                 Patient.access(url), "test", component, endpoint, WireForm.MSGPACK, 16);
     }
 
-    private NatsReplicaLink started(NatsReplicaLink link, Queue<ReplicaMessage> heard) {
-        link.start(heard::add);
+    private NatsReplicaLink started(NatsReplicaLink link, Queue<ReplicaMessage> received) {
+        link.start(received::add);
         await(link::isConnected, "a connection");
         return link;
     }
@@ -73,7 +73,7 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
                 NatsReplicaLink b = started(new NatsReplicaLink(config(NATS.url(), "")), atB)) {
             a.send(freed);
             b.send(freed);
-            await(() -> atA.size() == 1 && atB.size() == 1, "each hears the other, not itself");
+            await(() -> atA.size() == 1 && atB.size() == 1, "each gets the other's, not its own");
         }
     }
 
@@ -96,7 +96,7 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
             await(() -> atB.size() == 1, "the first message");
             own.stop();
             await(() -> !a.isConnected() && !b.isConnected(), "the end of the connections");
-            assertFalse(a.send(freed(2)), "nobody would hear it");
+            assertFalse(a.send(freed(2)), "none would get it");
             assertTrue(a.wasConnected());
             try (NatsReplicaLink late = new NatsReplicaLink(config(own.url(), ""))) {
                 late.start(_ -> {});
@@ -116,15 +116,16 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
 
     @Test
     void bytesThatAreNoMessagesAreCountedAndDoNoHarm() throws IOException, InterruptedException {
-        final Queue<ReplicaMessage> heard = new ConcurrentLinkedQueue<>();
+        final Queue<ReplicaMessage> received = new ConcurrentLinkedQueue<>();
         final Connection other = Patient.connect(NATS.url());
-        try (NatsReplicaLink link = started(new NatsReplicaLink(config(NATS.url(), "")), heard)) {
+        try (NatsReplicaLink link =
+                started(new NatsReplicaLink(config(NATS.url(), "")), received)) {
             final ReplicaSubjects subjects = new ReplicaSubjects("test", component, "");
             other.publish(subjects.bookings(), new byte[0]);
             other.publish(subjects.bookings(), new byte[] {(byte) 0xc1});
             other.publish(subjects.fleet(), "{}".getBytes(StandardCharsets.UTF_8));
             other.publish(subjects.fleet(), ReplicaCodec.fleet(new ReplicaMessage.Leaving(A)));
-            await(() -> heard.size() == 1, "the message after them");
+            await(() -> received.size() == 1, "the message after them");
             assertEquals(3, link.unreadable());
             assertEquals(0, link.dropped());
         } finally {
@@ -135,7 +136,7 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
     @Test
     void aReceiverThatDoesNotKeepUpLosesMessagesAndGoesOn() throws InterruptedException {
         final CountDownLatch go = new CountDownLatch(1);
-        final AtomicInteger heard = new AtomicInteger();
+        final AtomicInteger received = new AtomicInteger();
         try (NatsReplicaLink slow = new NatsReplicaLink(config(NATS.url(), ""));
                 NatsReplicaLink fast =
                         started(
@@ -148,7 +149,7 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
                         } catch (InterruptedException e) {
                             Thread.currentThread().interrupt(); // closing
                         }
-                        heard.getAndIncrement();
+                        received.getAndIncrement();
                     });
             await(slow::isConnected, "a connection");
             await(
@@ -162,9 +163,9 @@ class NatsReplicaLinkTest extends ReplicaLinkContract {
             go.countDown();
             await(
                     () -> {
-                        final int before = heard.get();
+                        final int before = received.get();
                         fast.send(freed(2));
-                        return heard.get() > before && heard.get() > 60_000;
+                        return received.get() > before && received.get() > 60_000;
                     },
                     "messages after that");
         }

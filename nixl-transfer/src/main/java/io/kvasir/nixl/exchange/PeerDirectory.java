@@ -18,11 +18,11 @@ import java.util.function.Predicate;
  * implementations of {@link MetadataExchange}. Any thread; one lock.
  */
 public final class PeerDirectory {
-    /** A record, where it came from, and when it was last heard of. */
+    /** A record, where it came from, and when it was last seen. */
     private static final class Known {
         private PeerRecord record;
         private Object source;
-        private long heardNs;
+        private long lastSeenNs;
     }
 
     /** Equal to itself alone: a listener may watch twice. */
@@ -44,7 +44,7 @@ public final class PeerDirectory {
      * Hears a record. One that is older than the known one, or beyond {@value
      * MetadataExchange#MAX_RECORDS}, is ignored.
      *
-     * @param record what was heard
+     * @param record what was received
      * @param source origin of the record, compared by {@link Object#equals}; may be the same for
      *     all
      * @param nowNs when
@@ -60,7 +60,7 @@ public final class PeerDirectory {
             final Known first = new Known();
             first.record = record;
             first.source = source;
-            first.heardNs = nowNs;
+            first.lastSeenNs = nowNs;
             records.put(record.name(), first);
             tell(Change.UP, record);
             return true;
@@ -70,7 +70,7 @@ public final class PeerDirectory {
             return false;
         }
         known.source = source;
-        known.heardNs = nowNs;
+        known.lastSeenNs = nowNs;
         if (!same) {
             known.record = record;
             tell(Change.CHANGED, record);
@@ -105,22 +105,22 @@ public final class PeerDirectory {
     }
 
     /**
-     * Forgets records that were not heard of any more.
+     * Forgets records that were not seen any more.
      *
      * @param source where they came from
-     * @param beforeNs those last heard of before it
+     * @param beforeNs those last seen before it
      */
     public synchronized void expire(Object source, long beforeNs) {
-        goneFrom(source, name -> records.get(name).heardNs - beforeNs < 0);
+        goneFrom(source, name -> records.get(name).lastSeenNs - beforeNs < 0);
     }
 
     /**
-     * Takes all records for heard of now: after a time in which none could be heard.
+     * Takes all records for seen now: after a time in which none could be seen.
      *
      * @param nowNs now
      */
     public synchronized void refresh(long nowNs) {
-        records.values().forEach(known -> known.heardNs = nowNs);
+        records.values().forEach(known -> known.lastSeenNs = nowNs);
     }
 
     /**

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * What all exchanges answer from the records that they know. For implementations, which feed {@link
- * #view} with what they hear. Any thread.
+ * #view} with what they receive. Any thread.
  */
 public abstract class ViewedExchange implements MetadataExchange {
     /** The records that are known. */
@@ -26,14 +26,14 @@ public abstract class ViewedExchange implements MetadataExchange {
         return view.watch(name, listener);
     }
 
-    /** Counts something that was heard and could not be read. */
+    /** Counts something that was received and could not be read. */
     protected final void countMalformed() {
         malformed.incrementAndGet();
     }
 
     /**
-     * What was heard and could not be read: values that are no records, questions and answers that
-     * are none.
+     * What was received and could not be read: values that are no records, questions and answers
+     * that are none.
      *
      * @return count since the start
      */

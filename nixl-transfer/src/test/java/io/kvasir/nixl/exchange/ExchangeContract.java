@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange.Watch;
-import io.kvasir.nixl.exchange.Records.Heard;
+import io.kvasir.nixl.exchange.Records.Received;
 import io.kvasir.testsupport.Signals;
 
 import org.junit.jupiter.api.AfterEach;
@@ -89,8 +89,8 @@ public abstract class ExchangeContract {
     void watchersHearOfUpChangedAndGoneInOrder() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
-        final Heard one = new Heard();
-        final Heard all = new Heard();
+        final Received one = new Received();
+        final Received all = new Received();
         b.watch("a", one);
         b.watch(null, all);
         a.publish(Records.record("a", 1, 1));
@@ -113,9 +113,9 @@ public abstract class ExchangeContract {
         final MetadataExchange b = open();
         a.publish(Records.record("a", 1, 1));
         b.find("a", PATIENCE);
-        final Heard late = new Heard();
-        final Heard closed = new Heard();
-        final Heard other = new Heard();
+        final Received late = new Received();
+        final Received closed = new Received();
+        final Received other = new Received();
         b.watch("b", other);
         try (Watch watch = b.watch("a", closed)) {
             assertNotNull(watch);
@@ -134,13 +134,13 @@ public abstract class ExchangeContract {
         final MetadataExchange old = open();
         final MetadataExchange young = open();
         final MetadataExchange witness = open();
-        final Heard heard = new Heard();
-        witness.watch("a", heard);
+        final Received received = new Received();
+        witness.watch("a", received);
         old.publish(Records.record("a", 1, 7));
-        assertEquals("UP a 1.7", heard.next());
+        assertEquals("UP a 1.7", received.next());
         young.publish(Records.record("a", 2, 1));
-        assertEquals("CHANGED a 2.1", heard.next());
-        final Heard atOld = new Heard();
+        assertEquals("CHANGED a 2.1", received.next());
+        final Received atOld = new Received();
         old.watch("a", atOld);
         for (String event = atOld.next(); !event.endsWith(" a 2.1"); event = atOld.next()) {
             assertEquals("UP a 1.7", event);
@@ -153,7 +153,7 @@ public abstract class ExchangeContract {
         refused(Kind.STALE, "2.1", () -> young.publish(sameNumbers));
         old.withdraw("a");
         assertEquals(Records.record("a", 2, 1), witness.find("a", PATIENCE));
-        assertEquals(0, heard.waiting());
+        assertEquals(0, received.waiting());
     }
 
     @Test
@@ -173,31 +173,31 @@ public abstract class ExchangeContract {
     void aClosedExchangeTakesItsRecordsBack() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
-        final Heard heard = new Heard();
-        b.watch(null, heard);
+        final Received received = new Received();
+        b.watch(null, received);
         a.publish(Records.record("a", 1, 1));
-        assertEquals("UP a 1.1", heard.next());
+        assertEquals("UP a 1.1", received.next());
         a.close();
         a.close();
-        assertEquals("GONE a 1.1", heard.next());
+        assertEquals("GONE a 1.1", received.next());
         assertThrows(ExchangeException.class, () -> a.publish(Records.record("a", 1, 2)));
     }
 
     @Test
     void theRecordOfAKilledProcessGoesAwayAndItsSuccessorComes() throws Exception {
         final MetadataExchange a = open();
-        final Heard heard = new Heard();
-        a.watch("mortal", heard);
+        final Received received = new Received();
+        a.watch("mortal", received);
         for (int incarnation = 1; incarnation <= 2; incarnation++) {
             final Process owner = startOwner("mortal", incarnation);
             try {
                 meet(a, line(owner));
-                assertEquals("UP mortal " + incarnation + ".1", heard.next());
+                assertEquals("UP mortal " + incarnation + ".1", received.next());
             } finally {
                 owner.destroyForcibly().waitFor();
             }
             passSilence();
-            assertEquals("GONE mortal " + incarnation + ".1", heard.next());
+            assertEquals("GONE mortal " + incarnation + ".1", received.next());
         }
     }
 
@@ -210,19 +210,19 @@ public abstract class ExchangeContract {
     @Test
     void theRecordOfAStoppedProcessGoesAwayAndComesBackWithIt() throws Exception {
         final MetadataExchange a = open();
-        final Heard heard = new Heard();
-        a.watch("sleeper", heard);
+        final Received received = new Received();
+        a.watch("sleeper", received);
         final Process owner = startOwner("sleeper", 1);
         try {
             meet(a, line(owner));
-            assertEquals("UP sleeper 1.1", heard.next());
+            assertEquals("UP sleeper 1.1", received.next());
             Signals.stop(owner);
             passSilence();
-            assertEquals("GONE sleeper 1.1", heard.next());
+            assertEquals("GONE sleeper 1.1", received.next());
             Signals.goOn(owner);
-            assertEquals("UP sleeper 1.1", heard.next());
+            assertEquals("UP sleeper 1.1", received.next());
             owner.getOutputStream().close();
-            assertEquals("GONE sleeper 1.1", heard.next());
+            assertEquals("GONE sleeper 1.1", received.next());
             assertEquals(0, owner.waitFor());
         } finally {
             owner.destroyForcibly().waitFor();

@@ -30,7 +30,7 @@ public final class Records {
     }
 
     /** Keeps what happens, in order. */
-    public static final class Heard implements MetadataExchange.Listener {
+    public static final class Received implements MetadataExchange.Listener {
         private final BlockingQueue<String> events = new LinkedBlockingQueue<>();
 
         @Override

@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.nixl.exchange.Records.Heard;
+import io.kvasir.nixl.exchange.Records.Received;
 import io.kvasir.testsupport.ServerProcess;
 
 import org.junit.jupiter.api.Test;
@@ -42,8 +42,8 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         final MetadataExchange b = open();
         a.publish(Records.record("a", 1, 1));
         b.find("a", PATIENCE);
-        final Heard heard = new Heard();
-        b.watch("later", heard);
+        final Received received = new Received();
+        b.watch("later", received);
         final long before = unreachable(b);
         server().stop();
         final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
@@ -54,7 +54,7 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         }
         server().start();
         publishWhenItIsBack(a, Records.record("later", 1, 1), deadlineNs);
-        assertEquals("UP later 1.1", heard.next());
+        assertEquals("UP later 1.1", received.next());
         assertEquals(Records.record("a", 1, 1), open().find("a", PATIENCE));
     }
 
@@ -66,8 +66,8 @@ public abstract class ServedExchangeContract extends ExchangeContract {
         final long deadlineNs = System.nanoTime() + PATIENCE.toNanos();
         publishWhenItIsBack(a, Records.record("a", 1, 1), deadlineNs); // half a second is short
         b.find("a", PATIENCE);
-        final Heard heard = new Heard();
-        b.watch("later", heard);
+        final Received received = new Received();
+        b.watch("later", received);
         server().hang();
         final long before = unreachable(b);
         try {
@@ -75,13 +75,13 @@ public abstract class ServedExchangeContract extends ExchangeContract {
             final ExchangeException refusal =
                     assertThrows(ExchangeException.class, () -> a.publish(later));
             assertEquals(ExchangeException.Kind.UNAVAILABLE, refusal.kind());
-            Thread.sleep(TTL.plusSeconds(1)); // nobody can be heard: that is no owner's silence
+            Thread.sleep(TTL.plusSeconds(1)); // none can be reached: that is no owner's silence
             assertEquals("a", b.find("a", Duration.ZERO).name());
         } finally {
             server().goOn();
         }
         publishWhenItIsBack(a, later, deadlineNs);
-        assertEquals("UP later 1.1", heard.next());
+        assertEquals("UP later 1.1", received.next());
         assertEquals(Records.record("a", 1, 1), open().find("a", PATIENCE));
     }
 

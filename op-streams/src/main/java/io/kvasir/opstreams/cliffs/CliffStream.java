@@ -87,7 +87,7 @@ final class CliffStream implements AutoCloseable {
         }
     }
 
-    /** The same where the index never heard of the block before: it must refuse. */
+    /** The same where the index never saw the block before: it must refuse. */
     void storeBehindUnknown(int worker, long[] prompt, long space, int from, int to)
             throws IOException {
         write(worker, prompt, space, from, to);

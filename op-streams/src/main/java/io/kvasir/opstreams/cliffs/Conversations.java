@@ -33,7 +33,7 @@ final class Conversations {
         }
     }
 
-    /** One that was heard of from its start on, or whose first blocks were never announced. */
+    /** One that was announced from its start on, or whose first blocks were never announced. */
     @SuppressWarnings("ArrayRecordComponent") // never compared
     private record Conversation(long[] prompt, int from, boolean known) {}
 

@@ -1,6 +1,6 @@
 /**
  * Makes op streams: a request trace is played through simulated workers with least-recently-used
- * block caches, and everything that a router would hear and ask is written down with the exact
+ * block caches, and everything that a router would receive and ask is written down with the exact
  * answers.
  *
  * <p>{@link io.kvasir.opstreams.generate.StreamGenerator} is the entry, and {@link

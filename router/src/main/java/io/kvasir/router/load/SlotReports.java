@@ -22,7 +22,7 @@ final class SlotReports {
     private record Entry(EngineLoad load, OthersLoad others, long order, long atNs) {}
 
     private final Map<LoadSource, Entry> entries = new EnumMap<>(LoadSource.class);
-    private final Map<LoadSource, Long> heardNs = new EnumMap<>(LoadSource.class);
+    private final Map<LoadSource, Long> lastSeenNs = new EnumMap<>(LoadSource.class);
     private ReportedLoad merged; // null where no report counts
     private ReportedLoad published; // as it is on the board; null where nothing is
 
@@ -34,7 +34,7 @@ final class SlotReports {
 
     void take(LoadSource source, EngineLoad load, OthersLoad others, long order, long nowNs) {
         entries.put(source, new Entry(load, others, order, nowNs));
-        heardNs.put(source, nowNs);
+        lastSeenNs.put(source, nowNs);
         merge();
     }
 
@@ -60,7 +60,7 @@ final class SlotReports {
 
     void clear() {
         entries.clear();
-        heardNs.clear();
+        lastSeenNs.clear();
         merged = null;
         published = null;
     }
@@ -81,8 +81,8 @@ final class SlotReports {
 
     /** How long a source is silent; -1 where it has never spoken. */
     long silentNs(LoadSource source, long nowNs) {
-        final Long heard = heardNs.get(source);
-        return heard == null ? -1 : nowNs - heard;
+        final Long seen = lastSeenNs.get(source);
+        return seen == null ? -1 : nowNs - seen;
     }
 
     private void merge() {

@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 
-/** Another router, as far as it is heard of. Replica thread only. */
+/** Another router, as far as its messages say. Replica thread only. */
 final class Peer {
     private static final int MAX_ENDED = 16_384;
 
@@ -14,7 +14,7 @@ final class Peer {
     final SequenceGaps gaps = new SequenceGaps();
     final Long2ObjectHashMap<PeerBooking> bookings = new Long2ObjectHashMap<>();
     final Map<ReplicaWorker, PeerWorker> workers = new HashMap<>();
-    long heardNs;
+    long lastSeenNs;
 
     /** The latest ended bookings: what still comes of them is late. */
     private final Map<Long, Boolean> ended =

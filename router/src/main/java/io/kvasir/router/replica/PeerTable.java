@@ -48,7 +48,7 @@ final class PeerTable {
 
     /** Applies a message of another router. */
     void receive(ReplicaMessage message, long nowNs) {
-        final Peer peer = heard(message.origin(), nowNs);
+        final Peer peer = seen(message.origin(), nowNs);
         if (peer == null) {
             return;
         }
@@ -68,7 +68,7 @@ final class PeerTable {
     }
 
     /** The router that has sent something; null for a former run of one, or one too many. */
-    private Peer heard(ReplicaOrigin origin, long nowNs) {
+    private Peer seen(ReplicaOrigin origin, long nowNs) {
         Peer peer = peers.get(origin.routerId());
         if (peer != null && origin.incarnation() < peer.origin.incarnation()) {
             return null;
@@ -86,7 +86,7 @@ final class PeerTable {
             peers.put(origin.routerId(), peer);
             counts.peers.add(1);
         }
-        peer.heardNs = nowNs;
+        peer.lastSeenNs = nowNs;
         return peer;
     }
 
@@ -322,7 +322,7 @@ final class PeerTable {
         for (Peer peer : peers.values().toArray(new Peer[0])) {
             if (peer.origin.isForeign()) {
                 expireForeign(peer, nowNs);
-            } else if (nowNs - peer.heardNs > config.leaseNs()) {
+            } else if (nowNs - peer.lastSeenNs > config.leaseNs()) {
                 forget(peer);
                 counts.droppedPeers.add(1);
             }
@@ -336,7 +336,7 @@ final class PeerTable {
                 end(peer, booking);
             }
         }
-        if (peer.bookings.isEmpty() && nowNs - peer.heardNs > config.leaseNs()) {
+        if (peer.bookings.isEmpty() && nowNs - peer.lastSeenNs > config.leaseNs()) {
             forget(peer);
         }
     }

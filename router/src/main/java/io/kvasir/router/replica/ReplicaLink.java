@@ -4,7 +4,7 @@ import java.util.function.Consumer;
 
 /**
  * Best-effort broadcast of {@link ReplicaMessage}s between routers over the same workers. Messages
- * may be lost, doubled, late and out of order; none may be changed. A router may hear its own.
+ * may be lost, doubled, late and out of order; none may be changed. A router may receive its own.
  *
  * <p>Any thread may call any method. {@link #send} never waits for the network.
  */

@@ -7,7 +7,7 @@ import java.util.SequencedMap;
  * What replica sync has done, as of one moment.
  *
  * @param problem why messages do not go or come; empty if nothing is known to be wrong
- * @param peers other routers that are heard of, those that are not Kvasir included
+ * @param peers other routers whose messages arrive, those that are not Kvasir included
  * @param peerBookings their bookings that count here
  * @param published messages sent
  * @param applied messages of others that changed something here

@@ -42,7 +42,7 @@ final class ChaosFleet {
         this.deadlines = world.time.new Owner();
     }
 
-    /** Has engines be killed and restarted, and not hear for a while, in the next minutes. */
+    /** Has engines be killed and restarted, and not read for a while, in the next minutes. */
     void trouble(long forMs) {
         for (List<ChaosPrefill> engines : List.of(completing, meeting)) {
             for (ChaosPrefill engine : engines) {

@@ -53,7 +53,7 @@ final class ChaosPrefill {
             whenItHears(
                     () ->
                             world.time.afterMs(
-                                    1_000, // after the messages that it had not heard
+                                    1_000, // after the messages that it had missed
                                     () -> {
                                         if (held.remove(this)) {
                                             world.violated(

@@ -200,20 +200,20 @@ class ForeignRoutersTest {
 
     @Test
     void aDigestThatDiffersIsAnsweredByAQuestion() {
-        final ReplicaHub.HubLink hearing = hub.open();
-        final List<ReplicaMessage> heard = new ArrayList<>();
-        hearing.start(heard::add);
+        final ReplicaHub.HubLink receiver = hub.open();
+        final List<ReplicaMessage> received = new ArrayList<>();
+        receiver.start(received::add);
         say(
                 new ReplicaMessage.Digest(
                         PEER, 1, List.of(new ReplicaMessage.WorkerSum(BY_NAME, 1, 40, 2, 99))));
         pass(1);
         assertTrue(
-                heard.stream()
+                received.stream()
                         .anyMatch(
                                 m ->
                                         m instanceof ReplicaMessage.Ask ask
                                                 && ask.routerId() == 78
                                                 && ask.workers().equals(List.of(BY_NAME))),
-                heard::toString);
+                received::toString);
     }
 }

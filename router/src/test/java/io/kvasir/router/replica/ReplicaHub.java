@@ -91,7 +91,7 @@ public final class ReplicaHub {
         }
     }
 
-    /** One router's link, which hears its own messages, too. */
+    /** One router's link, which gets its own messages, too. */
     public final class HubLink implements ReplicaLink {
         private final int number;
         private Consumer<ReplicaMessage> receiver;

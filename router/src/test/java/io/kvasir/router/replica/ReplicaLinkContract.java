@@ -26,7 +26,7 @@ public abstract class ReplicaLinkContract {
     /** A further router's link over the same medium. */
     protected abstract ReplicaLink open();
 
-    /** Waits until a started link sends and hears. */
+    /** Waits until a started link sends and receives. */
     protected void awaitReady(ReplicaLink link) {}
 
     /** Lets what was sent arrive, where that does not happen of itself. */
@@ -37,10 +37,10 @@ public abstract class ReplicaLinkContract {
         opened.forEach(ReplicaLink::close);
     }
 
-    private ReplicaLink link(Queue<ReplicaMessage> heard) {
+    private ReplicaLink link(Queue<ReplicaMessage> received) {
         final ReplicaLink link = open();
         opened.add(link);
-        link.start(heard::add);
+        link.start(received::add);
         awaitReady(link);
         return link;
     }
@@ -55,8 +55,8 @@ public abstract class ReplicaLinkContract {
         }
     }
 
-    private static long from(Queue<ReplicaMessage> heard, ReplicaOrigin origin) {
-        return heard.stream().filter(m -> m.origin().equals(origin)).count();
+    private static long from(Queue<ReplicaMessage> received, ReplicaOrigin origin) {
+        return received.stream().filter(m -> m.origin().equals(origin)).count();
     }
 
     @Test

@@ -209,14 +209,14 @@ class ReplicaSimulationTest {
         try (ReplicaStory story = new ReplicaStory(7, ReplicaStory.DIGEST, ReplicaStory.LEASE)) {
             final ReplicaStory.Replica first = story.join();
             final ReplicaStory.Replica other = story.join();
-            final List<ReplicaMessage> heard = new ArrayList<>();
+            final List<ReplicaMessage> received = new ArrayList<>();
             final ReplicaHub.HubLink spy = story.hub.open();
-            spy.start(heard::add);
+            spy.start(received::add);
             first.reserve(story.prompt());
             story.pass(10);
             assertEquals(Map.of(), errors(story));
             final ReplicaOrigin from =
-                    heard.stream()
+                    received.stream()
                             .map(ReplicaMessage::origin)
                             .filter(origin -> origin.routerId() == first.id)
                             .findAny()

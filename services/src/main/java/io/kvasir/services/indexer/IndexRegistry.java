@@ -196,7 +196,7 @@ public final class IndexRegistry implements AutoCloseable {
      * The slot of a rank that a peer's dump contains, made if need be.
      *
      * @return null when the dump cannot be used for it: another block size, or a rank whose own
-     *     engine is heard already
+     *     engine is followed already
      * @throws ServiceException when there is no room
      */
     synchronized Tenant recover(GroupKey key, int blockSize, long id, int dpRank)

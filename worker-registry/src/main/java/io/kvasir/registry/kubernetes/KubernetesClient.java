@@ -176,7 +176,7 @@ public final class KubernetesClient implements AutoCloseable {
                 final MappingIterator<JsonNode> events =
                         JSON.readerFor(JsonNode.class).readValues(in);
                 while (events.hasNextValue()) {
-                    silent.heard();
+                    silent.received();
                     reached = tell(events.nextValue(), each, reached);
                 }
             } catch (IOException e) {

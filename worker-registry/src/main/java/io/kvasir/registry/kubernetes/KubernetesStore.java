@@ -35,7 +35,7 @@ public final class KubernetesStore implements LeasedStore {
     private final KubernetesResources resources;
     private final KubernetesClient client;
     private final Clock clock = Clock.systemUTC();
-    private HeardWorkers heard; // null without a watch; guarded by this
+    private WatchedWorkers watched; // null without a watch; guarded by this
     private ResourceWatch watch; // likewise
     private Thread checking; // likewise
     private volatile boolean closed;
@@ -74,9 +74,9 @@ public final class KubernetesStore implements LeasedStore {
      * @return empty where that is not known, or none does
      */
     public String podUid(String key) {
-        final HeardWorkers in;
+        final WatchedWorkers in;
         synchronized (this) {
-            in = heard;
+            in = watched;
         }
         return in == null ? "" : in.podUid(key);
     }
@@ -209,28 +209,28 @@ public final class KubernetesStore implements LeasedStore {
         if (watch != null || closed) {
             throw new IllegalStateException("watched already, or closed: " + resources);
         }
-        heard = new HeardWorkers(keys, watcher, clock, System::nanoTime);
+        watched = new WatchedWorkers(keys, watcher, clock, System::nanoTime);
         watch =
                 new ResourceWatch(
                         new KubernetesClient(access),
                         resources,
                         "kvasir-kubernetes-workers",
-                        heard);
+                        watched);
         watch.start();
         checking =
                 Thread.ofPlatform()
                         .daemon()
                         .name("kvasir-kubernetes-check")
-                        .unstarted(new Check(heard, watch));
+                        .unstarted(new Check(watched, watch));
         checking.start();
     }
 
     /** Has all be listed where a lease is due, and where the API server does not answer. */
     private final class Check implements Runnable {
-        private final HeardWorkers in;
+        private final WatchedWorkers in;
         private final ResourceWatch of;
 
-        Check(HeardWorkers in, ResourceWatch of) {
+        Check(WatchedWorkers in, ResourceWatch of) {
             this.in = in;
             this.of = of;
         }

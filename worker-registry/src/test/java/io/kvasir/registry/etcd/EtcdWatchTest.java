@@ -94,13 +94,13 @@ class EtcdWatchTest {
 
     @ParameterizedTest
     @CsvSource({"%%%, eA==", "L3AvbnMvYg==, %%%", "eA==, eA==", "L3AvbnMvdW5maXQ=, eA=="})
-    void anEventThatCannotBeUsedIsALossAndLaterOnesAreHeard(String key, String value)
+    void anEventThatCannotBeUsedIsALossAndLaterOnesAreApplied(String key, String value)
             throws Exception {
         final int reads = etcd.reads();
         etcd.tell(key, value);
         Eventually.holds("read anew", () -> etcd.reads() > reads);
         assertEquals(1, losses.size(), losses::toString);
         etcd.put("/p/ns/c", "1");
-        Eventually.holds("heard", () -> keys.equals(Set.of("ns/a", "ns/c")));
+        Eventually.holds("applied", () -> keys.equals(Set.of("ns/a", "ns/c")));
     }
 }

@@ -218,7 +218,7 @@ public final class EtcdExchange extends ViewedExchange {
                 new EtcdClient.Events() {
                     @Override
                     public void onPut(Entry entry) {
-                        hear(entry);
+                        apply(entry);
                     }
 
                     @Override
@@ -244,11 +244,11 @@ public final class EtcdExchange extends ViewedExchange {
             names.add(name(entry.key()));
         }
         view.goneFrom(SOURCE, name -> !names.contains(name));
-        range.entries().forEach(this::hear);
+        range.entries().forEach(this::apply);
         return range.revision();
     }
 
-    private void hear(Entry entry) {
+    private void apply(Entry entry) {
         final PeerRecord record = decoded(entry);
         if (record != null) {
             view.offer(record, SOURCE, System.nanoTime());

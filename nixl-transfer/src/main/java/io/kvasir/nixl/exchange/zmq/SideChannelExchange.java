@@ -247,17 +247,17 @@ public final class SideChannelExchange extends ViewedExchange {
                 asker = router.recv(ZMQ.DONTWAIT)) {
             final List<byte[]> frames = rest(router, 1);
             try {
-                final Version heard =
+                final Version lastSeen =
                         SideChannelWire.parseQuestion(frames.isEmpty() ? NO_FRAME : frames.get(0));
-                answer(asker, heard, published);
+                answer(asker, lastSeen, published);
             } catch (ExchangeException e) {
                 countMalformed();
             }
         }
     }
 
-    private void answer(byte[] asker, Version heard, Published now) {
-        final boolean same = heard.equals(now.version);
+    private void answer(byte[] asker, Version lastSeen, Published now) {
+        final boolean same = lastSeen.equals(now.version);
         final int count = same ? 0 : now.records.size();
         router.send(asker, ZMQ.SNDMORE);
         router.send(
@@ -288,7 +288,7 @@ public final class SideChannelExchange extends ViewedExchange {
                     header = peer.socket().recv(ZMQ.DONTWAIT)) {
                 final List<byte[]> frames = rest(peer.socket(), MAX_OWN);
                 try {
-                    hear(peer, SideChannelWire.parseAnswer(header), frames);
+                    apply(peer, SideChannelWire.parseAnswer(header), frames);
                 } catch (ExchangeException e) {
                     countMalformed();
                 }
@@ -296,7 +296,7 @@ public final class SideChannelExchange extends ViewedExchange {
         }
     }
 
-    private void hear(SidePeer peer, Answer answer, List<byte[]> frames) {
+    private void apply(SidePeer peer, Answer answer, List<byte[]> frames) {
         final long nowNs = clock.getAsLong();
         if (answer.count() == SideChannelWire.UNCHANGED) {
             peer.answered(answer.version(), null, nowNs);
@@ -356,7 +356,7 @@ public final class SideChannelExchange extends ViewedExchange {
         }
     }
 
-    /** As promised; takes two heartbeats if something is published, so that peers hear of it. */
+    /** As promised; takes two heartbeats if something is published, so that peers see it. */
     @Override
     public void close() {
         closed = true;

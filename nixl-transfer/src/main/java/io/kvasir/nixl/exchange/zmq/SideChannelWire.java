@@ -13,7 +13,7 @@ import java.nio.ByteOrder;
  * <pre>
  *   0       4          12         20      24
  *   +-------+----------+----------+
- *   | magic | instance | revision |             question: what the asker has last heard; 0, 0: nothing
+ *   | magic | instance | revision |             question: what the asker has last seen; 0, 0: nothing
  *   +-------+----------+----------+-------+
  *   | magic | instance | revision | count |     answer: sender, how often its records have changed,
  *   +-------+----------+----------+-------+     and the number of frames of a record each that follow;
@@ -35,8 +35,8 @@ final class SideChannelWire {
 
     record Answer(Version version, int count) {}
 
-    static byte[] question(Version heard) {
-        return start(QUESTION_LENGTH, heard).array();
+    static byte[] question(Version lastSeen) {
+        return start(QUESTION_LENGTH, lastSeen).array();
     }
 
     static byte[] answer(Version version, int count) {

@@ -26,8 +26,8 @@ final class SidePeer {
     private Future<InetAddress> lookup; // null once the socket is connected, or cannot be
     private boolean asked;
     private long askedNs;
-    private long heardNs;
-    private Version heard = Version.NONE;
+    private long lastSeenNs;
+    private Version lastSeen = Version.NONE;
     private List<PeerRecord> records = List.of();
 
     SidePeer(ZContext context, HostLookups lookups, SideAddress address, long nowNs) {
@@ -36,7 +36,7 @@ final class SidePeer {
         this.address = address;
         this.endpoint = address.endpoint();
         askedNs = nowNs;
-        heardNs = nowNs;
+        lastSeenNs = nowNs;
     }
 
     SideAddress address() {
@@ -121,14 +121,14 @@ final class SidePeer {
     void askNow(long nowNs) {
         asked = true;
         askedNs = nowNs;
-        socket.send(SideChannelWire.question(heard), ZMQ.DONTWAIT);
+        socket.send(SideChannelWire.question(lastSeen), ZMQ.DONTWAIT);
     }
 
     /** It has answered; the records are null if they have not changed. */
     void answered(Version version, List<PeerRecord> changed, long nowNs) {
         asked = false;
-        heardNs = nowNs;
-        heard = version;
+        lastSeenNs = nowNs;
+        lastSeen = version;
         if (changed != null) {
             records = changed;
         }
@@ -136,10 +136,10 @@ final class SidePeer {
 
     /** Whether it has just been silent for too long; it is then asked for everything again. */
     boolean fallsSilent(SideChannelConfig config, long nowNs) {
-        if (heard.equals(Version.NONE) || nowNs - heardNs < config.silence().toNanos()) {
+        if (lastSeen.equals(Version.NONE) || nowNs - lastSeenNs < config.silence().toNanos()) {
             return false;
         }
-        heard = Version.NONE;
+        lastSeen = Version.NONE;
         records = List.of();
         return true;
     }

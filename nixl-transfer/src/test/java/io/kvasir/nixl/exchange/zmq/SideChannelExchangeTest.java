@@ -10,7 +10,7 @@ import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.RecordOwner;
 import io.kvasir.nixl.exchange.Records;
-import io.kvasir.nixl.exchange.Records.Heard;
+import io.kvasir.nixl.exchange.Records.Received;
 import io.kvasir.testsupport.ConnectingContext;
 
 import org.junit.jupiter.api.Test;
@@ -89,30 +89,30 @@ class SideChannelExchangeTest extends ExchangeContract {
     void aForgottenPeerIsGone() throws InterruptedException {
         final MetadataExchange a = open();
         final SideChannelExchange b = (SideChannelExchange) open();
-        final Heard heard = new Heard();
-        b.watch("a", heard);
+        final Received received = new Received();
+        b.watch("a", received);
         a.publish(Records.record("a", 1, 1));
-        assertEquals("UP a 1.1", heard.next());
+        assertEquals("UP a 1.1", received.next());
         b.forget(HOST, all.getFirst().port());
-        assertEquals("GONE a 1.1", heard.next());
+        assertEquals("GONE a 1.1", received.next());
     }
 
     @Test
-    void aSuccessorOnTheSamePortIsHeard() throws InterruptedException {
+    void aSuccessorOnTheSamePortIsFound() throws InterruptedException {
         final SideChannelExchange a = (SideChannelExchange) open();
         final MetadataExchange b = open();
-        final Heard heard = new Heard();
-        b.watch("a", heard);
+        final Received received = new Received();
+        b.watch("a", received);
         a.publish(Records.record("a", 1, 1));
-        assertEquals("UP a 1.1", heard.next());
+        assertEquals("UP a 1.1", received.next());
         a.close();
         final SideChannelExchange next = closing(new SideChannelExchange(HOST, a.port(), CONFIG));
         next.publish(Records.record("a", 2, 1));
         passSilence(); // a question to the one that ended is not answered any more
-        final String first = heard.next();
+        final String first = received.next();
         if (!first.equals("CHANGED a 2.1")) { // a starved one asks when the successor is there
             assertEquals("GONE a 1.1", first);
-            assertEquals("UP a 2.1", heard.next());
+            assertEquals("UP a 2.1", received.next());
         }
         assertEquals(Records.record("a", 2, 1), b.find("a", PATIENCE));
     }
@@ -166,16 +166,16 @@ class SideChannelExchangeTest extends ExchangeContract {
                             return answer.join();
                         });
         final MetadataExchange b = open();
-        final Heard heard = new Heard();
-        b.watch("a", heard);
+        final Received received = new Received();
+        b.watch("a", received);
         a.publish(Records.record("a", 1, 1));
-        assertEquals("UP a 1.1", heard.next());
+        assertEquals("UP a 1.1", received.next());
         final SideChannelExchange slow = closing(new SideChannelExchange(HOST, 0, CONFIG));
         slow.publish(Records.record("slow", 1, 1));
         a.know("slow.svc", slow.port());
         asked.await();
         a.publish(Records.record("a", 1, 2));
-        assertEquals("CHANGED a 1.2", heard.next());
+        assertEquals("CHANGED a 1.2", received.next());
         b.publish(Records.record("b", 1, 1));
         assertEquals("b", a.find("b", PATIENCE).name());
         answer.complete(InetAddress.ofLiteral(HOST));

@@ -24,15 +24,15 @@ import java.util.Set;
 import java.util.TreeSet;
 
 /** Leases by a clock that the test moves. */
-class HeardWorkersTest {
+class WatchedWorkersTest {
     private static final Instant START = Instant.parse("2026-01-01T00:00:00Z");
     private static final Duration LEASE = Duration.ofSeconds(10);
 
     private long nowNs;
     private long version;
     private final Set<String> keys = new TreeSet<>();
-    private final HeardWorkers heard =
-            new HeardWorkers(
+    private final WatchedWorkers workers =
+            new WatchedWorkers(
                     "ns/",
                     new LeasedStore.Watcher() {
                         @Override
@@ -53,7 +53,7 @@ class HeardWorkersTest {
 
                         @Override
                         public void lost(String cause) {
-                            // what was heard holds
+                            // what was seen holds
                         }
                     },
                     Clock.fixed(START, ZoneOffset.UTC),
@@ -81,62 +81,62 @@ class HeardWorkersTest {
 
     @Test
     void aSilentLeaseEndsWithTheNextListAndARenewalBringsItBack() {
-        heard.view(List.of(worker("a", Duration.ZERO)));
+        workers.view(List.of(worker("a", Duration.ZERO)));
         passes(LEASE);
-        assertFalse(heard.isOneDue());
+        assertFalse(workers.isOneDue());
         passes(Duration.ofNanos(1));
-        assertTrue(heard.isOneDue());
+        assertTrue(workers.isOneDue());
         assertEquals(Set.of("ns/c/e/a"), keys);
-        heard.view(List.of(worker("a", Duration.ZERO)));
+        workers.view(List.of(worker("a", Duration.ZERO)));
         assertEquals(Set.of(), keys);
-        assertFalse(heard.isOneDue(), "said once");
-        heard.changed(worker("a", Duration.ZERO)); // something else of it has changed
+        assertFalse(workers.isOneDue(), "said once");
+        workers.changed(worker("a", Duration.ZERO)); // something else of it has changed
         assertEquals(Set.of(), keys);
-        heard.changed(worker("a", Duration.ofSeconds(1)));
+        workers.changed(worker("a", Duration.ofSeconds(1)));
         assertEquals(Set.of("ns/c/e/a"), keys);
     }
 
     @Test
     void aRenewalThatTheWatchMissedKeepsIt() {
-        heard.view(List.of(worker("a", Duration.ZERO)));
+        workers.view(List.of(worker("a", Duration.ZERO)));
         passes(Duration.ofSeconds(60));
-        heard.view(List.of(worker("a", Duration.ofSeconds(1))));
+        workers.view(List.of(worker("a", Duration.ofSeconds(1))));
         assertEquals(Set.of("ns/c/e/a"), keys);
-        assertFalse(heard.isOneDue());
+        assertFalse(workers.isOneDue());
     }
 
     @Test
     void aWatchThatBreaksProlongsNoLease() {
-        heard.view(List.of(worker("a", Duration.ZERO)));
+        workers.view(List.of(worker("a", Duration.ZERO)));
         for (int i = 0; i < 5; i++) {
             assertEquals(Set.of("ns/c/e/a"), keys);
             passes(LEASE.dividedBy(5));
-            heard.lost("cut");
-            heard.view(List.of(worker("a", Duration.ZERO)));
+            workers.lost("cut");
+            workers.view(List.of(worker("a", Duration.ZERO)));
         }
         passes(Duration.ofNanos(1));
-        heard.lost("cut");
-        heard.view(List.of(worker("a", Duration.ZERO)));
+        workers.lost("cut");
+        workers.view(List.of(worker("a", Duration.ZERO)));
         assertEquals(Set.of(), keys);
     }
 
     @Test
     void anOutageEndsNoLease() {
-        heard.view(List.of(worker("a", Duration.ZERO)));
+        workers.view(List.of(worker("a", Duration.ZERO)));
         passes(Duration.ofSeconds(5));
-        heard.lost("away");
-        heard.unlisted();
+        workers.lost("away");
+        workers.unlisted();
         passes(Duration.ofSeconds(60));
-        heard.view(List.of(worker("a", Duration.ZERO)));
+        workers.view(List.of(worker("a", Duration.ZERO)));
         assertEquals(Set.of("ns/c/e/a"), keys);
         passes(LEASE.plusNanos(1));
-        heard.view(List.of(worker("a", Duration.ZERO)));
+        workers.view(List.of(worker("a", Duration.ZERO)));
         assertEquals(Set.of(), keys);
     }
 
     @Test
     void whatIsSeenFirstIsJudgedByItsTime() {
-        heard.view(
+        workers.view(
                 List.of(
                         worker("dead", Duration.ofSeconds(-11)),
                         worker("buried", Duration.ofDays(-400_000)),
@@ -144,8 +144,8 @@ class HeardWorkersTest {
                         worker("ahead", Duration.ofHours(1))));
         assertEquals(Set.of("ns/c/e/old", "ns/c/e/ahead"), keys);
         passes(Duration.ofSeconds(2));
-        assertTrue(heard.isOneDue());
-        heard.view(
+        assertTrue(workers.isOneDue());
+        workers.view(
                 List.of(
                         worker("old", Duration.ofSeconds(-9)),
                         worker("ahead", Duration.ofHours(1))));
@@ -154,9 +154,9 @@ class HeardWorkersTest {
 
     @Test
     void aClockThatRunsBehindCostsOneRenewal() {
-        heard.view(List.of(worker("behind", Duration.ofHours(-1))));
+        workers.view(List.of(worker("behind", Duration.ofHours(-1))));
         assertEquals(Set.of(), keys);
-        heard.changed(worker("behind", Duration.ofHours(-1).plusSeconds(3)));
+        workers.changed(worker("behind", Duration.ofHours(-1).plusSeconds(3)));
         assertEquals(Set.of("ns/c/e/behind"), keys);
     }
 
@@ -164,11 +164,11 @@ class HeardWorkersTest {
     void otherNamespacesAreNotSeenAndWithoutALeaseNothingEnds() {
         final ObjectNode unleased = object("ns", "hand", START);
         unleased.remove("lease");
-        heard.view(List.of(object("other", "b", START), unleased));
+        workers.view(List.of(object("other", "b", START), unleased));
         assertEquals(Set.of("ns/c/e/hand"), keys);
         passes(Duration.ofDays(300));
-        assertFalse(heard.isOneDue());
-        heard.deleted(unleased);
+        assertFalse(workers.isOneDue());
+        workers.deleted(unleased);
         assertEquals(Set.of(), keys);
     }
 

@@ -12,7 +12,7 @@ import java.util.Map;
  * worker may have spoken, until the transport no longer has what those have said. Guarded by the
  * plane's lock.
  */
-final class HeardWorkers {
+final class DetachedWorkers {
     /** Workers without a stream whose events are counted apart. */
     static final int MOST = 1_024;
 

@@ -22,7 +22,7 @@ import java.util.function.LongSupplier;
  * <p>A lease that is due ends with the next list of all, which shows whether a renewal was missed.
  * The watch's thread reports; any thread may ask.
  */
-final class HeardWorkers implements ResourceWatch.Listener {
+final class WatchedWorkers implements ResourceWatch.Listener {
     private static final long FOREVER = Long.MAX_VALUE;
 
     /**
@@ -33,7 +33,7 @@ final class HeardWorkers implements ResourceWatch.Listener {
      * @param durationNs of its lease
      * @param hasEnded its lease
      */
-    private record Heard(
+    private record Seen(
             String uid,
             Stored stored,
             String renewTime,
@@ -45,12 +45,12 @@ final class HeardWorkers implements ResourceWatch.Listener {
             return durationNs != FOREVER && nowNs - sinceNs > durationNs;
         }
 
-        boolean isRenewalOf(Heard before) {
+        boolean isRenewalOf(Seen before) {
             return !uid.equals(before.uid) || !renewTime.equals(before.renewTime);
         }
 
-        Heard since(long ns, boolean ended) {
-            return new Heard(uid, stored, renewTime, podUid, ns, durationNs, ended);
+        Seen since(long ns, boolean ended) {
+            return new Seen(uid, stored, renewTime, podUid, ns, durationNs, ended);
         }
     }
 
@@ -58,7 +58,7 @@ final class HeardWorkers implements ResourceWatch.Listener {
     private final LeasedStore.Watcher watcher;
     private final Clock clock;
     private final LongSupplier nanoTime;
-    private Map<String, Heard> all = new HashMap<>(); // by name; guarded by this
+    private Map<String, Seen> all = new HashMap<>(); // by name; guarded by this
     private boolean isUnlisted; // of the watch's thread
 
     /**
@@ -67,7 +67,7 @@ final class HeardWorkers implements ResourceWatch.Listener {
      * @param clock for what is seen first
      * @param nanoTime for what is silent
      */
-    HeardWorkers(String prefix, LeasedStore.Watcher watcher, Clock clock, LongSupplier nanoTime) {
+    WatchedWorkers(String prefix, LeasedStore.Watcher watcher, Clock clock, LongSupplier nanoTime) {
         this.prefix = prefix;
         this.watcher = watcher;
         this.clock = clock;
@@ -77,16 +77,16 @@ final class HeardWorkers implements ResourceWatch.Listener {
     @Override
     public void view(List<JsonNode> objects) {
         final long nowNs = nanoTime.getAsLong();
-        final Map<String, Heard> next = new HashMap<>();
+        final Map<String, Seen> next = new HashMap<>();
         final List<Stored> holding = new ArrayList<>();
         synchronized (this) {
             for (JsonNode object : objects) {
                 final WorkerResource resource = new WorkerResource(object);
                 if (resource.key().startsWith(prefix)) {
-                    final Heard heard = listed(resource, nowNs);
-                    next.put(resource.name(), heard);
-                    if (!heard.hasEnded) {
-                        holding.add(heard.stored);
+                    final Seen seen = listed(resource, nowNs);
+                    next.put(resource.name(), seen);
+                    if (!seen.hasEnded) {
+                        holding.add(seen.stored);
                     }
                 }
             }
@@ -96,9 +96,9 @@ final class HeardWorkers implements ResourceWatch.Listener {
         watcher.view(holding);
     }
 
-    private Heard listed(WorkerResource resource, long nowNs) {
-        final Heard now = heard(resource, nowNs);
-        final Heard before = all.get(resource.name());
+    private Seen listed(WorkerResource resource, long nowNs) {
+        final Seen now = seen(resource, nowNs);
+        final Seen before = all.get(resource.name());
         if (before == null) {
             return now.since(
                     nowNs - Math.min(resource.age(clock.instant()).toNanos(), now.durationNs),
@@ -113,8 +113,8 @@ final class HeardWorkers implements ResourceWatch.Listener {
         return now.since(before.sinceNs, before.hasEnded || before.isDue(nowNs));
     }
 
-    private static Heard heard(WorkerResource resource, long nowNs) {
-        return new Heard(
+    private static Seen seen(WorkerResource resource, long nowNs) {
+        return new Seen(
                 resource.uid(),
                 resource.stored(),
                 resource.renewTime(),
@@ -131,9 +131,9 @@ final class HeardWorkers implements ResourceWatch.Listener {
             deleted(object); // it may have been another's before
             return;
         }
-        Heard now = heard(resource, nanoTime.getAsLong());
+        Seen now = seen(resource, nanoTime.getAsLong());
         synchronized (this) {
-            final Heard before = all.get(resource.name());
+            final Seen before = all.get(resource.name());
             if (before != null && !now.isRenewalOf(before)) {
                 now = now.since(before.sinceNs, before.hasEnded);
             }
@@ -146,7 +146,7 @@ final class HeardWorkers implements ResourceWatch.Listener {
 
     @Override
     public void deleted(JsonNode object) {
-        final Heard before;
+        final Seen before;
         synchronized (this) {
             before = all.remove(new WorkerResource(object).name());
         }
@@ -168,12 +168,12 @@ final class HeardWorkers implements ResourceWatch.Listener {
     /** Whether a lease that holds was not renewed in time, as far as is known. */
     synchronized boolean isOneDue() {
         final long nowNs = nanoTime.getAsLong();
-        return all.values().stream().anyMatch(heard -> !heard.hasEnded && heard.isDue(nowNs));
+        return all.values().stream().anyMatch(seen -> !seen.hasEnded && seen.isDue(nowNs));
     }
 
     /** UID of the pod that owns a key's resource; empty where that is not known. */
     synchronized String podUid(String key) {
-        final Heard heard = all.get(WorkerResource.name(key));
-        return heard == null ? "" : heard.podUid;
+        final Seen seen = all.get(WorkerResource.name(key));
+        return seen == null ? "" : seen.podUid;
     }
 }
