@@ -68,7 +68,7 @@ final class DeviceCopies {
         VarHandle.loadLoadFence();
         final long after = word.getOpaque();
         // a copy has begun by its odd number, and has ended by the even one after it
-        final long begun = number(after) + 1 >>> 1;
+        final long begun = (number(after) + 1) >>> 1;
         final long ended = number(before) >>> 1;
         if (begun == ended) {
             return NONE;
