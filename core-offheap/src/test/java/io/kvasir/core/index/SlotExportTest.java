@@ -122,7 +122,7 @@ class SlotExportTest {
 
             store(other, SLOT, 500, 20); // gives up all others
             assertEquals(19, other.evictedBlocks(SLOT));
-            assertEquals(19 * ofABlock, other.missingBlocks(SLOT));
+            assertEquals(19L * ofABlock, other.missingBlocks(SLOT));
             for (int i = 0; i < ofABlock; i++) {
                 assertEquals(0, other.remove(SLOT, range(1_000_001, 19), 19, rule));
             }
