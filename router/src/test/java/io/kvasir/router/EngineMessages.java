@@ -11,11 +11,9 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.concurrent.TimeUnit;
 
 /** Event messages as an engine writes them, and waiting for what they cause. */
 public final class EngineMessages {
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
     private EngineMessages() {}
 

@@ -6,11 +6,9 @@ import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Latches;
 
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 
 /** The writer of a booking pipeline, held back: what is published meanwhile stays in the ring. */
 final class HeldWriter {
-    private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
 
     private final CountDownLatch release = new CountDownLatch(1);
 

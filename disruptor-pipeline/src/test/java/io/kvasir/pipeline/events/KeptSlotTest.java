@@ -27,7 +27,6 @@ import org.junit.jupiter.api.io.TempDir;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -35,7 +34,6 @@ import java.util.concurrent.TimeUnit;
 /** What the pipeline of a later process finds in the memory of an index. */
 class KeptSlotTest {
     private static final PrefixIndexConfig CONFIG = new PrefixIndexConfig(4, 1_000, 2_000);
-    private static final Duration LIMIT = Duration.ofMinutes(1);
     private static final byte[] LABEL = "0/w".getBytes(StandardCharsets.UTF_8);
 
     @TempDir Path folder;

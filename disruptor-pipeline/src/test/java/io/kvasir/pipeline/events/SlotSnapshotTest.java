@@ -21,7 +21,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -34,7 +33,6 @@ import java.util.concurrent.CountDownLatch;
 class SlotSnapshotTest {
     private static final int SLOTS = 3;
     private static final int SLOT = 1;
-    private static final Duration LIMIT = Duration.ofMinutes(1);
 
     private final PrefixIndex index =
             new PrefixIndex(new PrefixIndexConfig(SLOTS, 100_000, 300_000));

@@ -17,11 +17,9 @@ import org.junit.jupiter.api.Test;
 
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 
 /** What a relay makes of blocks whose adapter is a number. */
 class RelayedAdaptersTest {
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
     private final RecordedTransport transport = new RecordedTransport();
     private final RelayQueue queue = new RelayQueue(new KvEventPublisher(7, 0, 4, transport));

@@ -16,13 +16,11 @@ import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 class ZmqKvEventPublisherTest {
     private static final int[] TOKENS = {1, 2, 3, 4, 5, 6, 7, 8};
     private static final String CLEARED = "7/0 1 cleared"; // what was published before has ended
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
     private final RecordedTransport transport = new RecordedTransport();
     private EngineEventPublisher engine = engine("tcp://127.0.0.1:0", "tcp://127.0.0.1:0");

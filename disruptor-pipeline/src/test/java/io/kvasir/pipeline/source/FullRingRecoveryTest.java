@@ -21,7 +21,6 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentLinkedDeque;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 
 /** A dump whose parts find the ring of the index writer full. */
 class FullRingRecoveryTest {
@@ -31,7 +30,6 @@ class FullRingRecoveryTest {
     private static final int RING = 8;
     private static final int BLOCKS = 600;
     private static final int PART_BYTES = 1_200;
-    private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
 
     /** A query that was sent. */
     private record Asked(long id, RecoveryQuery query) {}

@@ -32,13 +32,11 @@ import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 
 /** Publishers and brokers over ZMQ: what is missed is asked for over the connections of events. */
 @Order(1) // takes long: begins first, beside the others
 class ZmqRecoveryTest {
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(90);
     private static final int BLOCK_SIZE = 4;
     private static final String SUBJECT = "namespace.ns.component.backend.endpoint.gen.kv-events";
     private static final PlaneTopics TOPICS =

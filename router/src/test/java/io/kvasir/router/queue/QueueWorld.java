@@ -20,7 +20,6 @@ import java.util.function.Consumer;
 /** A router of blocks of 16 tokens and its queue, on a clock that stands still. */
 final class QueueWorld implements AutoCloseable {
     static final int BLOCK_SIZE = 16;
-    private static final long PATIENCE_NS = 60_000_000_000L;
 
     /** A request that notes what became of it. */
     final class Waiter implements QueuedRequest {
