@@ -1,5 +1,7 @@
 package io.kvasir.gateway.upstream;
 
+import org.eclipse.jetty.client.Destination;
+import org.eclipse.jetty.http2.HTTP2Connection;
 import org.eclipse.jetty.http2.HTTP2Session;
 import org.eclipse.jetty.http2.api.Session;
 import org.eclipse.jetty.http2.client.HTTP2Client;
@@ -11,6 +13,7 @@ import org.eclipse.jetty.io.ClientConnectionFactory;
 import org.eclipse.jetty.io.ClientConnector;
 import org.eclipse.jetty.io.Connection;
 import org.eclipse.jetty.io.EndPoint;
+import org.eclipse.jetty.util.Callback;
 
 import java.io.IOException;
 import java.util.List;
@@ -45,8 +48,32 @@ final class Http2WorkerConnections extends ClientConnectionFactoryOverHTTP2 {
     }
 
     private static final class Events extends HTTPSessionListenerPromise {
+        private volatile Http2WorkerConnection made; // null before the worker's first frame
+
         Events(Map<String, Object> context) {
             super(context);
+        }
+
+        @Override
+        protected org.eclipse.jetty.client.Connection newConnection(
+                Destination destination, Session session, HTTP2Connection connection) {
+            made = new Http2WorkerConnection(destination, session, connection);
+            return made;
+        }
+
+        @Override
+        public void onFailure(Session session, Throwable failure, Callback callback) {
+            final Http2WorkerConnection connection = made;
+            if (connection == null) {
+                super.onFailure(session, failure, callback);
+            } else {
+                endsWithItsStreams(session);
+                connection.lost(failure, callback);
+            }
+        }
+
+        private static void endsWithItsStreams(Session session) {
+            ((HTTP2Session) session).getEndPoint().setIdleTimeout(NO_LIMIT);
         }
 
         @Override
@@ -56,9 +83,7 @@ final class Http2WorkerConnections extends ClientConnectionFactoryOverHTTP2 {
 
         @Override
         public void onGoAway(Session session, GoAwayFrame frame) {
-            ((HTTP2Session) session)
-                    .getEndPoint()
-                    .setIdleTimeout(NO_LIMIT); // ends with its streams
+            endsWithItsStreams(session);
             // removed from its pool while it is in use, it is closed when the last but one of its
             // streams ends (Jetty 12.1.14 counts the removal as one); the pool passes it over
             if (session.getStreams().isEmpty()) {
