@@ -141,7 +141,20 @@ public final class LoadClient implements AutoCloseable {
         final String worker = headers.firstValue("x-kvasir-worker").orElse("");
         final long none = Outcome.UNSTATED;
         return new Outcome(
-                error, worker, scheduledNs, sentNs, nowNs, nowNs, 0, 0, 0, -1, none, none, "");
+                error,
+                worker,
+                worker,
+                scheduledNs,
+                sentNs,
+                nowNs,
+                nowNs,
+                0,
+                0,
+                0,
+                -1,
+                none,
+                none,
+                "");
     }
 
     private static String shortened(String body) {

@@ -6,6 +6,8 @@ package io.kvasir.cli.load;
  * @param error what went wrong in one line, or null when the stream ended as it should
  * @param worker name of the server: the gateway's worker name, with {@code /rank} when the rank is
  *     not 0; empty when the answer did not say
+ * @param prefilledBy name of the server that computed the prompt: another one than {@code worker}
+ *     where the request was split
  * @param scheduledNs when the request was due (by the client's clock); latencies count from here,
  *     so waiting in the client counts too
  * @param sentNs when the client sent it
@@ -24,6 +26,7 @@ package io.kvasir.cli.load;
 public record Outcome(
         String error,
         String worker,
+        String prefilledBy,
         long scheduledNs,
         long sentNs,
         long firstTokenNs,

@@ -8,6 +8,8 @@ import io.kvasir.cli.console.TextTable;
 
 import java.io.PrintWriter;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** Prints the results of a demo or replay: one table for people, one JSON object for programs. */
 public final class ResultPrinter {
@@ -104,14 +106,13 @@ public final class ResultPrinter {
                     .put("over", p.over())
                     .put("under", p.under());
             final ObjectNode workers = mode.putObject("workers");
-            r.requestsByWorker()
-                    .forEach(
-                            (name, requests) ->
-                                    workers.putObject(name)
-                                            .put("requests", requests)
-                                            .put(
-                                                    "computed_prompt_tokens",
-                                                    r.computedTokens().get(name)));
+            final Set<String> names = new TreeSet<>(r.requestsByWorker().keySet());
+            names.addAll(r.computedTokens().keySet());
+            for (String name : names) {
+                workers.putObject(name)
+                        .put("requests", r.requestsByWorker().getOrDefault(name, 0))
+                        .put("computed_prompt_tokens", r.computedTokens().getOrDefault(name, 0L));
+            }
             final ArrayNode errors = mode.putArray("first_errors");
             r.firstErrors().forEach(errors::add);
         }

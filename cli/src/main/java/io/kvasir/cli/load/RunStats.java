@@ -72,7 +72,8 @@ public final class RunStats {
      *     even
      * @param wallSeconds real time from the first arrival to the last answer
      * @param issueLagP99Ms how late the client sent, wall time: the measurement's own error
-     * @param computedTokens prompt tokens computed (not cached) per worker name
+     * @param computedTokens prompt tokens computed (not cached) per worker name; of a split
+     *     request, those of its prefill worker
      * @param requestsByWorker requests served per worker name
      */
     public record Result(
@@ -116,7 +117,7 @@ public final class RunStats {
         promptTokens += outcome.promptTokens();
         cachedTokens += outcome.cachedTokens();
         outputTokens += outcome.outputTokens();
-        computedTokens.merge(outcome.worker(), outcome.computedTokens(), Long::sum);
+        computedTokens.merge(outcome.prefilledBy(), outcome.computedTokens(), Long::sum);
         requestsByWorker.merge(outcome.worker(), 1, Integer::sum);
         if (outcome.predictedCachedTokens() >= 0) {
             compare(outcome);

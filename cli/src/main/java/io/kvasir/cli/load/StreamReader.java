@@ -154,9 +154,11 @@ final class StreamReader implements BodySubscriber<Outcome> {
 
     private Outcome outcome() {
         final long nowNs = clock.nanoTime();
+        final String worker = workerName(headers);
         return new Outcome(
                 error,
-                workerName(headers),
+                worker,
+                headers.firstValue("x-kvasir-prefill-worker").orElse(worker),
                 scheduledNs,
                 sentNs,
                 firstTokenSeen ? firstTokenNs : nowNs,

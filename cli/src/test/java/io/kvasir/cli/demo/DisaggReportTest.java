@@ -20,7 +20,8 @@ class DisaggReportTest {
 
     private static MixedTraffic.Result run(Division division, long seed, long ms) {
         final RunStats stats = new RunStats(1);
-        stats.record(new Outcome(null, "w", 0, 0, ms / 2 * MS, ms * MS, 10, 0, 4, -1, -1, -1, ""));
+        stats.record(
+                new Outcome(null, "w", "w", 0, 0, ms / 2 * MS, ms * MS, 10, 0, 4, -1, -1, -1, ""));
         stats.recordGap(5 * MS);
         final RunStats.Result result = stats.result("all", 4, ms * MS);
         final boolean moves = division != Division.AGGREGATED;

@@ -134,16 +134,31 @@ class RunStatsTest {
         assertEquals(25, mode.at("/workers/w0/computed_prompt_tokens").asInt());
     }
 
+    @Test
+    void aPromptIsComputedByThePrefillWorkerOfASplitRequest() {
+        final RunStats stats = new RunStats(1);
+        stats.record(new Outcome(null, "d", "p", 0, 0, 1, 1, 100, 40, 1, -1, -1, -1, ""));
+        stats.record(served("d", 10, 0, 1));
+        final ObjectNode into = Json.object();
+        ResultPrinter.json(List.of(stats.result("split", 2, 1)), into);
+        final JsonNode workers = into.at("/modes/0/workers");
+        assertEquals(60, workers.at("/p/computed_prompt_tokens").asInt(), into::toString);
+        assertEquals(0, workers.at("/p/requests").asInt(), into::toString);
+        assertEquals(10, workers.at("/d/computed_prompt_tokens").asInt(), into::toString);
+        assertEquals(2, workers.at("/d/requests").asInt(), into::toString);
+    }
+
     private static Outcome served(String worker, long prompt, long cached, long ttftNs) {
         return new Outcome(
-                null, worker, 0, 0, ttftNs, 2 * ttftNs, prompt, cached, 1, -1, -1, -1, "");
+                null, worker, worker, 0, 0, ttftNs, 2 * ttftNs, prompt, cached, 1, -1, -1, -1, "");
     }
 
     private static Outcome forecast(long predicted, long cached, long router, long engine) {
-        return new Outcome(null, "w", 0, 0, 1, 1, 100, cached, 1, predicted, router, engine, "");
+        return new Outcome(
+                null, "w", "w", 0, 0, 1, 1, 100, cached, 1, predicted, router, engine, "");
     }
 
     private static Outcome failed() {
-        return new Outcome("went wrong", "", 0, 0, 1, 1, 0, 0, 0, -1, -1, -1, "");
+        return new Outcome("went wrong", "", "", 0, 0, 1, 1, 0, 0, 0, -1, -1, -1, "");
     }
 }
