@@ -44,7 +44,8 @@ final class UpstreamAttempt implements RunningAttempt {
      * The head of an answer. Its content must be read to the end, or the attempt aborted.
      *
      * @param isCut whether the content that was read to its end is not whole, although nothing else
-     *     says so: what the connection's end should have ended, a reset has
+     *     says so: what the connection's end should have ended, a reset has, or it was given up
+     *     before all was read
      */
     record Answered(Response head, Content.Source content, BooleanSupplier isCut)
             implements Outcome {}
@@ -143,9 +144,10 @@ final class UpstreamAttempt implements RunningAttempt {
     }
 
     private boolean isCut() {
-        return !headers.contains(HttpHeader.CONTENT_LENGTH)
-                && !headers.contains(HttpHeader.TRANSFER_ENCODING)
-                && connection.wasReset();
+        return request.getAbortCause() != null // of HTTP/2, what had come and was not read is gone
+                || (!headers.contains(HttpHeader.CONTENT_LENGTH)
+                        && !headers.contains(HttpHeader.TRANSFER_ENCODING)
+                        && connection.wasReset());
     }
 
     /**

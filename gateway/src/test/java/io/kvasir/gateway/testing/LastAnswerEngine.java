@@ -14,6 +14,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
@@ -138,15 +139,26 @@ public final class LastAnswerEngine implements AutoCloseable {
         final byte[] goAway =
                 frame(GOAWAY, 0, 0, ByteBuffer.allocate(8).putInt(stream).putInt(0).array());
         switch (end) {
-            case CLOSED -> out.write(answer);
-            case ANNOUNCED -> out.write(together(goAway, answer));
-            case SAID_AFTERWARDS -> out.write(together(answer, goAway));
+            case CLOSED -> inParts(out, answer);
+            case ANNOUNCED -> inParts(out, together(goAway, answer));
+            case SAID_AFTERWARDS -> inParts(out, together(answer, goAway));
             case ANNOUNCED_EARLY -> {
                 out.write(goAway);
                 Thread.sleep(20);
-                out.write(answer);
+                inParts(out, answer);
             }
         }
+    }
+
+    /** Frames may come in any parts; the last one comes with the end. */
+    private static void inParts(OutputStream out, byte[] bytes)
+            throws IOException, InterruptedException {
+        final int at = ThreadLocalRandom.current().nextInt(bytes.length);
+        out.write(bytes, 0, at);
+        if (at % 2 == 0) {
+            Thread.sleep(1);
+        }
+        out.write(bytes, at, bytes.length - at);
     }
 
     private byte[] answer(int stream, byte[] content) {
