@@ -14,6 +14,7 @@ import com.lmax.disruptor.ExceptionHandler;
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.pipeline.ring.WriterThread;
+import io.kvasir.pipeline.source.LogLimit;
 
 import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
@@ -62,6 +63,7 @@ final class BookingWriter
     private final int[] slotGenerations; // workers removed so far, per slot
     private final ReplicaWriter replica; // null where the router has no replicas
     private final AtomicLong failures = new AtomicLong();
+    private final LogLimit failureLines = new LogLimit();
     private long[] hashes = new long[1_024];
     private boolean ticked;
     private long firstTickNs;
@@ -297,7 +299,10 @@ final class BookingWriter
     private void failed(Object step, int where, Throwable error) {
         failures.getAndIncrement();
         try {
-            LOG.error("{} {} failed", step, where, error);
+            final String more = failureLines.take(System.nanoTime());
+            if (more != null) {
+                LOG.error("{} {} failed{}", step, where, more, error);
+            }
             errors.onError(error);
         } catch (Throwable again) {
             failures.getAndIncrement(); // the counter has to do

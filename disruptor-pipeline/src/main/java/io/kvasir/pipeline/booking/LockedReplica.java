@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.booking;
 
 import io.kvasir.core.load.ActiveRequests;
+import io.kvasir.pipeline.source.LogLimit;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -21,6 +22,7 @@ public final class LockedReplica {
     private final int[] slotGenerations; // tenants that each slot has had; guarded by the lock
     private final ReplicaWriter writer; // likewise
     private final ReplicaPort port;
+    private final LogLimit failureLines = new LogLimit();
 
     /**
      * @param table for {@link BookingPipelineConfig#tableEntries} requests; not closed by this
@@ -37,9 +39,15 @@ public final class LockedReplica {
 
     private void applySteps() {
         synchronized (lock) {
-            writer.applySteps(
-                    error -> LOG.error("a step of another tracker could not be applied", error));
+            writer.applySteps(this::failed);
             writer.endOfBatch();
+        }
+    }
+
+    private void failed(Throwable error) {
+        final String more = failureLines.take(System.nanoTime());
+        if (more != null) {
+            LOG.error("a step of another tracker could not be applied{}", more, error);
         }
     }
 

@@ -1,5 +1,6 @@
 package io.kvasir.pipeline.publish;
 
+import io.kvasir.pipeline.source.LogLimit;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.zmtp.FailureWords;
 
@@ -20,6 +21,7 @@ final class PatientTransport implements RouterEventTransport {
     private static final long RETRY_MS = 200;
 
     private final RouterEventTransport transport;
+    private final LogLimit lostLines = new LogLimit();
     private final AtomicLong failures = new AtomicLong();
     private final AtomicLong lost = new AtomicLong();
     private volatile String problem = "";
@@ -50,7 +52,10 @@ final class PatientTransport implements RouterEventTransport {
     private void lost(UnpublishableException e, int count) {
         final String why = FailureWords.of(e);
         lost.getAndAdd(count);
-        LOG.warn("{} events of an engine are lost to all readers: {}", count, why);
+        final String more = lostLines.take(System.nanoTime());
+        if (more != null) {
+            LOG.warn("{} events of an engine are lost to all readers: {}{}", count, why, more);
+        }
         problem = why;
     }
 

@@ -142,19 +142,18 @@ public final class EngineStream implements EventSource {
     }
 
     EngineStream(SourceConfig config, KvEventSink sink, LongSupplier nanoClock) {
-        this(config, sink, nanoClock, newStaleLines());
+        this(config, sink, nanoClock, new StreamLog());
     }
 
-    /** With a limit of lines about becoming stale that it shares with others. */
-    EngineStream(SourceConfig config, KvEventSink sink, LogLimit staleLines) {
-        this(config, sink, System::nanoTime, staleLines);
+    /** With a log that it shares with others. */
+    EngineStream(SourceConfig config, KvEventSink sink, StreamLog log) {
+        this(config, sink, System::nanoTime, log);
     }
 
-    private EngineStream(
-            SourceConfig config, KvEventSink sink, LongSupplier nanoClock, LogLimit staleLines) {
+    EngineStream(SourceConfig config, KvEventSink sink, LongSupplier nanoClock, StreamLog log) {
         this.config = Objects.requireNonNull(config);
         this.nanoClock = Objects.requireNonNull(nanoClock);
-        this.parts = new StreamParts(config, nanoClock);
+        this.parts = new StreamParts(config, nanoClock, log);
         this.replay = parts.replay;
         this.tracker = parts.tracker;
         this.freshness = parts.freshness;
@@ -165,17 +164,12 @@ public final class EngineStream implements EventSource {
         final CountedSink counted =
                 new CountedSink(
                         waiting == null ? Objects.requireNonNull(sink) : waiting, parts.progress);
-        this.status = new StreamStatus(parts, counted, staleLines);
+        this.status = new StreamStatus(parts, counted);
         this.refills = new RefillCoordinator(parts, status, counted);
         this.output = new StreamOutput(parts, status, refills, counted);
         this.sequencer = new MessageSequencer(parts, status, output, refills);
         this.replays = new ReplayCoordinator(parts, status, output, sequencer, refills);
         this.endpoint = config.endpoint();
-    }
-
-    /** The limit of lines about becoming stale, for one stream or for several. */
-    static LogLimit newStaleLines() {
-        return new LogLimit(StreamStatus.STALE_LINES, StreamStatus.STALE_LINES_PERIOD_NS);
     }
 
     /** The configuration that the stream was made with. */
@@ -712,7 +706,7 @@ public final class EngineStream implements EventSource {
         final String what =
                 "a lora_id that blocks were stored by means another adapter now: they are dropped"
                         + " and loaded again";
-        LOG.warn("{}: {}", config.label(), what);
+        parts.warn(StreamLog.Kind.LOST, what);
         status.problem(what);
         sequencer.reload();
         parts.loraNumbers.reloading(last);

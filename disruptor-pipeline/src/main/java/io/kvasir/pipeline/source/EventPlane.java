@@ -388,13 +388,10 @@ public final class EventPlane {
 
     private void unreadable(String what) {
         counters.unreadable();
-        if (mayLog()) {
-            LOG.warn("event plane: {}; it is dropped", what);
+        final String more = lines.take(nanoClock.getAsLong());
+        if (more != null) {
+            LOG.warn("event plane: {}; it is dropped{}", what, more);
         }
-    }
-
-    private boolean mayLog() {
-        return lines.take(nanoClock.getAsLong()) >= 0;
     }
 
     private void deliver(byte[] bytes, long number, long publisherId, boolean first) {
@@ -437,10 +434,12 @@ public final class EventPlane {
     private void leftOut(long number) {
         counters.unknownEvent();
         detached.leftOut(message.workerId(), message.dpRank(), number);
-        if (mayLog()) {
+        final String more = lines.take(nanoClock.getAsLong());
+        if (more != null) {
             LOG.warn(
-                    "event plane: worker {} is not registered; its events are left out",
-                    text(message.workerId(), message.dpRank()));
+                    "event plane: worker {} is not registered; its events are left out{}",
+                    text(message.workerId(), message.dpRank()),
+                    more);
         }
     }
 

@@ -14,7 +14,7 @@ public final class EventSources implements AutoCloseable {
     private static final int MIN_SOURCES_TO_FORGET = 64;
 
     private final ZmqConfig config;
-    private final LogLimit staleLines = EngineStream.newStaleLines();
+    private final StreamLog log = new StreamLog();
     private final List<EventSource> sources = new ArrayList<>();
     private ZmqTransport zmq;
     private int forgetAt = MIN_SOURCES_TO_FORGET;
@@ -58,7 +58,7 @@ public final class EventSources implements AutoCloseable {
 
     private EventSource open(SourceConfig source, KvEventSink sink, Consumer<EngineStream> start) {
         forgetClosedSources();
-        final EngineStream stream = new EngineStream(source, sink, staleLines);
+        final EngineStream stream = new EngineStream(source, sink, log);
         start.accept(stream);
         final ZmqSource opened = zmq().open(stream);
         sources.add(opened);
@@ -94,7 +94,7 @@ public final class EventSources implements AutoCloseable {
     public synchronized EngineStream openDirect(
             SourceConfig source, KvEventSink sink, StreamStart startOrNull) {
         forgetClosedSources();
-        final EngineStream opened = new EngineStream(source, sink, staleLines);
+        final EngineStream opened = new EngineStream(source, sink, log);
         if (startOrNull != null) {
             opened.startAfter(startOrNull);
         }

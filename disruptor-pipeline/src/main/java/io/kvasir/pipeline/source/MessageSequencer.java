@@ -125,7 +125,7 @@ final class MessageSequencer {
      */
     private void dropUnproven(long sequence, byte[] payload, int offset, int length) {
         final long last = tracker.last();
-        LOG.info("{}: its blocks are cleared: {}", config.label(), UNPROVEN);
+        parts.info(StreamLog.Kind.BEGUN_ANEW, "its blocks are cleared: " + UNPROVEN);
         beginAnew();
         tracker.judge(sequence, tracker.contentOf(payload, offset, length));
         status.counts.gaps++;
@@ -320,7 +320,7 @@ final class MessageSequencer {
     void restarted(String how) {
         status.counts.restarts++;
         final String what = "the engine has restarted: " + how;
-        LOG.info("{}: {}; its blocks are cleared", config.label(), what);
+        parts.info(StreamLog.Kind.BEGUN_ANEW, what + "; its blocks are cleared");
         beginAnew();
         status.problemUntilLoaded(what);
     }

@@ -60,8 +60,9 @@ final class PlanePublishers {
                             + Long.toHexString(publisher.id)
                             + " are missing before its message "
                             + sequence;
-            if (lines.take(nanoClock.getAsLong()) >= 0) {
-                LOG.warn("event plane: {}", why);
+            final String more = lines.take(nanoClock.getAsLong());
+            if (more != null) {
+                LOG.warn("event plane: {}{}", why, more);
             }
             missed(message, why);
         }

@@ -37,6 +37,7 @@ final class ReplaySession implements Connector.Listener {
     private final Backoff backoff;
     private final long patienceNs;
     private Connector connector;
+    private boolean hasIgnored; // messages that are no answers
     private SocketPoller.Timer timer;
     private long lastSeenNs;
     private int failedAttempts; // since one that has brought something
@@ -92,7 +93,7 @@ final class ReplaySession implements Connector.Listener {
         lastSeenNs = System.nanoTime();
         final int frames = message.frames();
         if (frames < 2 || frames > MAX_FRAMES || message.length(frames - 2) != Long.BYTES) {
-            LOG.warn("{}: a replay answer of {} frames is ignored", endpoint, frames);
+            ignored(frames);
             return true;
         }
         final long sequence = message.readLong(frames - 2);
@@ -110,6 +111,13 @@ final class ReplaySession implements Connector.Listener {
             }
         }
         return true;
+    }
+
+    private void ignored(int frames) {
+        if (!hasIgnored) {
+            hasIgnored = true;
+            LOG.warn("{}: replay answers of {} frames are ignored", endpoint, frames);
+        }
     }
 
     @Override

@@ -136,15 +136,16 @@ final class StreamOutput {
                             + learned);
             if (warnedBlockSize != learned) {
                 warnedBlockSize = learned;
-                LOG.warn("{}: {}", config.label(), status.loss());
+                parts.warn(StreamLog.Kind.LOST, status.loss());
             }
         } else {
             if (status.loss() == null) {
-                LOG.warn(
-                        "{}: message {} held events that could not be used: {}",
-                        config.label(),
-                        sequence,
-                        decoder.drops().nonZero());
+                parts.warn(
+                        StreamLog.Kind.LOST,
+                        "message "
+                                + sequence
+                                + " held events that could not be used: "
+                                + decoder.drops().nonZero());
             }
             status.lost(
                     IndexCause.UNUSABLE_EVENTS,

@@ -35,17 +35,19 @@ final class StreamParts {
     /** Live messages that wait for a replay. */
     final LiveBuffer held;
 
+    private final StreamLog log;
     private boolean queryable; // a local indexer of the worker may be asked
     private long position; // of the last live message in a stream that many share
     private long earlyPosition; // of the message that waits
 
-    StreamParts(SourceConfig config, LongSupplier nanoClock) {
+    StreamParts(SourceConfig config, LongSupplier nanoClock, StreamLog log) {
         this.config = config;
         this.nanoClock = nanoClock;
+        this.log = log;
         this.loraNumbers = new LoraNumbers(config.loraNumbers());
         this.decoder = config.form().newDecoder(config, loraNumbers);
         this.tracker = new SequenceTracker(config.form().firstNumber());
-        this.rank = new RankFilter(config, decoder);
+        this.rank = new RankFilter(config, decoder, this::warn);
         this.removals = new RemovalRuleDetector(config.removals());
         this.forecasts = new ForecastWatch(config.blockSize(), nanoClock);
         this.freshness = new SourceFreshness(config.freshness(), nanoClock);
@@ -89,6 +91,20 @@ final class StreamParts {
         return queryable
                 ? "the worker's local indexer"
                 : "replay endpoint " + config.replayEndpoint();
+    }
+
+    /**
+     * Logs a warning, unless there were too many of its kind.
+     *
+     * @return whether it was written
+     */
+    boolean warn(StreamLog.Kind kind, String what) {
+        return log.warn(kind, config.label(), what, nanoClock.getAsLong());
+    }
+
+    /** The same for what is no fault of anything. */
+    void info(StreamLog.Kind kind, String what) {
+        log.info(kind, config.label(), what, nanoClock.getAsLong());
     }
 
     /** A live message has this number in a stream that many share; 0 where there is none. */

@@ -3,11 +3,6 @@ package io.kvasir.pipeline.source;
 import io.kvasir.pipeline.source.ReplayRequest.Wanted;
 import io.kvasir.pipeline.wire.LoraNumbers;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
-import java.util.concurrent.TimeUnit;
-
 /**
  * What one stream says of itself: state, credit, counters, the last problem.
  *
@@ -25,13 +20,6 @@ import java.util.concurrent.TimeUnit;
  * </ul>
  */
 final class StreamStatus implements IndexView {
-    /** Lines about streams that become stale, or are not any more, in a period of time. */
-    static final int STALE_LINES = 20;
-
-    static final long STALE_LINES_PERIOD_NS = TimeUnit.SECONDS.toNanos(10);
-
-    private static final Logger LOG = LoggerFactory.getLogger(StreamStatus.class);
-
     final MessageCounts counts = new MessageCounts();
     private final StreamParts parts;
     private final SourceConfig config;
@@ -41,7 +29,6 @@ final class StreamStatus implements IndexView {
     private final ForecastWatch forecasts;
     private final BatchProgress progress;
     private final CountedSink sink;
-    private final LogLimit staleLines;
     private String problem = "";
     private String beforeLoad = ""; // the problem that ends with a load
     private String loss; // why the view is not exact, null if it is
@@ -54,7 +41,7 @@ final class StreamStatus implements IndexView {
     private volatile boolean incomplete; // loss, foreign rank or block size
     private volatile IndexState state = IndexState.LOADING;
 
-    StreamStatus(StreamParts parts, CountedSink sink, LogLimit staleLines) {
+    StreamStatus(StreamParts parts, CountedSink sink) {
         this.parts = parts;
         this.config = parts.config;
         this.freshness = parts.freshness;
@@ -63,7 +50,6 @@ final class StreamStatus implements IndexView {
         this.forecasts = parts.forecasts;
         this.progress = parts.progress;
         this.sink = sink;
-        this.staleLines = staleLines;
     }
 
     /** Shows a problem until there is another one, or it is {@link #over}. */
@@ -126,7 +112,7 @@ final class StreamStatus implements IndexView {
     /** The same, as a warning as well. */
     void lostWithWarning(String why) {
         lost(why);
-        LOG.warn("{}: {}", config.label(), why);
+        parts.warn(StreamLog.Kind.LOST, why);
     }
 
     /** Nothing is missing from the view any more. */
@@ -147,7 +133,7 @@ final class StreamStatus implements IndexView {
         lost("messages " + from + ".." + to + " are lost: " + why);
         problem = loss;
         publish();
-        LOG.warn("{}: {}", config.label(), loss);
+        parts.warn(StreamLog.Kind.LOST, loss);
     }
 
     /** Tokens per block by the engine's word beside its events; 0 if it does not say. */
@@ -198,21 +184,11 @@ final class StreamStatus implements IndexView {
     }
 
     private void logStale() {
-        final int left = staleLines.take(parts.nanoClock.getAsLong());
-        if (left < 0) {
-            return;
-        }
-        final String more =
-                left == 0
-                        ? " (of further ones nothing is said for "
-                                + TimeUnit.NANOSECONDS.toSeconds(STALE_LINES_PERIOD_NS)
-                                + " s)"
-                        : "";
-        if (state == IndexState.STALE) {
-            LOG.warn("{}: stale: {}{}", config.label(), freshness.why(), more);
-        } else {
-            LOG.warn("{}: no longer stale: {}{}", config.label(), state, more);
-        }
+        parts.warn(
+                StreamLog.Kind.STALE,
+                state == IndexState.STALE
+                        ? "stale: " + freshness.why()
+                        : "no longer stale: " + state);
     }
 
     private IndexState currentState() {

@@ -1,5 +1,6 @@
 package io.kvasir.router.queue;
 
+import io.kvasir.pipeline.source.LogLimit;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;
@@ -76,6 +77,7 @@ public final class RouterQueue implements AutoCloseable {
 
     private final KvRouter router;
     private final LongSupplier clock;
+    private final LogLimit failureLines = new LogLimit();
     private final int blockSize;
     private final WaitingRoom room;
     private final PrefixFlights flights;
@@ -440,7 +442,7 @@ public final class RouterQueue implements AutoCloseable {
         try {
             entry.request.admitted(lease, scratch.decision, waitedNs);
         } catch (RuntimeException | Error e) {
-            LOG.error("a request that was admitted failed", e);
+            failed("admitted", e);
             lease.close();
         }
     }
@@ -452,15 +454,22 @@ public final class RouterQueue implements AutoCloseable {
         }
     }
 
-    private static void refused(Entry entry, Exception why) {
+    private void refused(Entry entry, Exception why) {
         try {
             entry.request.refused(why);
         } catch (RuntimeException | Error e) {
-            LOG.error("a request that was refused failed", e);
+            failed("refused", e);
         }
     }
 
-    private static void refuseAll(List<Left> left) {
+    private void failed(String how, Throwable error) {
+        final String more = failureLines.take(System.nanoTime());
+        if (more != null) {
+            LOG.error("a request that was {} failed{}", how, more, error);
+        }
+    }
+
+    private void refuseAll(List<Left> left) {
         left.forEach(one -> refused(one.entry(), one.why()));
     }
 
