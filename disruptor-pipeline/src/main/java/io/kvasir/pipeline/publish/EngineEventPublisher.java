@@ -36,6 +36,7 @@ public final class EngineEventPublisher implements AutoCloseable {
     private final InstantSource clock;
     private final ReplayBuffer buffer = new ReplayBuffer(REPLAY_MESSAGES, REPLAY_BYTES);
     private final ZmqPublisher sockets;
+    private boolean closed; // guarded by this
 
     /**
      * Binds the sockets.
@@ -100,6 +101,8 @@ public final class EngineEventPublisher implements AutoCloseable {
      * @param loraName name of the adapter; null for none
      * @return number of the message
      * @throws IllegalArgumentException if the tokens are not just these blocks
+     * @throws IllegalStateException if the publisher is closed: nothing is published then, and no
+     *     number used
      */
     public synchronized long publishStored(
             int[] tokenIds, long[] blockHashes, Long parentHash, String loraName) {
@@ -121,6 +124,8 @@ public final class EngineEventPublisher implements AutoCloseable {
      *
      * @param blockHashes their hashes
      * @return number of the message
+     * @throws IllegalStateException if the publisher is closed: nothing is published then, and no
+     *     number used
      */
     public synchronized long publishRemoved(long... blockHashes) {
         return publish(EngineBatchWriter.removed(now(), dpRank, blockHashes));
@@ -130,6 +135,8 @@ public final class EngineEventPublisher implements AutoCloseable {
      * Publishes that no block is held any more.
      *
      * @return number of the message
+     * @throws IllegalStateException if the publisher is closed: nothing is published then, and no
+     *     number used
      */
     public synchronized long publishAllCleared() {
         return publish(EngineBatchWriter.cleared(now(), dpRank));
@@ -140,6 +147,9 @@ public final class EngineEventPublisher implements AutoCloseable {
     }
 
     private long publish(byte[] batch) {
+        if (closed) {
+            throw new IllegalStateException("the publisher is closed");
+        }
         final long number = buffer.add(batch);
         sockets.send(topic, ZmqPublisher.number(number), batch);
         return number;
@@ -148,6 +158,9 @@ public final class EngineEventPublisher implements AutoCloseable {
     /** Ends the sockets; what was published is sent if that takes no long time. Idempotent. */
     @Override
     public void close() {
+        synchronized (this) {
+            closed = true; // what comes later would be behind the end of the sockets
+        }
         sockets.close();
     }
 }

@@ -45,6 +45,7 @@ public final class KvEventPublisher implements AutoCloseable {
     private int messageBlocks;
     private long maxMessageBytes; // of all events of the message
     private long nextEventId = 1;
+    private volatile boolean closed; // not under the lock, which a transport that waits holds
 
     /**
      * Creates a publisher whose first event has number 1.
@@ -124,6 +125,8 @@ public final class KvEventPublisher implements AutoCloseable {
      * @return number of the last event; that of the one before if no block is whole
      * @throws IllegalArgumentException if the counts do not fit each other, or an adapter has a
      *     number and no name
+     * @throws IllegalStateException if the publisher is closed: nothing is published then, and no
+     *     number used
      * @throws IOException if the event is not published
      */
     public synchronized long publishStored(
@@ -134,6 +137,7 @@ public final class KvEventPublisher implements AutoCloseable {
             String loraName,
             Long parentHash)
             throws IOException {
+        checkOpen();
         final int count = wholeBlocks(numBlockTokens, blockHashes.length);
         if (tokenIds.length < (long) count * blockSize) {
             throw new IllegalArgumentException(
@@ -194,6 +198,8 @@ public final class KvEventPublisher implements AutoCloseable {
      *
      * @param blockHashes their hashes
      * @return number of the last event
+     * @throws IllegalStateException if the publisher is closed: nothing is published then, and no
+     *     number used
      * @throws IOException if the event is not published
      */
     public synchronized long publishRemoved(long... blockHashes) throws IOException {
@@ -207,6 +213,8 @@ public final class KvEventPublisher implements AutoCloseable {
      * Publishes that no block is held any more.
      *
      * @return number of the event
+     * @throws IllegalStateException if the publisher is closed: nothing is published then, and no
+     *     number used
      * @throws IOException if the event is not published
      */
     public synchronized long publishAllCleared() throws IOException {
@@ -222,6 +230,8 @@ public final class KvEventPublisher implements AutoCloseable {
      * @param batch stores with public local hashes, removals of last copies, clears; of blocks on
      *     the device
      * @return number of the last event
+     * @throws IllegalStateException if the publisher is closed: nothing is published then, and no
+     *     number used
      * @throws IOException if an event is not published; those before it may be
      */
     public synchronized long publish(KvBatch batch) throws IOException {
@@ -256,8 +266,13 @@ public final class KvEventPublisher implements AutoCloseable {
         return lastEventId();
     }
 
-    /** Uses a number up without an event: readers see that something is missing. */
+    /**
+     * Uses a number up without an event: readers see that something is missing.
+     *
+     * @throws IllegalStateException if the publisher is closed: no number is used then
+     */
     public synchronized void skipEvent() {
+        checkOpen();
         if (indexerOrNull != null) {
             indexerOrNull.skip(nextEventId);
         }
@@ -275,7 +290,18 @@ public final class KvEventPublisher implements AutoCloseable {
         begin(false);
     }
 
+    private void checkOpen() {
+        if (closed) {
+            throw new IllegalStateException("the publisher is closed");
+        }
+    }
+
     private void begin(boolean eagle) {
+        checkOpen();
+        reset(eagle);
+    }
+
+    private void reset(boolean eagle) {
         message.reset(0, KvBatch.NO_SEQUENCE, CopyRule.LAST_COPY, false, ApplyListener.NONE);
         messageBlocks = 0;
         maxMessageBytes = transport.maxMessageBytes() - MESSAGE_BYTES;
@@ -340,13 +366,17 @@ public final class KvEventPublisher implements AutoCloseable {
                 indexerOrNull.record(first, message); // first: a reader of an event may ask for it
             }
             transport.publish(workerId, dpRank, first, message);
-            begin(message.eagle());
+            reset(message.eagle());
         }
     }
 
-    /** Closes the transport. */
+    /**
+     * Closes the transport. A call that runs meanwhile ends as the transport ends it; later ones
+     * are refused.
+     */
     @Override
     public void close() {
+        closed = true;
         transport.close();
     }
 }

@@ -73,6 +73,11 @@ final class RelayQueue implements KvEventSink, AutoCloseable {
             Thread.currentThread().interrupt(); // closing
         } catch (IOException e) {
             LOG.debug("the last events were not published: {}", e.getMessage()); // closing
+        } catch (IllegalStateException e) {
+            if (!closed) {
+                throw e;
+            }
+            LOG.debug("the last events were not published: {}", e.getMessage());
         }
     }
 

@@ -23,6 +23,7 @@ public final class ZmqEventPlaneTransport implements RouterEventTransport {
     private final byte[] topic;
     private final Envelopes envelopes;
     private final ZmqPublisher sockets;
+    private boolean closed; // guarded by this
 
     /**
      * Binds.
@@ -82,7 +83,11 @@ public final class ZmqEventPlaneTransport implements RouterEventTransport {
     }
 
     @Override
-    public synchronized void publish(long workerId, int dpRank, long firstEventId, KvBatch events) {
+    public synchronized void publish(long workerId, int dpRank, long firstEventId, KvBatch events)
+            throws IOException {
+        if (closed) {
+            throw new IOException("the transport is closed");
+        }
         final byte[] number = ZmqPublisher.number(envelopes.sequence());
         final byte[] envelope = envelopes.next(workerId, dpRank, firstEventId, events);
         final byte[] frame =
@@ -96,6 +101,9 @@ public final class ZmqEventPlaneTransport implements RouterEventTransport {
 
     @Override
     public void close() {
+        synchronized (this) {
+            closed = true; // what comes later would be behind the end of the sockets
+        }
         sockets.close();
     }
 }

@@ -6,10 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.kvasir.pipeline.wire.EngineBatchWriter;
 import io.kvasir.testsupport.ConnectingContext;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.zeromq.SocketType;
 import org.zeromq.ZFrame;
 import org.zeromq.ZMQ;
@@ -20,10 +22,15 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.InstantSource;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** Against JeroMQ, whose subscribers and requesters are another implementation of ZMTP. */
 class EngineEventPublisherTest {
@@ -193,6 +200,53 @@ class EngineEventPublisherTest {
         assertThrows(
                 IllegalArgumentException.class,
                 () -> publisher.publishStored(TOKENS, new long[] {1}, null, null));
+    }
+
+    @Test
+    void whatIsPublishedAfterTheCloseIsRefused() {
+        assertEquals(0, publisher.publishRemoved(1));
+        publisher.close();
+        for (Executable call :
+                List.<Executable>of(
+                        () -> publisher.publishStored(TOKENS, new long[] {1, 2}, null, null),
+                        () -> publisher.publishRemoved(1),
+                        publisher::publishAllCleared)) {
+            assertEquals(
+                    "the publisher is closed",
+                    assertThrows(IllegalStateException.class, call).getMessage());
+        }
+        publisher.close(); // the second one does nothing
+    }
+
+    @Test
+    void callsThatRaceWithTheCloseHaveANumberOrAreRefused() throws InterruptedException {
+        final AtomicLong numbers = new AtomicLong();
+        final AtomicLong last = new AtomicLong(-1);
+        final Queue<String> refusals = new ConcurrentLinkedQueue<>();
+        final List<Thread> threads = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            threads.add(
+                    Thread.ofPlatform()
+                            .start(
+                                    () -> {
+                                        try {
+                                            while (numbers.get() < 1_000_000) {
+                                                final long number = publisher.publishRemoved(1);
+                                                numbers.getAndIncrement();
+                                                last.accumulateAndGet(number, Math::max);
+                                            }
+                                        } catch (IllegalStateException e) {
+                                            refusals.add(e.getMessage());
+                                        }
+                                    }));
+        }
+        Eventually.holds("some are published", () -> numbers.get() > 100);
+        publisher.close();
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertEquals(Collections.nCopies(4, "the publisher is closed"), List.copyOf(refusals));
+        assertEquals(numbers.get(), last.get() + 1);
     }
 
     @Test

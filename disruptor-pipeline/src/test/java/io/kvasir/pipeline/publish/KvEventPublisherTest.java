@@ -9,6 +9,7 @@ import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 import java.io.IOException;
 import java.util.ArrayList;
@@ -163,5 +164,36 @@ class KvEventPublisherTest {
     void itsTransportIsClosedWithIt() {
         publisher.close();
         assertTrue(transport.isClosed());
+    }
+
+    @Test
+    void whatIsPublishedAfterTheCloseIsRefusedAndUsesNoNumber() throws IOException {
+        publisher.publishRemoved(1);
+        publisher.close();
+        for (Executable call :
+                List.<Executable>of(
+                        () -> publisher.publishStored(tokens(4), new long[] {1}, null),
+                        () -> publisher.publishStored(tokens(0), new long[0], null),
+                        () -> publisher.publishRemoved(1),
+                        publisher::publishAllCleared,
+                        () -> publisher.publish(new KvBatch()),
+                        publisher::skipEvent)) {
+            assertEquals(
+                    "the publisher is closed",
+                    assertThrows(IllegalStateException.class, call).getMessage());
+        }
+        assertEquals(1, publisher.lastEventId());
+        assertEquals(1, transport.messages());
+    }
+
+    @Test
+    void aTransportOverZmqTakesNothingAfterItsClose() throws IOException {
+        final ZmqEventPlaneTransport zmq =
+                new ZmqEventPlaneTransport("tcp://127.0.0.1:0", "kv-events");
+        zmq.close();
+        assertEquals(
+                "the transport is closed",
+                assertThrows(IOException.class, () -> zmq.publish(7, 2, 1, new KvBatch()))
+                        .getMessage());
     }
 }
