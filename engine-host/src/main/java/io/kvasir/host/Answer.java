@@ -169,7 +169,8 @@ final class Answer {
 
         @Override
         public void text(String next, int tokens) throws ClientLeftException {
-            outputTokens += tokens;
+            Objects.requireNonNull(next, "part");
+            outputTokens += notNegative(tokens);
             if (streamOrNull == null) {
                 checkClient();
                 text.append(next);
@@ -185,7 +186,8 @@ final class Answer {
             if (!request.chat()) {
                 throw new IllegalStateException("a completion has no delta: use text");
             }
-            outputTokens += tokens;
+            Objects.requireNonNull(delta, "delta");
+            outputTokens += notNegative(tokens);
             if (streamOrNull == null) {
                 checkClient();
                 final ObjectNode more = delta.deepCopy();
@@ -198,6 +200,13 @@ final class Answer {
             }
         }
 
+        private static int notNegative(int tokens) {
+            if (tokens < 0) {
+                throw new IllegalArgumentException("tokens=" + tokens + " must not be negative");
+            }
+            return tokens;
+        }
+
         private void checkClient() throws ClientLeftException {
             if (clientLeft()) {
                 throw new ClientLeftException(null);
@@ -206,7 +215,8 @@ final class Answer {
 
         @Override
         public void prompt(int tokens, int cached) {
-            if (tokens < 0 || cached < 0 || cached > tokens) {
+            notNegative(tokens);
+            if (cached < 0 || cached > tokens) {
                 throw new IllegalArgumentException(
                         "cachedTokens=" + cached + " must be in 0.." + tokens);
             }

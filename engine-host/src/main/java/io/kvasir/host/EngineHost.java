@@ -41,6 +41,7 @@ import java.util.function.Consumer;
  */
 public final class EngineHost implements AutoCloseable {
     private static final long LOOK_MS = 10;
+    private static final int MOST_PORT = 65_535;
 
     private final HostConfig config;
     private final HostServer server;
@@ -58,6 +59,7 @@ public final class EngineHost implements AutoCloseable {
      *
      * @param model name under which the model is served
      * @param generator makes the answers
+     * @throws IllegalArgumentException if the name is empty
      */
     public static Builder of(String model, Generator generator) {
         return new Builder(model, generator);
@@ -184,7 +186,10 @@ public final class EngineHost implements AutoCloseable {
         }
     }
 
-    /** Makes a host. Not shared by threads. */
+    /**
+     * Makes a host. Each method refuses what is out of its range with {@link
+     * IllegalArgumentException}, which names it. Not shared by threads.
+     */
     public static final class Builder {
         private final String model;
         private final Generator generator;
@@ -202,30 +207,44 @@ public final class EngineHost implements AutoCloseable {
         private HostConfig.Registering registering;
 
         private Builder(String model, Generator generator) {
-            this.model = Objects.requireNonNull(model, "model");
+            this.model = notEmpty("model", model);
             this.generator = Objects.requireNonNull(generator, "generator");
         }
 
         /** Names of LoRA adapters, which requests may name in place of the model. */
         public Builder adapters(List<String> names) {
-            adapters = names;
+            adapters = List.copyOf(names);
+            for (int i = 0; i < adapters.size(); i++) {
+                notEmpty("adapters[" + i + "]", adapters.get(i));
+            }
             return this;
         }
 
         /** Address to listen on; all of the machine's where nothing is said. */
         public Builder host(String address) {
-            host = address;
+            host = notEmpty("host", address);
             return this;
         }
 
         /** Port to listen on; 0 is any free one, 8000 where nothing is said. */
         public Builder port(int number) {
+            if (number < 0 || number > MOST_PORT) {
+                throw new IllegalArgumentException(
+                        "port=" + number + " must be in 0.." + MOST_PORT);
+            }
             port = number;
             return this;
         }
 
-        /** URL by which routers reach it, without {@code /v1}; else the machine's own address. */
+        /**
+         * URL by which routers reach it, http or https, without {@code /v1}; null, as where nothing
+         * is said, for the machine's own address.
+         */
         public Builder advertised(URI url) {
+            if (url != null && !isOfServer(url)) {
+                throw new IllegalArgumentException(
+                        "advertised=" + url + " must be a URL such as http://10.0.0.7:8000");
+            }
             advertised = url;
             return this;
         }
@@ -250,12 +269,13 @@ public final class EngineHost implements AutoCloseable {
          */
         public Builder cache(int tokensOfBlock, long blocks) {
             blockSize = atLeastOne("tokensOfBlock", tokensOfBlock);
-            kvBlocks = blocks;
+            kvBlocks = notNegative("blocks", blocks);
             return this;
         }
 
         /** Tokens of a prompt and its answer at most; 0 where that is not known. */
         public Builder maxModelLength(int tokens) {
+            notNegative("maxModelLength", tokens);
             maxModelLength = tokens;
             return this;
         }
@@ -268,7 +288,10 @@ public final class EngineHost implements AutoCloseable {
 
         /** How long {@link EngineHost#close} waits for what runs; 30 s where nothing is said. */
         public Builder drainTime(Duration atMost) {
-            drainTime = Objects.requireNonNull(atMost);
+            if (atMost.isNegative()) {
+                throw new IllegalArgumentException("drainTime=" + atMost + " must not be negative");
+            }
+            drainTime = atMost;
             return this;
         }
 
@@ -315,6 +338,26 @@ public final class EngineHost implements AutoCloseable {
                                     registering));
             started.begin();
             return started;
+        }
+
+        private static boolean isOfServer(URI url) {
+            return url.getAuthority() != null
+                    && ("http".equalsIgnoreCase(url.getScheme())
+                            || "https".equalsIgnoreCase(url.getScheme()));
+        }
+
+        private static String notEmpty(String name, String value) {
+            if (value.isBlank()) {
+                throw new IllegalArgumentException(name + " must not be empty");
+            }
+            return value;
+        }
+
+        private static long notNegative(String name, long value) {
+            if (value < 0) {
+                throw new IllegalArgumentException(name + "=" + value + " must not be negative");
+            }
+            return value;
         }
 
         private static int atLeastOne(String name, int value) {

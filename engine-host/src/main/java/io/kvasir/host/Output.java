@@ -13,8 +13,9 @@ public interface Output {
      * Adds text.
      *
      * @param part the next part; may be empty
-     * @param tokens output tokens that it is made of, for the usage
+     * @param tokens output tokens that it is made of, at least 0, for the usage
      * @throws ClientLeftException if the client has left: the answer may end here
+     * @throws IllegalArgumentException if the number is negative; nothing is added then
      */
     void text(String part, int tokens) throws ClientLeftException;
 
@@ -25,8 +26,9 @@ public interface Output {
      * name all members in every delta), anything else is replaced.
      *
      * @param delta members of the delta; not changed later
-     * @param tokens output tokens that it is made of
+     * @param tokens output tokens that it is made of, at least 0
      * @throws ClientLeftException if the client has left
+     * @throws IllegalArgumentException if the number is negative; nothing is added then
      * @throws IllegalStateException if the request is no chat
      */
     void delta(ObjectNode delta, int tokens) throws ClientLeftException;
@@ -36,6 +38,7 @@ public interface Output {
      *
      * @param tokens tokens of the prompt; where nothing is said, as many as the request has ids
      * @param cachedTokens those of them that were not computed
+     * @throws IllegalArgumentException if one is negative, or more are cached than there are
      */
     void prompt(int tokens, int cachedTokens);
 

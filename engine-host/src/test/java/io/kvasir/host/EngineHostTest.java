@@ -20,6 +20,7 @@ import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -35,6 +36,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -643,11 +645,74 @@ class EngineHostTest {
                         () -> of(EngineHostTest::hello).port(host.port()).start());
         assertTrue(taken.getMessage().contains(Integer.toString(host.port())), taken.toString());
         final EngineHost.Builder builder = of(EngineHostTest::hello);
-        assertThrows(IllegalArgumentException.class, () -> builder.maxConcurrent(0));
-        assertThrows(IllegalArgumentException.class, () -> builder.dpRanks(0));
-        assertThrows(IllegalArgumentException.class, () -> builder.cache(0, 1));
+        refused("maxConcurrent=0 must be at least 1", () -> builder.maxConcurrent(0));
+        refused("dpRanks=0 must be at least 1", () -> builder.dpRanks(0));
+        refused("tokensOfBlock=0 must be at least 1", () -> builder.cache(0, 1));
+        refused("blocks=-5 must not be negative", () -> builder.cache(16, -5));
+        refused("maxModelLength=-7 must not be negative", () -> builder.maxModelLength(-7));
+        refused(
+                "drainTime=PT-1S must not be negative",
+                () -> builder.drainTime(Duration.ofSeconds(-1)));
+        refused("port=-1 must be in 0..65535", () -> builder.port(-1));
+        refused("port=65536 must be in 0..65535", () -> builder.port(65_536));
+        refused("host must not be empty", () -> builder.host(" "));
+        refused("model must not be empty", () -> EngineHost.of("", EngineHostTest::hello));
+        refused("adapters[1] must not be empty", () -> builder.adapters(List.of("a", "")));
+        refused(
+                "advertised=//10.0.0.7:8000 must be a URL such as http://10.0.0.7:8000",
+                () -> builder.advertised(URI.create("//10.0.0.7:8000")));
+        refused(
+                "advertised=ftp://engine must be a URL such as http://10.0.0.7:8000",
+                () -> builder.advertised(URI.create("ftp://engine")));
+        builder.advertised(URI.create("https://my_engine:8000")).advertised(null);
         assertThrows(
                 IllegalArgumentException.class, () -> new RefusedException(200, "type", "fine"));
+    }
+
+    private static void refused(String why, Executable call) {
+        assertEquals(why, assertThrows(IllegalArgumentException.class, call).getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void partsOutOfRangeAreRefusedAndNotCounted(boolean stream) throws Exception {
+        final List<String> refusals = new CopyOnWriteArrayList<>();
+        start(
+                (request, output) -> {
+                    for (Executable call :
+                            List.<Executable>of(
+                                    () -> output.text("x", -1),
+                                    () -> output.text(null, 1),
+                                    () -> output.delta(JSON.createObjectNode(), -2),
+                                    () -> output.delta(null, 1),
+                                    () -> output.prompt(-3, -4),
+                                    () -> output.prompt(1, 5),
+                                    () -> output.prompt(1, -1))) {
+                        refusals.add(assertThrows(RuntimeException.class, call).getMessage());
+                    }
+                    output.prompt(3, 1);
+                    output.text("y", 1);
+                });
+        final String answer =
+                post(
+                                CHAT,
+                                "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],\"stream\":"
+                                        + stream
+                                        + ",\"stream_options\":{\"include_usage\":true}}")
+                        .body();
+        assertEquals(
+                List.of(
+                        "tokens=-1 must not be negative",
+                        "part",
+                        "tokens=-2 must not be negative",
+                        "delta",
+                        "tokens=-3 must not be negative",
+                        "cachedTokens=5 must be in 0..1",
+                        "cachedTokens=-1 must be in 0..1"),
+                refusals);
+        assertTrue(answer.contains("\"completion_tokens\":1,"), answer);
+        assertFalse(answer.contains("\"x\""), answer);
+        assertFalse(answer.contains("null\""), answer);
     }
 
     @Test
