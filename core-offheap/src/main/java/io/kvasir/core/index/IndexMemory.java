@@ -4,10 +4,12 @@ import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.RecoverableFile;
 import io.kvasir.core.memory.RecoverableMemory;
+import io.kvasir.core.memory.RecoverableMemory.Word;
 
 import java.io.IOException;
 import java.nio.file.Path;
 import java.security.SecureRandom;
+import java.util.List;
 
 /**
  * Memory for a {@link PrefixIndex} that outlives the process: a mapped file, in which a later
@@ -149,9 +151,12 @@ public final class IndexMemory implements AutoCloseable {
                     lines,
                     (long) lines * BuddyArena.LINE_LENGTH
                 },
-                new long[] {
-                    LAYOUT_VERSION, slots, config.maxBlocks(), config.maxHeldBlocks(), blockSize
-                });
+                List.of(
+                        new Word("layout version", LAYOUT_VERSION),
+                        new Word("max-workers", slots),
+                        new Word("max-blocks", config.maxBlocks()),
+                        new Word("max-held-blocks", config.maxHeldBlocks()),
+                        new Word("block-size", blockSize)));
     }
 
     /** Constants of a new memory. */

@@ -20,6 +20,7 @@ import static io.kvasir.core.memory.RecoverableDescriptor.wordOffset;
 
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.List;
 import java.util.UUID;
 import java.util.zip.CRC32C;
 
@@ -49,7 +50,7 @@ public final class RecoverableMemory implements AutoCloseable {
 
     private RecoverableMemory(OffHeap whole, Shape shape, long restoredLongs, boolean killed) {
         this.whole = whole;
-        this.compared = shape.words.length;
+        this.compared = shape.words.size();
         this.log = whole.part(LOG_OFFSET, pages(shape.logLength));
         this.undo = new UndoLog(log);
         this.areas = new OffHeap[shape.areaLengths.length];
@@ -62,23 +63,32 @@ public final class RecoverableMemory implements AutoCloseable {
     }
 
     /**
+     * A size or setting that a memory is made for.
+     *
+     * @param name by which the owner's user knows it
+     * @param value the only part that is stored
+     */
+    public record Word(String name, long value) {}
+
+    /**
      * Sizes of one memory, and what its owner compares.
      *
      * @param logLength bytes of the undo log: a change that stores over more cannot be taken back,
      *     and a kill in the middle of it costs the whole memory
      * @param areaLengths bytes of each area; each has as many more as its last long needs
-     * @param words sizes and settings that must be the same when it is opened again
+     * @param words what must be the same when it is opened again
      */
     @SuppressWarnings("ArrayRecordComponent") // never compared as a whole
-    public record Shape(long logLength, long[] areaLengths, long[] words) {
+    public record Shape(long logLength, long[] areaLengths, List<Word> words) {
         /**
          * Checks the number of words.
          *
          * @throws IllegalArgumentException if they do not fit
          */
         public Shape {
-            if (words.length > RecoverableDescriptor.MOST_WORDS / 2) {
-                throw new IllegalArgumentException("too many words: " + words.length);
+            words = List.copyOf(words);
+            if (words.size() > RecoverableDescriptor.MOST_WORDS / 2) {
+                throw new IllegalArgumentException("too many words: " + words.size());
             }
         }
 
@@ -106,9 +116,11 @@ public final class RecoverableMemory implements AutoCloseable {
         whole.putLong(BOOT_OFFSET, boot.getMostSignificantBits());
         whole.putLong(BOOT_OFFSET + Long.BYTES, boot.getLeastSignificantBits());
         whole.putLong(LENGTH_OFFSET, shape.length());
-        final int words = shape.words.length;
+        final int words = shape.words.size();
         whole.putLong(COUNT_OFFSET, words + constants.length);
-        whole.putLongs(wordOffset(0), shape.words, 0, words);
+        for (int i = 0; i < words; i++) {
+            whole.putLong(wordOffset(i), shape.words.get(i).value);
+        }
         whole.putLongs(wordOffset(words), constants, 0, constants.length);
         whole.putLong(CHECKSUM_OFFSET, checksum(whole));
         final RecoverableMemory made = new RecoverableMemory(whole, shape, 0, false);
@@ -148,17 +160,20 @@ public final class RecoverableMemory implements AutoCloseable {
                     + shape.length();
         }
         final long count = whole.getLong(COUNT_OFFSET);
-        if (count < shape.words.length
+        if (count < shape.words.size()
                 || count > RecoverableDescriptor.MOST_WORDS
                 || whole.getLong(CHECKSUM_OFFSET) != checksum(whole)) {
             return "the checksum of its first page is wrong";
         }
-        for (int i = 0; i < shape.words.length; i++) {
-            if (whole.getLong(wordOffset(i)) != shape.words[i]) {
+        for (int i = 0; i < shape.words.size(); i++) {
+            final Word word = shape.words.get(i);
+            if (whole.getLong(wordOffset(i)) != word.value) {
                 return "it was made with other settings: "
+                        + word.name
+                        + " "
                         + whole.getLong(wordOffset(i))
                         + " instead of "
-                        + shape.words[i];
+                        + word.value;
             }
         }
         final long state = whole.getLong(STATE_OFFSET);

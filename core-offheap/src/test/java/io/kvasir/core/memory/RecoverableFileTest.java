@@ -6,6 +6,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.RecoverableMemory.Word;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -16,12 +18,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
 import java.util.UUID;
 
 /** A memory in a file: what of it is used by the next process. */
 class RecoverableFileTest {
     private static final RecoverableMemory.Shape SHAPE =
-            new RecoverableMemory.Shape(1 << 16, new long[] {1 << 20}, new long[] {5});
+            new RecoverableMemory.Shape(
+                    1 << 16, new long[] {1 << 20}, List.of(new Word("size", 5)));
     private static final UUID BOOT = new UUID(3, 4);
 
     @TempDir Path folder;
@@ -72,13 +76,15 @@ class RecoverableFileTest {
         assertReplaced(
                 open(
                         file(),
-                        new RecoverableMemory.Shape(1 << 16, new long[] {1 << 20}, new long[] {6})),
-                "settings");
+                        new RecoverableMemory.Shape(
+                                1 << 16, new long[] {1 << 20}, List.of(new Word("size", 6)))),
+                "settings: size 5 instead of 6");
         makeWith(7);
         assertReplaced(
                 open(
                         file(),
-                        new RecoverableMemory.Shape(1 << 16, new long[] {1 << 21}, new long[] {5})),
+                        new RecoverableMemory.Shape(
+                                1 << 16, new long[] {1 << 21}, List.of(new Word("size", 5)))),
                 "bytes");
         makeWith(7);
         assertReplaced(
@@ -129,7 +135,8 @@ class RecoverableFileTest {
     @Test
     void aDiskWithoutRoomRefusesTheFileAndKeepsNothingOfIt() {
         final RecoverableMemory.Shape huge =
-                new RecoverableMemory.Shape(1 << 16, new long[] {1L << 52}, new long[] {5});
+                new RecoverableMemory.Shape(
+                        1 << 16, new long[] {1L << 52}, List.of(new Word("size", 5)));
         final FileSystemException refused =
                 assertThrows(FileSystemException.class, () -> open(file(), huge));
         assertTrue(refused.getMessage().contains("no room on the disk"), refused.getMessage());

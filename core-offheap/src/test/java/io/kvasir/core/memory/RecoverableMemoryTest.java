@@ -8,15 +8,19 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.RecoverableMemory.Word;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
 import java.util.UUID;
 
 /** What a process that is killed after any of its stores leaves to the next one. */
 class RecoverableMemoryTest {
-    private static final long[] WORDS = {11, 12};
+    private static final List<Word> WORDS = List.of(new Word("a", 11), new Word("b", 12));
     private static final RecoverableMemory.Shape SHAPE =
             new RecoverableMemory.Shape(4096, new long[] {4096, 128}, WORDS);
 
@@ -169,8 +173,13 @@ class RecoverableMemoryTest {
         assertTrue(
                 problem(whole, length, SHAPE, RecoverableMemory.NO_BOOT).contains("nothing says"));
         final RecoverableMemory.Shape otherWords =
-                new RecoverableMemory.Shape(4096, new long[] {4096, 128}, new long[] {11, 13});
-        assertTrue(problem(whole, length, otherWords, boot).contains("12 instead of 13"));
+                new RecoverableMemory.Shape(
+                        4096,
+                        new long[] {4096, 128},
+                        List.of(new Word("a", 11), new Word("b", 13)));
+        assertTrue(
+                problem(whole, length, otherWords, boot)
+                        .endsWith("other settings: b 12 instead of 13"));
         final RecoverableMemory.Shape longer =
                 new RecoverableMemory.Shape(4096, new long[] {8192, 128}, WORDS);
         assertTrue(problem(whole, length, longer, boot).contains("bytes"));
@@ -212,7 +221,9 @@ class RecoverableMemoryTest {
     void aMemoryWithMoreWordsThanItsPageHasRoomForIsRefused() {
         assertThrows(
                 IllegalArgumentException.class,
-                () -> new RecoverableMemory.Shape(4096, new long[] {8}, new long[600]));
+                () ->
+                        new RecoverableMemory.Shape(
+                                4096, new long[] {8}, Collections.nCopies(600, new Word("a", 1))));
     }
 
     @Test
