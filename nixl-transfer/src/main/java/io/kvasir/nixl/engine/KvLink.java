@@ -19,6 +19,7 @@ public final class KvLink {
     private final Descriptors descriptors;
     private final LinkCost cost = new LinkCost();
     private volatile String lost; // why, null while it is up
+    private boolean forgotten; // of the engine's thread
     private final AtomicLong bytes = new AtomicLong(); // these three have one writer
     private final AtomicLong transfers = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
@@ -124,6 +125,15 @@ public final class KvLink {
         if (lost == null) {
             lost = why;
         }
+    }
+
+    /** The transport has nothing of it any more. */
+    void forget() {
+        forgotten = true;
+    }
+
+    boolean isForgotten() {
+        return forgotten;
     }
 
     @Override

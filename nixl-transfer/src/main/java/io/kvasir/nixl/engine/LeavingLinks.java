@@ -58,8 +58,11 @@ final class LeavingLinks {
                                 + leaving.link.peer()
                                 + " could not be given up; try again later");
             }
-            transport.releaseList(leaving.link.list());
-            transport.disconnect(leaving.link.peer());
+            if (!leaving.link.isForgotten()) { // it may have been given up twice meanwhile
+                transport.releaseList(leaving.link.list());
+                transport.disconnect(leaving.link.peer());
+                leaving.link.forget();
+            }
             leaving.end.complete(null);
         } catch (RuntimeException e) {
             leaving.end.completeExceptionally(e);

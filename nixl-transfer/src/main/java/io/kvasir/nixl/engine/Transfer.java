@@ -4,6 +4,7 @@ import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 
 import java.util.Arrays;
+import java.util.Objects;
 
 /**
  * Blocks to move between own memory and a peer's: pairs of indices, in stages. Caller-owned and
@@ -164,6 +165,8 @@ public final class Transfer {
         if (state != State.NEW && !state.isEnd()) {
             throw new IllegalStateException("the transfer is " + state + "; wait for its end");
         }
+        Objects.requireNonNull(own, "own blocks");
+        Objects.requireNonNull(other, "link");
         clear();
         operation = way;
         local = own;
@@ -177,10 +180,16 @@ public final class Transfer {
      * @param localIndex index in the own list
      * @param remoteIndex index in the peer's
      * @return this
-     * @throws IndexOutOfBoundsException if a list has no such index
+     * @throws IllegalStateException if it is neither a pull nor a push yet
+     * @throws IndexOutOfBoundsException naming the index and the list that does not have it
      * @throws IllegalArgumentException if the descriptors differ in length
      */
     public Transfer add(int localIndex, int remoteIndex) {
+        if (operation == null) {
+            throw new IllegalStateException(
+                    "the transfer has no direction: push or pull comes before add");
+        }
+        checkIndices(localIndex, remoteIndex);
         if (local.descriptors().length(localIndex) != link.descriptors().length(remoteIndex)) {
             throw new IllegalArgumentException(
                     "own descriptor "
@@ -201,6 +210,22 @@ public final class Transfer {
         localIndices[count] = localIndex;
         remoteIndices[count++] = remoteIndex;
         return this;
+    }
+
+    private void checkIndices(int localIndex, int remoteIndex) {
+        final int locals = local.descriptors().count();
+        final int remotes = link.descriptors().count();
+        if (localIndex < 0 || localIndex >= locals) {
+            throw outside("the own blocks", locals, localIndex);
+        }
+        if (remoteIndex < 0 || remoteIndex >= remotes) {
+            throw outside("the blocks of " + link.peer(), remotes, remoteIndex);
+        }
+    }
+
+    private static IndexOutOfBoundsException outside(String whose, int count, int index) {
+        return new IndexOutOfBoundsException(
+                whose + " have indices 0.." + (count - 1) + ", not " + index);
     }
 
     /**

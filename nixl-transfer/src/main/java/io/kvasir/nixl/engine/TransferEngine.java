@@ -161,7 +161,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @param link from {@link #link}
      * @return ends when nothing of it is left; exceptionally with a {@link KvTransportException} of
      *     kind {@code FAILED} if the transport has not let go of it for 5 s: it is still linked; of
-     *     kind {@code INVALID} if it is another engine's
+     *     kind {@code INVALID} if it is another engine's, or nothing was left of it before
      */
     public CompletableFuture<Void> unlink(KvLink link) {
         final CompletableFuture<Void> left = new CompletableFuture<>();
@@ -644,6 +644,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
     /** Fails everything of a link, which is forgotten here if the transport lets go of it. */
     private void leave(KvLink link, CompletableFuture<Void> left) {
         checkOwn(link);
+        if (link.isForgotten()) {
+            throw new KvTransportException(
+                    Kind.INVALID, "the link to " + link.peer() + " was given up before");
+        }
         link.lose("given up");
         final long nowNs = clock.nanoTime();
         poll(nowNs);

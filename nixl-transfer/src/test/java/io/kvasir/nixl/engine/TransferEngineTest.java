@@ -823,7 +823,67 @@ class TransferEngineTest {
                 assertThrows(IllegalArgumentException.class, () -> transfer.add(0, 1));
         assertEquals(
                 "own descriptor 0 has 100 bytes, descriptor 1 of other has 200", e.getMessage());
-        assertThrows(IndexOutOfBoundsException.class, () -> transfer.add(0, 4));
+        outside("the blocks of other have indices 0..3, not 4", transfer, 0, 4);
+        outside("the blocks of other have indices 0..3, not -1", transfer, 0, -1);
+        final int count = own.descriptors().count();
+        final String ownRange = "the own blocks have indices 0.." + (count - 1) + ", not ";
+        outside(ownRange + count, transfer, count, 0);
+        outside(ownRange + -1, transfer, -1, 9);
         assertThrows(IllegalArgumentException.class, () -> engine.submit(transfer));
+    }
+
+    private static void outside(String why, Transfer transfer, int localIndex, int remoteIndex) {
+        assertEquals(
+                why,
+                assertThrows(
+                                IndexOutOfBoundsException.class,
+                                () -> transfer.add(localIndex, remoteIndex))
+                        .getMessage());
+    }
+
+    @Test
+    void aTransferWithoutADirectionOrAnEndIsRefusedInWords() {
+        assertEquals(
+                "the transfer has no direction: push or pull comes before add",
+                assertThrows(IllegalStateException.class, () -> new Transfer().add(0, 0))
+                        .getMessage());
+        assertEquals(
+                "own blocks",
+                assertThrows(NullPointerException.class, () -> new Transfer().push(null, link))
+                        .getMessage());
+        assertEquals(
+                "link",
+                assertThrows(NullPointerException.class, () -> new Transfer().pull(own, null))
+                        .getMessage());
+    }
+
+    @Test
+    void aLinkThatIsGivenUpTwiceAtATimeEndsBoth() {
+        engine.submit(transfer("a", 0));
+        work(1);
+        transport.releaseFails = true;
+        final CompletableFuture<Void> first = engine.unlink(link);
+        final CompletableFuture<Void> second = engine.unlink(link);
+        work(1);
+        assertFalse(first.isDone());
+        assertFalse(second.isDone());
+        transport.releaseFails = false;
+        work(2);
+        assertEquals(Future.State.SUCCESS, first.state());
+        assertEquals(Future.State.SUCCESS, second.state());
+    }
+
+    @Test
+    void aLinkThatWasGivenUpBeforeIsNamed() {
+        final CompletableFuture<Void> first = engine.unlink(link);
+        final CompletableFuture<Void> second = engine.unlink(link); // both in one round
+        work(1);
+        assertEquals(Future.State.SUCCESS, first.state());
+        for (CompletableFuture<Void> again : List.of(second, engine.unlink(link))) {
+            work(1);
+            final KvTransportException refusal = (KvTransportException) again.exceptionNow();
+            assertEquals(Kind.INVALID, refusal.kind());
+            assertEquals("the link to peer was given up before", refusal.getMessage());
+        }
     }
 }
