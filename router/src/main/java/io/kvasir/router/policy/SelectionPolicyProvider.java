@@ -9,7 +9,8 @@ package io.kvasir.router.policy;
 @FunctionalInterface
 public interface SelectionPolicyProvider {
     /**
-     * Its policies. Asked when a policy is looked for that is not built in.
+     * Its policies. Asked each time that a policy is looked for that is not built in. Where this
+     * fails, or has a null, all of them are left out, with a line in the log.
      *
      * @return names of built-in policies are not looked for here
      */

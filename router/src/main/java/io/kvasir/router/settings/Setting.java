@@ -214,7 +214,10 @@ public final class Setting<T> {
                 live);
     }
 
-    /** The same with one more condition, which {@code words} say. */
+    /**
+     * The same with one more condition, which {@code words} say; it may throw an {@link
+     * IllegalArgumentException} that has the name, the value and a reason of its own.
+     */
     public Setting<T> where(Predicate<T> condition, String words) {
         return new Setting<>(
                 name,

@@ -1,12 +1,8 @@
 package io.kvasir.router.policy.builtin;
 
 import io.kvasir.router.policy.SelectionPolicy;
-import io.kvasir.router.policy.SelectionPolicyProvider;
 
-import java.util.ArrayList;
 import java.util.List;
-import java.util.ServiceConfigurationError;
-import java.util.ServiceLoader;
 import java.util.stream.Stream;
 
 /** Finds selection policies by name: those that are built in, then those on the class path. */
@@ -30,60 +26,65 @@ public final class SelectionPolicies {
     /**
      * The policy of a name.
      *
-     * @throws IllegalArgumentException if there is none, or one on the class path cannot be loaded;
-     *     the message lists what there is
+     * @throws IllegalArgumentException if there is none; the message lists what there is, and which
+     *     providers on the class path failed, and why
      */
     public static SelectionPolicy named(String name) {
-        for (SelectionPolicy each : BUILT_IN) {
+        final SelectionPolicy builtIn = findOrNull(BUILT_IN, name);
+        if (builtIn != null) {
+            return builtIn;
+        }
+        final ProvidedPolicies provided = ProvidedPolicies.look();
+        final SelectionPolicy found = findOrNull(provided.policies(), name);
+        if (found == null) {
+            throw none(name, provided);
+        }
+        return found;
+    }
+
+    /**
+     * Whether there is a policy of a name.
+     *
+     * @throws IllegalArgumentException if there is none, and a provider on the class path failed,
+     *     which may have it; see {@link #named}
+     */
+    public static boolean has(String name) {
+        if (findOrNull(BUILT_IN, name) != null) {
+            return true;
+        }
+        final ProvidedPolicies provided = ProvidedPolicies.look();
+        if (findOrNull(provided.policies(), name) != null) {
+            return true;
+        }
+        if (!provided.failures().isEmpty()) {
+            throw none(name, provided);
+        }
+        return false;
+    }
+
+    private static SelectionPolicy findOrNull(List<SelectionPolicy> all, String name) {
+        for (SelectionPolicy each : all) {
             if (each.name().equals(name)) {
                 return each;
             }
         }
-        final List<SelectionPolicy> provided = provided(name);
-        for (SelectionPolicy each : provided) {
-            if (each.name().equals(name)) {
-                return each;
-            }
-        }
-        throw new IllegalArgumentException(
+        return null;
+    }
+
+    private static IllegalArgumentException none(String name, ProvidedPolicies provided) {
+        return new IllegalArgumentException(
                 SETTING
                         + "="
                         + name
                         + " is none of: "
                         + String.join(
                                 ", ",
-                                Stream.concat(BUILT_IN.stream(), provided.stream())
+                                Stream.concat(BUILT_IN.stream(), provided.policies().stream())
                                         .map(SelectionPolicy::name)
                                         .toList())
-                        + "; add what provides it to the class path");
-    }
-
-    /** Whether there is a policy of a name; false too where what is on the class path fails. */
-    public static boolean has(String name) {
-        try {
-            named(name);
-            return true;
-        } catch (IllegalArgumentException e) {
-            return false;
-        }
-    }
-
-    private static List<SelectionPolicy> provided(String wanted) {
-        final List<SelectionPolicy> all = new ArrayList<>();
-        try {
-            for (SelectionPolicyProvider provider :
-                    ServiceLoader.load(SelectionPolicyProvider.class)) {
-                provider.policies().forEach(all::add);
-            }
-        } catch (ServiceConfigurationError | RuntimeException e) {
-            throw new IllegalArgumentException(
-                    SETTING
-                            + "="
-                            + wanted
-                            + " cannot be looked for: a provider on the class path fails: "
-                            + e,
-                    e);
-        }
-        return all;
+                        + (provided.failures().isEmpty()
+                                ? "; add what provides it to the class path"
+                                : "; what is on the class path failed: "
+                                        + String.join("; ", provided.failures())));
     }
 }
