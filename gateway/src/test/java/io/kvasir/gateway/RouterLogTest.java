@@ -8,9 +8,16 @@ import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 
 import io.kvasir.gateway.testing.CapturedLog;
+import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.RouteException;
+import io.kvasir.router.RouterConfig;
+import io.kvasir.router.WorkerSpec;
+import io.kvasir.router.policy.Eligibility;
+import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.SelectionPolicyProvider;
+import io.kvasir.router.settings.RouterSettings;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -52,27 +59,124 @@ class RouterLogTest {
         }
     }
 
-    @Test
-    void aProviderThatFailsIsLoggedOnce() throws Exception {
+    private interface Step {
+        void run() throws Exception;
+    }
+
+    /** Runs a step where the class path has this provider, too. */
+    private void with(Class<? extends SelectionPolicyProvider> provider, Step step)
+            throws Exception {
         final Path services = Files.createDirectories(temp.resolve("META-INF/services"));
         Files.writeString(
-                services.resolve(SelectionPolicyProvider.class.getName()), Failing.class.getName());
+                services.resolve(SelectionPolicyProvider.class.getName()), provider.getName());
         final Thread thread = Thread.currentThread();
         final ClassLoader before = thread.getContextClassLoader();
         try (URLClassLoader loader =
                 new URLClassLoader(new URL[] {temp.toUri().toURL()}, getClass().getClassLoader())) {
             thread.setContextClassLoader(loader);
-            for (int i = 0; i < 3; i++) {
-                assertThrows(
-                        IllegalArgumentException.class,
-                        () -> KvRouter.builder().set("selection-policy", "best"));
-            }
+            step.run();
         } finally {
             thread.setContextClassLoader(before);
         }
+    }
+
+    private static RouterConfig.Builder builder() {
+        return KvRouter.builder().blockSize(16).maxWorkers(4).maxBlocks(1_024, 1_024);
+    }
+
+    @Test
+    void aProviderThatFailsIsLoggedOnce() throws Exception {
+        with(
+                Failing.class,
+                () -> {
+                    for (int i = 0; i < 3; i++) {
+                        assertThrows(
+                                IllegalArgumentException.class,
+                                () -> builder().set("selection-policy", "best"));
+                    }
+                });
         final List<ILoggingEvent> lines = lines(Failing.class.getName());
         assertEquals(1, lines.size(), lines::toString);
         assertEquals(Level.WARN, lines.getFirst().getLevel());
         assertTrue(lines.getFirst().getFormattedMessage().endsWith("no table"), lines::toString);
+    }
+
+    /** Two policies that fail in each part. */
+    public static final class Broken implements SelectionPolicyProvider {
+        /** For the loader. */
+        public Broken() {}
+
+        private static SelectionPolicy policy(String name) {
+            return new SelectionPolicy(
+                    name,
+                    one -> {
+                        if (one.worker().id() == 0) {
+                            throw new IllegalStateException("no zone");
+                        }
+                        return Eligibility.Verdict.ELIGIBLE;
+                    },
+                    (all, costs) -> {
+                        throw new IllegalStateException("no price");
+                    },
+                    (all, costs, random) -> all.count());
+        }
+
+        @Override
+        public Iterable<SelectionPolicy> policies() {
+            return List.of(policy("broken-a"), policy("broken-b"));
+        }
+    }
+
+    @Test
+    void theFirstFailureOfEachPartOfAPolicyIsLogged() throws Exception {
+        with(
+                Broken.class,
+                () -> {
+                    try (KvRouter router = builder().set("selection-policy", "broken-a").build()) {
+                        for (int i = 0; i < 3; i++) {
+                            router.addWorker(WorkerSpec.of(i, "w" + i, "http://w" + i));
+                        }
+                        routeOften(router);
+                        assertLogged("broken-a");
+                        assertEquals(0, lines("broken-b").size());
+                        router.change(
+                                router.settings()
+                                        .with(RouterSettings.SELECTION_POLICY, "broken-b"));
+                        routeOften(router);
+                        assertLogged("broken-a");
+                        assertLogged("broken-b");
+                        assertEquals(
+                                new PolicyFailures(6, 6, 0, 6), router.status().policyFailures());
+                    }
+                });
+    }
+
+    private static void routeOften(KvRouter router) throws RouteException {
+        for (int i = 0; i < 3; i++) {
+            router.select(router.newRequest().tokens(new int[70], 70), new Decision());
+        }
+    }
+
+    private void assertLogged(String policy) {
+        final List<String> lines =
+                lines("selection-policy=" + policy + " failed").stream()
+                        .map(
+                                line ->
+                                        line.getLevel()
+                                                + " "
+                                                + line.getFormattedMessage()
+                                                + ": "
+                                                + line.getThrowableProxy().getMessage())
+                        .toList();
+        final String after =
+                " of selection-policy="
+                        + policy
+                        + " failed; RouterStatus.policyFailures counts further ones: ";
+        assertEquals(
+                List.of(
+                        "ERROR the eligibility" + after + "no zone",
+                        "ERROR the cost model" + after + "no price",
+                        "ERROR the picker" + after + "picked 2 of 2 candidates"),
+                lines);
     }
 }

@@ -29,6 +29,7 @@ final class Candidates {
     private final SlotMarks unreached = new SlotMarks(); // out of reach for the request
     private final SlotMarks busy = new SlotMarks(); // beyond a limit of load, or full
     private final SlotMarks ineligible = new SlotMarks(); // by the selection policy
+    private int unjudged; // of the ineligible: the selection policy failed for them
     private final SlotMarks passedOver = new SlotMarks(); // for those with the adapter
     private final Suitability suitability = new Suitability();
     private BusyLimits limits;
@@ -76,6 +77,7 @@ final class Candidates {
         unreached.clear(workers.groups());
         busy.clear(workers.groups());
         ineligible.clear(workers.groups());
+        unjudged = 0;
         passedOver.clear(workers.groups());
         for (int group = 0; group < workers.groups(); group++) {
             slots[group] = usable(group) & ~suitability.out(group);
@@ -212,6 +214,12 @@ final class Candidates {
     /** Takes out a candidate that the selection policy does not allow. */
     void reject(int slot, Verdict verdict) {
         leaveOut(slot, verdict == Verdict.BUSY ? busy : ineligible);
+    }
+
+    /** Takes out a candidate for which the selection policy failed. */
+    void rejectUnjudged(int slot) {
+        leaveOut(slot, ineligible);
+        unjudged++;
     }
 
     private void leaveOut(int slot, SlotMarks why) {
@@ -417,6 +425,7 @@ final class Candidates {
                             + (tainted == 0 ? "" : " or excluded by their taints")
                             + some(unreached, " of them by their cost")
                             + some(ineligible, " of them by selection-policy=" + policy)
+                            + unjudged()
                             + losses.more());
         }
         return new RouteException(
@@ -435,6 +444,7 @@ final class Candidates {
                                 + some(
                                         ineligible,
                                         " are not eligible by selection-policy=" + policy)
+                                + unjudged()
                                 + losses.more());
     }
 
@@ -472,6 +482,10 @@ final class Candidates {
         return slots.count() == 0 ? "" : ", " + slots.count() + what;
     }
 
+    private String unjudged() {
+        return unjudged == 0 ? "" : ", " + unjudged + " of them because it failed";
+    }
+
     private String whyPinned(String policy) {
         if (workers.at(pinned.slot()) == pinned) {
             if (suitability.lacksAdapter(pinned.slot())) {
@@ -488,7 +502,9 @@ final class Candidates {
             return "costs the request infinitely much";
         }
         return ineligible.count() > 0
-                ? "is not eligible by selection-policy=" + policy
+                ? "is not eligible by selection-policy="
+                        + policy
+                        + (unjudged == 0 ? "" : ", which failed")
                 : "is gone or unavailable";
     }
 

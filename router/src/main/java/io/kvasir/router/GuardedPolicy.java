@@ -11,42 +11,60 @@ import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.SelectionPolicy;
 
 import org.agrona.ErrorHandler;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.util.Arrays;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.LongAdder;
 
 /**
  * Asks a {@link SelectionPolicy}, which may be an embedder's own, and continues where it fails: by
- * what each of its parts says of that. Failures are counted and passed on. Any thread; allocates
- * only where something fails.
+ * what each of its parts says of that. Failures are counted and passed on; the first one of each
+ * part is logged, as the others come as often as workers are chosen. Any thread; allocates only
+ * where something fails.
  */
 final class GuardedPolicy {
+    private static final Logger LOG = LoggerFactory.getLogger(GuardedPolicy.class);
+
     private final SelectionPolicy policy;
     private final RandomSource random;
     private final ErrorHandler errors;
-    private final LongAdder judging;
-    private final LongAdder pricing;
+    private final Part eligibility;
+    private final Part costModel;
     private final LongAdder unknownCosts;
-    private final LongAdder picking;
+    private final Part picker;
+
+    /** What has failed of a part: counted for all policies, logged for each. */
+    private record Part(String name, LongAdder failures, AtomicBoolean logged) {
+        Part(String name) {
+            this(name, new LongAdder(), new AtomicBoolean());
+        }
+
+        /** The same part of another policy. */
+        Part ofOther() {
+            return new Part(name, failures, new AtomicBoolean());
+        }
+    }
 
     GuardedPolicy(SelectionPolicy policy, RandomSource random, ErrorHandler errors) {
         this.policy = policy;
         this.random = random;
         this.errors = errors;
-        judging = new LongAdder();
-        pricing = new LongAdder();
+        eligibility = new Part("eligibility");
+        costModel = new Part("cost model");
         unknownCosts = new LongAdder();
-        picking = new LongAdder();
+        picker = new Part("picker");
     }
 
     private GuardedPolicy(SelectionPolicy policy, GuardedPolicy before) {
         this.policy = policy;
         random = before.random;
         errors = before.errors;
-        judging = before.judging;
-        pricing = before.pricing;
+        eligibility = before.eligibility.ofOther();
+        costModel = before.costModel.ofOther();
         unknownCosts = before.unknownCosts;
-        picking = before.picking;
+        picker = before.picker.ofOther();
     }
 
     /** Another policy, whose failures count on from those of this one. */
@@ -76,6 +94,7 @@ final class GuardedPolicy {
         return policy.costModel().equals(CostModel.LINEAR);
     }
 
+    /** Whether a candidate may be chosen; null where that failed, so that it may not. */
     Verdict judge(Candidate candidate) {
         Exception cause;
         try {
@@ -89,8 +108,8 @@ final class GuardedPolicy {
         } catch (LinkageError | AssertionError | StackOverflowError e) {
             cause = new IllegalStateException(e);
         }
-        failed(judging, "eligibility", cause);
-        return Verdict.INELIGIBLE;
+        failed(eligibility, cause);
+        return null;
     }
 
     /** Computes the costs; those that are no numbers are NaN. */
@@ -105,7 +124,7 @@ final class GuardedPolicy {
             cause = new IllegalStateException(e);
         }
         if (cause != null) {
-            failed(pricing, "cost model", cause);
+            failed(costModel, cause);
             CostModel.LINEAR.price(candidates, costs);
         }
         int unknown = 0;
@@ -138,7 +157,7 @@ final class GuardedPolicy {
         } catch (LinkageError | AssertionError | StackOverflowError e) {
             cause = new IllegalStateException(e);
         }
-        failed(picking, "picker", cause);
+        failed(picker, cause);
         return -1;
     }
 
@@ -147,16 +166,22 @@ final class GuardedPolicy {
         return Picker.LOWEST.pick(candidates, costs, random);
     }
 
-    private void failed(LongAdder count, String part, Exception cause) {
-        count.increment();
-        errors.onError(
-                new IllegalStateException(
-                        "the " + part + " of selection-policy=" + policy.name() + " failed",
-                        cause));
+    private void failed(Part part, Exception cause) {
+        part.failures.increment();
+        final String what =
+                "the " + part.name + " of selection-policy=" + policy.name() + " failed";
+        if (part.logged.compareAndSet(false, true)) {
+            LOG.error("{}; RouterStatus.policyFailures counts further ones", what, cause);
+        }
+        errors.onError(new IllegalStateException(what, cause));
     }
 
     /** How often it has failed. */
     PolicyFailures failures() {
-        return new PolicyFailures(judging.sum(), pricing.sum(), unknownCosts.sum(), picking.sum());
+        return new PolicyFailures(
+                eligibility.failures.sum(),
+                costModel.failures.sum(),
+                unknownCosts.sum(),
+                picker.failures.sum());
     }
 }

@@ -259,7 +259,9 @@ final class Selection {
         for (int n = 0; n < cursor.count(); n++) {
             final int slot = cursor.slot(n);
             final Verdict verdict = policy.judge(cursor.at(slot));
-            if (verdict != Verdict.ELIGIBLE) {
+            if (verdict == null) {
+                candidates.rejectUnjudged(slot);
+            } else if (verdict != Verdict.ELIGIBLE) {
                 candidates.reject(slot, verdict);
             }
         }

@@ -327,7 +327,47 @@ class SelectionPolicyTest {
         }
         assertEquals(new PolicyFailures(20, 0, 0, 0), router.status().policyFailures());
         workers.get(0).available(false);
-        assertEquals(Kind.NONE_ELIGIBLE, refused(request()).kind());
+        final RouteException none = refused(request());
+        assertEquals(Kind.NONE_ELIGIBLE, none.kind());
+        assertEquals(
+                "none of 3 registered workers is available, 2 are not eligible by"
+                        + " selection-policy=custom, 2 of them because it failed",
+                none.getMessage());
+        final RouteException pinned = refused(request().pin(workers.get(1)));
+        assertEquals(Kind.PINNED_UNAVAILABLE, pinned.kind());
+        assertTrue(
+                pinned.getMessage()
+                        .endsWith("is not eligible by selection-policy=custom, which failed"),
+                pinned.getMessage());
+        final RouteException excluded = refused(request().exclude(workers.get(1)));
+        assertEquals(Kind.ALL_EXCLUDED, excluded.kind());
+        assertTrue(
+                excluded.getMessage()
+                        .contains(
+                                ", 1 of them by selection-policy=custom, 1 of them because it"
+                                        + " failed"),
+                excluded.getMessage());
+    }
+
+    @Test
+    void aRefusalCountsOnlyThoseForWhichTheRuleFailed() throws RouteException {
+        final Set<Long> failing = new HashSet<>(Set.of(1L));
+        start(
+                KvRouter.builder()
+                        .eligibility(
+                                one -> {
+                                    if (failing.contains(one.worker().id())) {
+                                        throw new IllegalStateException("broken");
+                                    }
+                                    return Verdict.INELIGIBLE;
+                                }),
+                3);
+        final String none =
+                "none of 3 registered workers is available, 3 are not eligible by"
+                        + " selection-policy=custom";
+        assertEquals(none + ", 1 of them because it failed", refused(request()).getMessage());
+        failing.clear();
+        assertEquals(none, refused(request()).getMessage());
     }
 
     @Test
