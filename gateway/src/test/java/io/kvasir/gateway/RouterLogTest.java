@@ -18,12 +18,16 @@ import io.kvasir.router.policy.PolicyFailures;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.SelectionPolicyProvider;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.spi.StateStore;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.api.parallel.Isolated;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
@@ -178,5 +182,49 @@ class RouterLogTest {
                         "ERROR the cost model" + after + "no price",
                         "ERROR the picker" + after + "picked 2 of 2 candidates"),
                 lines);
+    }
+
+    /** One that has nothing, and cannot be closed. */
+    private static final class UnclosedStore implements StateStore {
+        @Override
+        public boolean lock() {
+            return true;
+        }
+
+        @Override
+        public void put(String name, Content content) throws IOException {
+            content.writeTo(OutputStream.nullOutputStream());
+        }
+
+        @Override
+        public InputStream get(String name, long offset) {
+            return null;
+        }
+
+        @Override
+        public List<String> list() {
+            return List.of();
+        }
+
+        @Override
+        public void delete(String name) {
+            throw new AssertionError("there is none");
+        }
+
+        @Override
+        public void close() {
+            throw new IllegalStateException("not closed");
+        }
+    }
+
+    @Test
+    void aStoreThatCannotBeClosedIsLogged() {
+        builder().stateStore(new UnclosedStore()).build().close();
+        final List<ILoggingEvent> lines = lines("the given StateStore");
+        assertEquals(1, lines.size(), lines::toString);
+        assertEquals(
+                "the given StateStore could not be closed", lines.getFirst().getFormattedMessage());
+        assertEquals(Level.ERROR, lines.getFirst().getLevel());
+        assertEquals("not closed", lines.getFirst().getThrowableProxy().getMessage());
     }
 }

@@ -50,7 +50,15 @@ class PartMaker {
 
     /** The file of counters; null where none is set. */
     CountersFile counters(RouterConfig config) {
-        return config.get(RouterSettings.COUNTERS_DIR) == null ? null : RouterCounters.file(config);
+        final Path folder = config.get(RouterSettings.COUNTERS_DIR);
+        if (folder == null) {
+            return null;
+        }
+        try {
+            return RouterCounters.file(config);
+        } catch (UncheckedIOException e) {
+            throw StorageFailure.of(RouterSettings.COUNTERS_DIR + "=" + folder, e.getCause());
+        }
     }
 
     /** Where decisions are kept; null where none are. */
@@ -69,7 +77,7 @@ class PartMaker {
             return JournalFile.create(
                     folder, records, candidates, blockSize, Clock.systemUTC().millis());
         } catch (IOException e) {
-            throw new UncheckedIOException("decision-journal-dir=" + folder + " cannot be used", e);
+            throw StorageFailure.of(RouterSettings.DECISION_JOURNAL_DIR + "=" + folder, e);
         }
     }
 
@@ -88,10 +96,10 @@ class PartMaker {
                     config.neededHashSeed(),
                     config.hashSeed());
         } catch (IOException e) {
-            throw new UncheckedIOException(
+            throw StorageFailure.of(
                     given == null
-                            ? "state-dir=" + folder + " cannot be used"
-                            : given + " cannot be used",
+                            ? RouterSettings.STATE_DIR + "=" + folder
+                            : SavedPrefixes.nameOf(given),
                     e);
         }
     }
@@ -137,7 +145,7 @@ class PartMaker {
                     config.hashSeed(),
                     savedMs);
         } catch (IOException e) {
-            throw new UncheckedIOException("state-mapped-dir=" + folder + " cannot be used", e);
+            throw StorageFailure.of(RouterSettings.STATE_MAPPED_DIR + "=" + folder, e);
         }
     }
 

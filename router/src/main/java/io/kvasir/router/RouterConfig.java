@@ -565,6 +565,7 @@ public final class RouterConfig {
          * @param value as it is written there
          * @return this
          * @throws IllegalArgumentException if there is no such knob, or it has no such value
+         * @throws NullPointerException if one of them is null; the message says which
          */
         public Builder set(String name, String value) {
             settings.parse(RouterSettings.TABLE.named(name), value, Settings.Source.CODE, "code");
@@ -752,7 +753,8 @@ public final class RouterConfig {
          * Has the router keep snapshots of its index in a store, instead of the files of {@link
          * RouterSettings#STATE_DIR}.
          *
-         * @param store no other router's; closed with the router, or when it cannot be made
+         * @param store no other router's; closed with the router, or when it cannot be made.
+         *     Messages have its {@code toString} where it has one of its own
          * @return this
          */
         public Builder stateStore(StateStore store) {

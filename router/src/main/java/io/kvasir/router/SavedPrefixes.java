@@ -43,6 +43,7 @@ import java.util.Map;
  */
 final class SavedPrefixes implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(SavedPrefixes.class);
+    private static final String GIVEN = "the given StateStore";
     private static final String PREFIX = "prefixes-";
     private static final String SUFFIX = ".snapshot";
     private static final int KEPT = 2;
@@ -51,6 +52,7 @@ final class SavedPrefixes implements AutoCloseable {
     private static final String PLANE = "\u0001plane/";
 
     private final StateStore store;
+    private final String storeName;
     private final int blockSize;
     private final int maxWorkers;
     private final SnapshotCounts counts = new SnapshotCounts();
@@ -86,21 +88,29 @@ final class SavedPrefixes implements AutoCloseable {
     SavedPrefixes(StateStore store, int blockSize, int maxWorkers, Long seedOrNull, long newSeed)
             throws IOException {
         this.store = store;
+        storeName = nameOf(store);
         this.blockSize = blockSize;
         this.maxWorkers = maxWorkers;
         try {
             if (!store.lock()) {
                 throw new IllegalStateException(
                         "another router keeps its state in "
-                                + store
-                                + "; give each router its own state-dir");
+                                + storeName
+                                + "; give each router its own"
+                                + (storeName.equals(GIVEN) ? "" : " state-dir"));
             }
             hashSeed = seedOrNull == null ? newSeed : seedOrNull;
             find(seedOrNull != null);
         } catch (IOException | RuntimeException e) {
-            store.close();
+            close();
             throw e;
         }
+    }
+
+    /** What a store says of itself; where it says nothing, that it was given. */
+    static String nameOf(StateStore store) {
+        final String said = store.toString();
+        return said == null || said.startsWith(store.getClass().getName() + "@") ? GIVEN : said;
     }
 
     private void find(boolean seedGiven) throws IOException {
@@ -120,7 +130,7 @@ final class SavedPrefixes implements AutoCloseable {
             }
             final SnapshotReader.Contents fitting = all.fitting(blockSize, hashSeed);
             for (SnapshotProblem problem : fitting.problems()) {
-                LOG.warn("{} in {}: {}; it is not used", object, store, problem);
+                LOG.warn("{} in {}: {}; it is not used", object, storeName, problem);
             }
             if (planePosition == null) {
                 planePosition = planePosition(fitting.workers());
@@ -139,7 +149,7 @@ final class SavedPrefixes implements AutoCloseable {
             newestMs = Math.max(newestMs, each.section.followedMs());
         }
         if (!found.isEmpty()) {
-            LOG.info("snapshots of {} workers are in {}", found.size(), store);
+            LOG.info("snapshots of {} workers are in {}", found.size(), storeName);
         }
     }
 
@@ -509,9 +519,13 @@ final class SavedPrefixes implements AutoCloseable {
         return counts.status();
     }
 
-    /** Gives the lock back. */
+    /** Gives the lock back; where the store throws, that is logged. */
     @Override
     public void close() {
-        store.close();
+        try {
+            store.close();
+        } catch (RuntimeException e) {
+            LOG.error("{} could not be closed", storeName, e);
+        }
     }
 }

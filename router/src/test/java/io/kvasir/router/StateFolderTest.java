@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
@@ -23,8 +24,7 @@ import java.util.List;
 
 /** Folders that a router cannot keep its state in: its start fails and says which and why. */
 class StateFolderTest {
-    private static final List<Setting<Path>> FOLDERS =
-            List.of(RouterSettings.STATE_DIR, RouterSettings.STATE_MAPPED_DIR);
+    private static final List<Setting<Path>> FOLDERS = RouterSettings.FOLDERS;
 
     @TempDir Path temp;
 
@@ -37,8 +37,13 @@ class StateFolderTest {
             final UncheckedIOException refused =
                     assertThrows(
                             UncheckedIOException.class, () -> builder(setting, folder).build());
-            final String said = refused.getMessage() + ": " + refused.getCause();
-            assertTrue(said.contains(setting.name() + "=" + folder + " cannot be used"), said);
+            final String said = refused.getMessage();
+            final String what = setting.name() + "=" + folder + " cannot be used: ";
+            assertTrue(said.startsWith(what), said);
+            final String why = said.substring(what.length());
+            assertTrue(why.contains(": ") && !why.endsWith(": "), said); // a file, and its reason
+            assertFalse(why.contains("Exception"), said);
+            assertTrue(refused.getCause() instanceof IOException, said);
         }
     }
 
@@ -46,6 +51,17 @@ class StateFolderTest {
     void aFileInPlaceOfTheFolderIsRefused() throws IOException {
         assertRefused(Files.createFile(temp.resolve("file")));
         assertRefused(temp.resolve("file").resolve("below"));
+    }
+
+    @Test
+    void theReasonIsInWords() throws IOException {
+        final Path file = Files.createFile(temp.resolve("file"));
+        for (Setting<Path> setting : FOLDERS) {
+            final RouterConfig.Builder builder = builder(setting, file);
+            assertEquals(
+                    setting + "=" + file + " cannot be used: " + file + ": it is there already",
+                    assertThrows(UncheckedIOException.class, builder::build).getMessage());
+        }
     }
 
     @Test
@@ -107,6 +123,76 @@ class StateFolderTest {
         public void close() {
             closed++;
         }
+    }
+
+    /** One that cannot be locked. */
+    private static class UnlockedStore implements StateStore {
+        private final IOException whyOrNull;
+
+        UnlockedStore(IOException whyOrNull) {
+            this.whyOrNull = whyOrNull;
+        }
+
+        @Override
+        public boolean lock() throws IOException {
+            if (whyOrNull != null) {
+                throw whyOrNull;
+            }
+            return false;
+        }
+
+        @Override
+        public void put(String name, Content content) {
+            throw new AssertionError("there is no lock");
+        }
+
+        @Override
+        public InputStream get(String name, long offset) {
+            throw new AssertionError("there is no lock");
+        }
+
+        @Override
+        public List<String> list() {
+            throw new AssertionError("there is no lock");
+        }
+
+        @Override
+        public void delete(String name) {
+            throw new AssertionError("there is no lock");
+        }
+
+        @Override
+        public void close() {
+            throw new IllegalStateException("not closed");
+        }
+    }
+
+    private static String refused(Class<? extends Exception> how, StateStore store) {
+        final RouterConfig.Builder builder =
+                KvRouter.builder().blockSize(16).maxBlocks(1_024, 1_024).stateStore(store);
+        return assertThrows(how, builder::build).getMessage();
+    }
+
+    @Test
+    void aStoreThatIsGivenIsNamedByWhatItSaysOfItself() {
+        final Class<? extends Exception> io = UncheckedIOException.class;
+        assertEquals(
+                "the given StateStore cannot be used: no disk",
+                refused(io, new UnlockedStore(new IOException("no disk"))));
+        assertEquals(
+                "the given StateStore cannot be used: it failed without a reason",
+                refused(io, new UnlockedStore(new IOException())));
+        assertEquals(
+                "another router keeps its state in the given StateStore; give each router its own",
+                refused(IllegalStateException.class, new UnlockedStore(null)));
+        final StateStore named =
+                new UnlockedStore(new IOException("no disk")) {
+                    @Override
+                    public String toString() {
+                        return "bucket b";
+                    }
+                };
+        assertEquals("bucket b cannot be used: no disk", refused(io, named));
     }
 
     @Test

@@ -77,7 +77,8 @@ public final class SocketPoller implements AutoCloseable {
         try {
             selector = Selector.open();
         } catch (IOException e) {
-            throw new UncheckedIOException("cannot open a selector for " + name, e);
+            throw new UncheckedIOException(
+                    "cannot open a selector for " + name + ": " + FailureWords.of(e), e);
         }
         thread = new Thread(this::run, name);
         thread.setDaemon(true);

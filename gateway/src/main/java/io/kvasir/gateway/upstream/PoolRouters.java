@@ -167,10 +167,7 @@ public final class PoolRouters implements AutoCloseable {
                             + "; lower them: "
                             + e.getMessage(),
                     e);
-        } catch (UncheckedIOException e) {
-            throw new GatewayException(
-                    e.getMessage() + ": " + FailureText.withFile(e.getCause()), e);
-        } catch (IllegalStateException e) {
+        } catch (UncheckedIOException | IllegalStateException e) {
             throw new GatewayException(e.getMessage(), e);
         }
     }
