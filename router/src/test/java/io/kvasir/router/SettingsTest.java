@@ -331,4 +331,22 @@ class SettingsTest {
                 Setting.withoutPasswords(text),
                 Setting.withoutPasswords(Setting.withoutPasswords(text)));
     }
+
+    @Test
+    void aNameOrAValueThatIsMissingIsSaid() {
+        final RouterConfig.Builder builder = KvRouter.builder();
+        assertEquals(
+                "the value of block-size is null", missing(() -> builder.set("block-size", null)));
+        assertEquals(
+                "the value of router-id is null", missing(() -> builder.set("router-id", null)));
+        assertEquals(
+                "the value of block-size is null",
+                missing(() -> builder.set(RouterSettings.BLOCK_SIZE, null)));
+        assertEquals(
+                "the name of a setting is null", missing(() -> builder.set((String) null, "1")));
+    }
+
+    private static String missing(Executable step) {
+        return assertThrows(NullPointerException.class, step).getMessage();
+    }
 }

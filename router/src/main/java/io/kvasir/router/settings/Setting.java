@@ -336,8 +336,10 @@ public final class Setting<T> {
      * @param text as it is written in flags, files and variables; elements of a list are words
      * @return a value in range
      * @throws IllegalArgumentException if it is none; the message has name, text and range
+     * @throws NullPointerException if there is none; the message has the name
      */
     public T parse(String text) {
+        Objects.requireNonNull(text, this::isNull);
         return parse(format.list ? List.of(text.strip().split("\\s+")) : List.of(text));
     }
 
@@ -389,13 +391,18 @@ public final class Setting<T> {
      * @param value in question
      * @return the same
      * @throws IllegalArgumentException if it is out of range; the message has name, value and range
+     * @throws NullPointerException if it is null; the message has the name
      */
     public T check(T value) {
-        Objects.requireNonNull(value, name);
+        Objects.requireNonNull(value, this::isNull);
         if (!allowed.test(value)) {
             throw outOfRange(print(value));
         }
         return value;
+    }
+
+    private String isNull() {
+        return "the value of " + name + " is null";
     }
 
     private IllegalArgumentException outOfRange(String value) {

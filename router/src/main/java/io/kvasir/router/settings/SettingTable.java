@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** All settings of one program, found by name or former name. Immutable. */
 public final class SettingTable {
@@ -55,6 +56,7 @@ public final class SettingTable {
      * @throws IllegalArgumentException if there is none; the message has the nearest name
      */
     public Setting<?> named(String name) {
+        Objects.requireNonNull(name, "the name of a setting is null");
         final Setting<?> row = byName.get(name);
         if (row == null) {
             throw new IllegalArgumentException(
