@@ -52,9 +52,15 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     private final WorkerSlots slots;
     private final KeptPrefixes kept;
     private final Map<NamedRank, Worker> named = new HashMap<>(); // guarded by this
+    private final Map<Worker, PlaneJoin> joining = new HashMap<>(); // guarded by this
     private final int[] generations; // workers removed so far, per slot; guarded by this
     private volatile WorkerSet workers = WorkerSet.EMPTY;
     private volatile boolean closed;
+
+    /** A worker that joins the plane: its slot is no other's, and is not swept, until it has. */
+    private static final class PlaneJoin {
+        Runnable sweptOrNull; // what waits for the index to sweep the slot; null: none was removed
+    }
 
     /** By which a worker is registered once. */
     record NamedRank(String name, int dpRank) {
@@ -136,7 +142,14 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         final KeptSlot mine = tenant == null ? null : kept.take(tenant);
         final Worker worker = give(spec, mine);
         if (spec.planeOrNull() != null) {
-            joinPlane(worker, spec.planeOrNull(), tenant, mine);
+            try {
+                joinPlane(worker, spec.planeOrNull(), tenant, mine);
+            } catch (Throwable t) {
+                takeOutAndSweep(worker);
+                throw t;
+            } finally {
+                joined(worker);
+            }
         }
         return worker;
     }
@@ -197,7 +210,6 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
                     stream,
                     restored == null ? null : restored.seen());
         } catch (IllegalArgumentException e) {
-            takeOutAndSweep(worker);
             stream.close();
             throw e;
         }
@@ -211,10 +223,19 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     /** See {@link KvRouter#rejoinPlane}. */
     void rejoinPlane(Worker worker) throws InterruptedException {
         final EventPlaneWorker named = worker.planeOrNull();
-        if (named == null || planeStateOrNull == null || workers.at(worker.slot()) != worker) {
+        if (named == null || planeStateOrNull == null || !beginJoin(worker)) {
             return;
         }
-        planeOrNull.remove(named.workerId(), named.dpRank()); // and remembers that it has spoken
+        try {
+            planeOrNull.remove(
+                    named.workerId(), named.dpRank()); // and remembers that it has spoken
+            emptyAndJoin(worker, named);
+        } finally {
+            joined(worker);
+        }
+    }
+
+    private void emptyAndJoin(Worker worker, EventPlaneWorker named) throws InterruptedException {
         final CountDownLatch swept = new CountDownLatch(1);
         parts.indexPipeline.retire(worker.slot(), swept::countDown);
         try {
@@ -230,10 +251,34 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         try {
             joinPlane(worker, named, null, null);
         } catch (IllegalArgumentException | ClosedException e) {
-            return; // it was removed meanwhile, or all were
+            takeOutAndSweep(worker); // it was removed meanwhile, or all were; else it has no events
+        }
+    }
+
+    /** Waits until the worker joins no more; false if it is not registered (any more). */
+    private synchronized boolean beginJoin(Worker worker) throws InterruptedException {
+        while (joining.containsKey(worker)) {
+            wait();
         }
         if (workers.at(worker.slot()) != worker) {
-            leavePlane(worker);
+            return false;
+        }
+        joining.put(worker, new PlaneJoin());
+        return true;
+    }
+
+    /** From here on the slot of one that was removed meanwhile may be swept, and be another's. */
+    private void joined(Worker worker) {
+        final PlaneJoin join;
+        synchronized (this) {
+            join = joining.remove(worker);
+            notifyAll();
+        }
+        if (join.sweptOrNull != null) {
+            retire(worker.slot(), join.sweptOrNull);
+        }
+        if (worker.isRemoved()) {
+            end(worker);
         }
     }
 
@@ -264,8 +309,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
 
     private void leavePlane(Worker worker) {
         final EventPlaneWorker named = worker.planeOrNull();
-        if (named != null) {
-            onPlane.remove(named, worker);
+        if (named != null && onPlane.remove(named, worker)) {
             planeOrNull.remove(named.workerId(), named.dpRank());
         }
     }
@@ -311,8 +355,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         WorkerMarks.checkNames(NamedRank.of(spec), adapters);
         final Worker other = spec.planeOrNull() == null ? null : onPlane.get(spec.planeOrNull());
         if (other != null && !other.name().equals(spec.name())) {
-            throw new IllegalArgumentException(
-                    "worker " + other + " is " + spec.planeOrNull() + " on the event plane");
+            throw isOnPlane(other);
         }
         if (spec.events() != null) {
             parts.indexPipeline.checkZmq(spec.events());
@@ -340,6 +383,15 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         if (other != null) {
             throw new IllegalArgumentException("worker " + other + " is registered already");
         }
+        final Worker same = spec.planeOrNull() == null ? null : onPlane.get(spec.planeOrNull());
+        if (same != null && !same.isRemoved()) {
+            throw isOnPlane(same);
+        }
+    }
+
+    private static IllegalArgumentException isOnPlane(Worker worker) {
+        return new IllegalArgumentException(
+                "worker " + worker + " is " + worker.planeOrNull() + " on the event plane");
     }
 
     private synchronized Worker register(WorkerSpec spec, int slot, StreamStart startOrNull) {
@@ -370,6 +422,9 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
             parts.workerMarks.join(worker);
             workers = workers.with(worker);
             named.put(NamedRank.of(spec), worker);
+            if (spec.planeOrNull() != null) {
+                joining.put(worker, new PlaneJoin());
+            }
             parts.board.roomMayBe(slot); // again: when it was opened, no set had it
             return worker;
         } catch (Throwable t) {
@@ -430,20 +485,34 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     /** See {@link KvRouter#removeWorker}. */
     void remove(Worker worker) {
         if (takeOutAndSweep(worker)) {
-            leavePlane(worker);
-            final EventSource source = worker.source();
-            if (source != null) {
-                source.close(); // may wait; what it still sends is of an earlier slot generation
-            }
+            end(worker);
         }
     }
 
-    private boolean takeOutAndSweep(Worker worker) {
-        final boolean there = takeOut(worker);
-        if (there) {
-            sweep(worker.slot());
+    /** What it is told, and what it tells; once more for one that joined the plane meanwhile. */
+    private void end(Worker worker) {
+        leavePlane(worker);
+        final EventSource source = worker.source();
+        if (source != null) {
+            source.close(); // may wait; what it still sends is of an earlier slot generation
         }
-        return there;
+    }
+
+    /** The index sweeps the slot of one that joins the plane only then: something is put there. */
+    private boolean takeOutAndSweep(Worker worker) {
+        if (!takeOut(worker)) {
+            return false;
+        }
+        final Runnable swept = sweepBookings(worker.slot());
+        synchronized (this) {
+            final PlaneJoin join = joining.get(worker);
+            if (join != null) {
+                join.sweptOrNull = swept;
+                return true;
+            }
+        }
+        retire(worker.slot(), swept);
+        return true;
     }
 
     private synchronized boolean takeOut(Worker worker) {
@@ -462,11 +531,19 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
      * ring is waited for when it is full, and until the slot is swept it has no other worker.
      */
     private void sweep(int slot) {
+        retire(slot, sweepBookings(slot));
+    }
+
+    private Runnable sweepBookings(int slot) {
         synchronized (this) {
             generations[slot]++;
         }
         final Runnable swept = slots.sweep(slot, indexed ? 2 : 1);
         parts.bookingPipeline.workerGone(slot, swept);
+        return swept;
+    }
+
+    private void retire(int slot, Runnable swept) {
         if (!indexed) {
             return;
         }
