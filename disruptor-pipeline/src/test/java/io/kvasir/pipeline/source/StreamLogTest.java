@@ -140,7 +140,7 @@ class StreamLogTest {
     void blockSizesInTurnAreAFewLines() {
         final EngineStream stream = stream(1);
         for (int i = 0; i < MESSAGES; i++) {
-            stream.onMessage(i, store(2 * BLOCK << i % 2));
+            stream.onMessage(i, store((2 * BLOCK) << (i % 2)));
         }
         assertFew(lines());
     }

@@ -33,6 +33,7 @@ final class Http2WorkerConnections extends ClientConnectionFactoryOverHTTP2 {
     private Http2WorkerConnections(HTTP2Client client) {
         super(client);
         this.client = client;
+        client.setFlowControlStrategyFactory(CompleteStreams::new);
         client.setInitialStreamRecvWindow(STREAM_WINDOW_BYTES);
         client.setInitialSessionRecvWindow(STREAM_WINDOW_BYTES * UpstreamTransport.MAX_STREAMS);
     }
