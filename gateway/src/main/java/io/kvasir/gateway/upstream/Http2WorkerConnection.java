@@ -34,7 +34,7 @@ final class Http2WorkerConnection extends HttpConnectionOverHTTP2 {
             final HttpChannel channel = all.next();
             final HttpExchange exchange = channel.getHttpExchange();
             if (exchange != null && !channel.isLastDataReceived()) {
-                exchange.getRequest().abort(failure);
+                var _ = exchange.getRequest().abort(failure); // it ends by itself
             }
         }
         synchronized (this) {
