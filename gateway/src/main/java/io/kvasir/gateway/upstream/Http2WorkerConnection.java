@@ -44,6 +44,11 @@ final class Http2WorkerConnection extends HttpConnectionOverHTTP2 {
     }
 
     @Override
+    protected HttpChannelOverHTTP2 newHttpChannel() {
+        return new Http2WorkerChannel(this, getSession());
+    }
+
+    @Override
     protected void release(HttpChannelOverHTTP2 channel) {
         super.release(channel);
         endIfIdle();
