@@ -419,8 +419,8 @@ public final class KvRouter implements AutoCloseable {
      *
      * @param worker the worker
      * @throws ClosedException if the router is closed
-     * @throws InterruptedException if the waiting thread is interrupted; the worker is as one of
-     *     which nothing was saved then
+     * @throws InterruptedException if the waiting thread is interrupted; where the index was to be
+     *     swept already, the worker joins all the same
      */
     public void rejoinPlane(Worker worker) throws InterruptedException {
         registry.rejoinPlane(worker);
