@@ -48,16 +48,23 @@ final class Http2WorkerChannel extends HttpChannelOverHTTP2 {
 
         @Override
         public Content.Chunk read(boolean fillInterestIfNeeded) {
-            final Stream read = getStream(); // the end of the exchange takes it away
+            final HTTP2Stream stream = (HTTP2Stream) getStream(); // its end takes it away
             final Content.Chunk chunk = super.read(fillInterestIfNeeded);
-            // a stream whose last frame was read has ended, and fails no more
             return chunk != null
                             && chunk.isLast()
                             && !Content.Chunk.isFailure(chunk)
-                            && read instanceof HTTP2Stream stream
-                            && stream.isResetOrFailed()
+                            && stream != null
+                            && hasDropped(stream)
                     ? Content.Chunk.from(new EOFException("frames of the answer were dropped"))
                     : chunk;
+        }
+
+        /**
+         * One whose last frame was read has ended, and fails no more; a worker that resets one
+         * after its answer takes nothing of that back; one that is reset from here was aborted.
+         */
+        private static boolean hasDropped(HTTP2Stream stream) {
+            return stream.isResetOrFailed() && !stream.isReset();
         }
     }
 }
