@@ -96,17 +96,8 @@ class HttpsWorkerTest {
 
     @BeforeAll
     static void makeKeys() throws Exception {
-        var _ =
-                Keytool.run(
-                        store(),
-                        "-genkeypair",
-                        "-keyalg",
-                        "EC",
-                        "-dname",
-                        "CN=worker",
-                        "-ext",
-                        "san=dns:localhost");
-        pem = Files.writeString(dir.resolve("ca.pem"), Keytool.run(store(), "-exportcert", "-rfc"));
+        final String certificate = Keytool.certificate(store(), "worker", "dns:localhost");
+        pem = Files.writeString(dir.resolve("ca.pem"), certificate);
         trusted = trusted();
     }
 

@@ -67,17 +67,8 @@ class SecuredCollectorTest {
     /** Makes a key and its certificate; the file of the certificate. */
     private Path keys(String name) throws Exception {
         final Path store = dir.resolve(name + ".p12");
-        Keytool.run(
-                store,
-                "-genkeypair",
-                "-keyalg",
-                "EC",
-                "-dname",
-                "CN=" + name,
-                "-ext",
-                "san=ip:127.0.0.1");
         return Files.writeString(
-                dir.resolve(name + ".pem"), Keytool.run(store, "-exportcert", "-rfc"));
+                dir.resolve(name + ".pem"), Keytool.certificate(store, name, "ip:127.0.0.1"));
     }
 
     private KeyStore store(String name) throws Exception {

@@ -31,16 +31,7 @@ final class TestKeys {
     static TestKeys make(Path folder, String name, String host)
             throws IOException, InterruptedException, GeneralSecurityException {
         final TestKeys keys = new TestKeys(folder, name);
-        Keytool.run(
-                keys.keyStore(),
-                "-genkeypair",
-                "-keyalg",
-                "EC",
-                "-dname",
-                "CN=" + name,
-                "-ext",
-                "san=" + host);
-        Files.writeString(keys.certificate(), Keytool.run(keys.keyStore(), "-exportcert", "-rfc"));
+        Files.writeString(keys.certificate(), Keytool.certificate(keys.keyStore(), name, host));
         final KeyStore store =
                 KeyStore.getInstance(keys.keyStore().toFile(), PASSWORD.toCharArray());
         Files.writeString(

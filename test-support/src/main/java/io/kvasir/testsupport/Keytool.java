@@ -21,6 +21,22 @@ public final class Keytool {
     private Keytool() {}
 
     /**
+     * Makes a key with a certificate that it has signed itself.
+     *
+     * @param store file that gets both
+     * @param name common name of the certificate
+     * @param host that it is for, such as {@code ip:127.0.0.1}
+     * @return the certificate as PEM
+     */
+    public static String certificate(Path store, String name, String host)
+            throws IOException, InterruptedException {
+        final String dname = "CN=" + name;
+        final String san = "san=" + host;
+        run(store, "-genkeypair", "-keyalg", "EC", "-dname", dname, "-ext", san);
+        return run(store, "-exportcert", "-rfc");
+    }
+
+    /**
      * Runs it.
      *
      * @param store file of PKCS #12, with an entry {@code k}

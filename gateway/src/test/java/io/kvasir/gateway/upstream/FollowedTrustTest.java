@@ -83,17 +83,7 @@ class FollowedTrustTest {
     }
 
     private static String certificate(String name) throws Exception {
-        final Path store = keys.resolve(name);
-        Keytool.run(
-                store,
-                "-genkeypair",
-                "-keyalg",
-                "EC",
-                "-dname",
-                "CN=" + name,
-                "-ext",
-                "san=ip:127.0.0.1");
-        return Keytool.run(store, "-exportcert", "-rfc");
+        return Keytool.certificate(keys.resolve(name), name, "ip:127.0.0.1");
     }
 
     @BeforeEach
