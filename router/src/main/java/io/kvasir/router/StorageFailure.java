@@ -8,7 +8,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 
-/** What ends the start of a router that cannot keep something in its place. Stateless. */
+/** What ends the start of a router whose files or store cannot be used. Stateless. */
 final class StorageFailure {
     private StorageFailure() {}
 

@@ -489,7 +489,7 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         }
     }
 
-    /** What it is told, and what it tells; once more for one that joined the plane meanwhile. */
+    /** Ends its events; called once more for one that joined the plane meanwhile. */
     private void end(Worker worker) {
         leavePlane(worker);
         final EventSource source = worker.source();

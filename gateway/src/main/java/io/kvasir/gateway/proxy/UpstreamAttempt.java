@@ -144,7 +144,7 @@ final class UpstreamAttempt implements RunningAttempt {
     }
 
     private boolean isCut() {
-        return request.getAbortCause() != null // of HTTP/2, what had come and was not read is gone
+        return request.getAbortCause() != null // over HTTP/2 unread frames are dropped then
                 || (!headers.contains(HttpHeader.CONTENT_LENGTH)
                         && !headers.contains(HttpHeader.TRANSFER_ENCODING)
                         && connection.wasReset());
