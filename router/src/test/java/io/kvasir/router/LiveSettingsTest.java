@@ -491,13 +491,15 @@ class LiveSettingsTest {
                     sequence,
                     EngineMessages.stored(
                             prompt(prompt, blocks), blocks, BLOCK_SIZE, 100L * prompt));
-            Eventually.holds(() -> "events of " + first, () -> first.eventSequence() >= sequence);
+            Eventually.holds(
+                    () -> "events of " + first,
+                    () -> first.eventSequence() >= sequence && stream.ready());
         }
 
         void bothHold() {
             router.openDirect(second, EngineMessages.source(second.name(), BLOCK_SIZE))
                     .onMessage(0, EngineMessages.stored(prompt(1, HELD), HELD, BLOCK_SIZE, 100));
-            Eventually.holds(() -> "events of " + second, () -> second.eventSequence() == 0);
+            Eventually.holds(() -> "events of " + second, () -> second.state() == IndexState.EXACT);
         }
 
         void loseAnEvent() {
