@@ -95,7 +95,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private boolean restored; // and the consumer not yet made to begin there
     private String missed = ""; // what the stream no longer has, until the plane is notified
     private String unfit = ""; // why the stream cannot carry all events
-    private long lastDelivery; // of this consumer, 0 before the first
+    private long lastDelivery; // of this consumer, 0 before its first
     private boolean caughtUp;
     private boolean behind; // the plane was notified that this takes long
     private long openedNs;
@@ -297,8 +297,8 @@ public final class JetStreamEventSource implements AutoCloseable {
         openedNs = System.nanoTime();
         askedNs = openedNs;
         waitsThere = false;
-        lastDelivery = 0;
         final ConsumerInfo before = consumer(management);
+        lastDelivery = before == null ? 0 : before.getDelivered().getConsumerSequence();
         if (before == null) {
             create(management, lastInStream + 1);
         } else if (again
@@ -312,6 +312,7 @@ public final class JetStreamEventSource implements AutoCloseable {
             final long taken = Math.max(lastInStream, acknowledged);
             management.deleteConsumer(names.stream(), durable);
             create(management, taken + 1);
+            lastDelivery = 0;
         }
         restored = false;
         stalled = false;
@@ -468,7 +469,7 @@ public final class JetStreamEventSource implements AutoCloseable {
 
     private void pass(Message message) throws IOException {
         final long delivery = message.metaData().consumerSequence();
-        if (delivery > lastDelivery + 1 && lastDelivery > 0) {
+        if (delivery > lastDelivery + 1) { // also before the first that has arrived
             throw new IOException("delivery " + (lastDelivery + 1) + " has not arrived");
         }
         lastDelivery = delivery;

@@ -10,9 +10,13 @@ import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
+import io.nats.client.FetchConsumeOptions;
+import io.nats.client.FetchConsumer;
 import io.nats.client.JetStream;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamManagement;
+import io.nats.client.api.AckPolicy;
+import io.nats.client.api.ConsumerConfiguration;
 import io.nats.client.api.ConsumerInfo;
 import io.nats.client.api.Mirror;
 import io.nats.client.api.RetentionPolicy;
@@ -341,6 +345,29 @@ class JetStreamEventSourceTest {
         observed.await(() -> observed.held().size() == 301, "what came after");
         assertEquals(300 + 1, observed.stream.status().messages());
         assertEquals(0, observed.stream.status().restarts());
+    }
+
+    @Test
+    void firstDeliveriesThatNeverArriveAreReadAgain() throws Exception {
+        EventStreams.open(management, names, EventStreams.ONE_SERVER);
+        management.addOrUpdateConsumer(
+                names.stream(),
+                ConsumerConfiguration.builder()
+                        .durable("replica-7")
+                        .ackPolicy(AckPolicy.Explicit)
+                        .build());
+        final FetchConsumer lost =
+                connection
+                        .getStreamContext(names.stream())
+                        .getConsumerContext("replica-7")
+                        .fetch(FetchConsumeOptions.builder().maxMessages(1).build());
+        connection.flush(Duration.ofSeconds(10)); // it has asked first
+        source("replica-7", observed);
+        publish(1);
+        publish(2);
+        assertEquals(1, lost.nextMessage().metaData().consumerSequence());
+        observed.await(() -> observed.held().equals(List.of(1L, 2L)), "both");
+        observed.await(IndexState.EXACT);
     }
 
     @Test
