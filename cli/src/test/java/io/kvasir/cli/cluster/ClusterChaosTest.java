@@ -1,7 +1,7 @@
 package io.kvasir.cli.cluster;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.testsupport.FreePorts;
@@ -331,10 +331,18 @@ class ClusterChaosTest {
     }
 
     /** Waits until there is no difference any more. */
-    private static void await(String what, Callable<String> difference) throws Exception {
+    private void await(String what, Callable<String> difference) throws Exception {
         final long since = System.nanoTime();
         for (String found = difference.call(); found != null; found = difference.call()) {
-            assertTrue(System.nanoTime() - since < LIMIT_NS, what + ": " + found);
+            if (System.nanoTime() - since >= LIMIT_NS) {
+                final String url = nats.servers().getFirst().url();
+                fail(
+                        what
+                                + ": "
+                                + found
+                                + "; "
+                                + StreamContents.missing(url, EngineProcess.EVENTS));
+            }
             Thread.sleep(POLL_MS);
         }
     }

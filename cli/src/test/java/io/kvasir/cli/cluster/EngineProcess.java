@@ -18,6 +18,7 @@ import java.util.stream.Collectors;
 /** A simulated engine and the relay beside it, run on their own until they are killed. */
 final class EngineProcess {
     static final int BLOCK = 16;
+    static final EventSubjects EVENTS = EventSubjects.kvEvents("dynamo", "backend", null);
 
     private static final int BLOCKS = 512;
     private static final int SERVERS = 3;
@@ -65,7 +66,7 @@ final class EngineProcess {
             try {
                 return new JetStreamEventTransport(
                         NatsAccess.of(nats),
-                        EventSubjects.kvEvents("dynamo", "backend", null),
+                        EVENTS,
                         worker % 2 == 0 ? StreamForm.EVENTS : StreamForm.ENVELOPES,
                         SERVERS);
             } catch (IOException e) {
