@@ -287,8 +287,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         try {
             quarantined.set(slot);
             quarantinedSlots = quarantined.cardinality();
-            index.spoil(); // what an error has left in the middle is not to be found after a
-            // restart
+            index.spoil(); // no restart is to find what an error has left in the middle
             applier.clear(slot);
         } catch (Throwable again) {
             failures.getAndIncrement(); // not emptied either, and set aside

@@ -105,10 +105,7 @@ public final class PlaneSnapshots implements PlaneState {
     private final LastReason lastReason = new LastReason(); // of no snapshot; of the thread
     private long nextTryNs = System.nanoTime(); // likewise
     private long nextByAgeNs = nextTryNs; // likewise
-    private Thread
-            thread; // null before the start, and where a test takes snapshots itself; guarded by
-
-    // this
+    private Thread thread; // null before the start and without one; guarded by this
 
     private PlaneSnapshots(
             PlaneSnapshotConfig config,
