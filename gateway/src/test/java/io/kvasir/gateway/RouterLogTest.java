@@ -7,9 +7,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import ch.qos.logback.classic.Level;
 import ch.qos.logback.classic.spi.ILoggingEvent;
 
+import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.gateway.testing.CapturedLog;
+import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.router.Decision;
+import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.KvRouter;
+import io.kvasir.router.PlaneState;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.WorkerSpec;
@@ -19,6 +23,8 @@ import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.SelectionPolicyProvider;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.spi.StateStore;
+import io.kvasir.router.state.SnapshotCounts;
+import io.kvasir.router.state.SnapshotStatus;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -226,5 +232,49 @@ class RouterLogTest {
                 "the given StateStore could not be closed", lines.getFirst().getFormattedMessage());
         assertEquals(Level.ERROR, lines.getFirst().getLevel());
         assertEquals("not closed", lines.getFirst().getThrowableProxy().getMessage());
+    }
+
+    /** What is saved of a worker's second life cannot be restored. */
+    private static final class FailingState implements PlaneState {
+        private boolean joined;
+
+        @Override
+        public Restored restore(
+                EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
+            if (joined) {
+                throw new IllegalStateException("no snapshot of " + worker);
+            }
+            joined = true;
+            return null;
+        }
+
+        @Override
+        public void start(KvRouter router) {}
+
+        @Override
+        public SnapshotStatus status() {
+            return new SnapshotCounts().status();
+        }
+
+        @Override
+        public void close() {}
+    }
+
+    @Test
+    void aWorkerThatJoinsItsPlaneWithoutWhatWasSavedIsLoggedOnce() throws Exception {
+        try (KvRouter router =
+                builder().planeState(new FailingState()).eventPlane(plane -> () -> {}).build()) {
+            router.rejoinPlane(
+                    router.addWorker(
+                            WorkerSpec.of(7, "one", "http://w")
+                                    .onEventPlane(new EventPlaneWorker(7, 0))));
+        }
+        final List<ILoggingEvent> lines = lines("worker one/0 ");
+        assertEquals(1, lines.size(), lines::toString);
+        assertEquals(
+                "worker one/0 joins the event plane without what was saved of it, which cannot be"
+                        + " restored",
+                lines.getFirst().getFormattedMessage());
+        assertEquals("no snapshot of 7/0", lines.getFirst().getThrowableProxy().getMessage());
     }
 }

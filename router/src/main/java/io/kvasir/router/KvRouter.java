@@ -412,10 +412,11 @@ public final class KvRouter implements AutoCloseable {
     /**
      * Has a worker of the event plane begin there anew, as one that registers now: its blocks leave
      * the index, what {@link PlaneState} has saved of it is restored, and the messages after that
-     * come again. Its bookings and leases stay. Waits for the index writer, and for another call
-     * for the worker. One that is removed meanwhile keeps its slot from others until this returns.
-     * Does nothing for a worker that is not registered (any more), or on no event plane, and where
-     * there is no such state.
+     * come again. Where restoring throws, that is logged, and the worker joins as one of which
+     * nothing is saved. Its bookings and leases stay. Waits for the index writer, and for another
+     * call for the worker. One that is removed meanwhile keeps its slot from others until this
+     * returns. Does nothing for a worker that is not registered (any more), or on no event plane,
+     * and where there is no such state.
      *
      * @param worker the worker
      * @throws ClosedException if the router is closed

@@ -21,6 +21,8 @@ public interface PlaneState extends AutoCloseable {
 
     /**
      * Loads the empty slot of a worker with what was saved of it. Waits until it is in the index.
+     * If this throws, the worker is not registered; one that {@linkplain KvRouter#rejoinPlane joins
+     * anew} does so without what was saved.
      *
      * @param worker as the plane names it
      * @param slot its slot

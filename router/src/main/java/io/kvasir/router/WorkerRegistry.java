@@ -14,6 +14,9 @@ import io.kvasir.router.replica.ReplicaWorker;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -32,6 +35,7 @@ import java.util.function.Supplier;
  * set of workers is read without it.
  */
 final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(WorkerRegistry.class);
     private static final long READY_POLL_MS = 1;
 
     /** How long a new worker may wait for the slot of a removed one to be swept. */
@@ -190,13 +194,21 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         return mine == null ? restore(spec, slot) : goOn(spec, mine);
     }
 
-    /** Without the lock: the plane's is held while the index's ring is full. */
     private void joinPlane(
             Worker worker, EventPlaneWorker named, KeptTenant tenantOrNull, KeptSlot mine) {
-        final PlaneState.Restored restored =
+        joinPlane(
+                worker,
+                named,
                 mine == null
                         ? restorePlane(worker, named)
-                        : new PlaneState.Restored(kept.start(tenantOrNull, mine), kept.seen(mine));
+                        : new PlaneState.Restored(kept.start(tenantOrNull, mine), kept.seen(mine)));
+        if (mine == null && tenantOrNull != null) {
+            label(worker, tenantOrNull);
+        }
+    }
+
+    /** Without the lock: the plane's is held while the index's ring is full. */
+    private void joinPlane(Worker worker, EventPlaneWorker named, PlaneState.Restored restored) {
         final EngineStream stream =
                 openDirect(
                         worker,
@@ -215,9 +227,6 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         }
         worker.joinedPlane();
         onPlane.put(named, worker);
-        if (mine == null && tenantOrNull != null) {
-            label(worker, tenantOrNull);
-        }
     }
 
     /** See {@link KvRouter#rejoinPlane}. */
@@ -236,22 +245,51 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     }
 
     private void emptyAndJoin(Worker worker, EventPlaneWorker named) throws InterruptedException {
-        final CountDownLatch swept = new CountDownLatch(1);
-        parts.indexPipeline.retire(worker.slot(), swept::countDown);
         try {
-            while (!swept.await(READY_POLL_MS, TimeUnit.MILLISECONDS)) {
-                checkOpen(); // a closed router sweeps nothing
-            }
+            empty(worker.slot());
         } finally {
             joinAgain(worker, named);
         }
     }
 
-    private void joinAgain(Worker worker, EventPlaneWorker named) {
+    private void empty(int slot) throws InterruptedException {
+        final CountDownLatch swept = new CountDownLatch(1);
+        parts.indexPipeline.retire(slot, swept::countDown);
+        while (!swept.await(READY_POLL_MS, TimeUnit.MILLISECONDS)) {
+            checkOpen(); // a closed router sweeps nothing
+        }
+    }
+
+    /** Whatever becomes of what is saved: a worker that is off the plane would not come back. */
+    private void joinAgain(Worker worker, EventPlaneWorker named) throws InterruptedException {
+        PlaneState.Restored restored = null;
         try {
-            joinPlane(worker, named, null, null);
-        } catch (IllegalArgumentException | ClosedException e) {
-            takeOutAndSweep(worker); // it was removed meanwhile, or all were; else it has no events
+            restored = restoreOrEmpty(worker, named);
+        } finally {
+            try {
+                joinPlane(worker, named, restored);
+            } catch (IllegalArgumentException | ClosedException e) {
+                takeOutAndSweep(worker); // it was removed meanwhile, or all were
+            }
+        }
+    }
+
+    /** Null where nothing is saved, or restoring it failed: then the slot is empty again. */
+    private PlaneState.Restored restoreOrEmpty(Worker worker, EventPlaneWorker named)
+            throws InterruptedException {
+        try {
+            return restorePlane(worker, named);
+        } catch (RuntimeException | Error e) { // of an embedder's state, or of the memory it needs
+            if (parts.gate.isClosed()) {
+                return null; // which may be why, and nothing joins any more
+            }
+            LOG.error(
+                    "worker {} joins the event plane without what was saved of it, which cannot be"
+                            + " restored",
+                    worker,
+                    e);
+            empty(worker.slot());
+            return null;
         }
     }
 

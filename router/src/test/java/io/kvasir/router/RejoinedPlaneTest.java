@@ -21,6 +21,8 @@ import io.kvasir.testsupport.Latches;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -41,7 +43,7 @@ class RejoinedPlaneTest {
     private KvRouter router;
 
     /** Restores one block, as of a worker that had it saved. */
-    private final class Saved implements PlaneState {
+    private class Saved implements PlaneState {
         @Override
         public Restored restore(
                 EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
@@ -210,6 +212,55 @@ class RejoinedPlaneTest {
         released.countDown();
         rejoined.get();
         assertTrue(router.workers().isEmpty());
+    }
+
+    @ParameterizedTest
+    @ValueSource(classes = {IllegalStateException.class, IllegalArgumentException.class})
+    void oneWhoseStateFailsJoinsWithoutWhatIsSaved(Class<? extends RuntimeException> how)
+            throws Exception {
+        final RuntimeException failure = how.getConstructor(String.class).newInstance("broken");
+        start(failing(failure), 2);
+        final Worker one = add("one", 7);
+        router.rejoinPlane(one);
+        assertJoinedEmpty(one);
+    }
+
+    @Test
+    void norDoesAnErrorOfItsStateKeepItOffThePlane() throws Exception {
+        start(failing(new NoSuchMethodError("of another version")), 2);
+        final Worker one = add("one", 7);
+        router.rejoinPlane(one);
+        assertJoinedEmpty(one);
+    }
+
+    /** Fails at each rejoining, in the midst of what is restored. */
+    private PlaneState failing(Throwable failure) {
+        return new Saved() {
+            @Override
+            public Restored restore(
+                    EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
+                super.restore(worker, slot, pipeline, index);
+                if (restores.get() > 1) {
+                    switch (failure) {
+                        case RuntimeException e -> throw e;
+                        case Error e -> throw e;
+                        default -> throw new IllegalStateException(failure);
+                    }
+                }
+                return null;
+            }
+        };
+    }
+
+    private void assertJoinedEmpty(Worker one) throws Exception {
+        assertEquals(2, restores.get());
+        assertSame(one, router.workers().getFirst());
+        assertEquals(1, router.status().planeOrNull().streams());
+        settle();
+        assertEquals(0, one.indexedBlocks(), "half of it was restored");
+        stored(7, 2);
+        Eventually.holds("events", () -> one.indexedBlocks() == 1);
+        assertEquals(0, router.status().planeOrNull().unknownEvents());
     }
 
     @Test
