@@ -101,7 +101,7 @@ final class SavedPrefixes implements AutoCloseable {
             }
             hashSeed = seedOrNull == null ? newSeed : seedOrNull;
             find(seedOrNull != null);
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             close();
             throw e;
         }
@@ -199,7 +199,11 @@ final class SavedPrefixes implements AutoCloseable {
     /** Names of the snapshots, the oldest first. */
     private List<String> snapshots() throws IOException {
         final List<String> names = new ArrayList<>();
-        for (String name : store.list()) {
+        final List<String> all = store.list();
+        if (all == null) {
+            throw new IOException("StateStore.list() has returned no list");
+        }
+        for (String name : all) {
             if (name.startsWith(PREFIX) && name.endsWith(SUFFIX)) {
                 names.add(name);
                 try {
@@ -375,7 +379,7 @@ final class SavedPrefixes implements AutoCloseable {
                     });
         } catch (NothingToSaveException e) {
             return 0;
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             counts.failed();
             throw e;
         }
@@ -514,6 +518,12 @@ final class SavedPrefixes implements AutoCloseable {
         }
     }
 
+    /** What the store is called in messages. */
+    @Override
+    public String toString() {
+        return storeName;
+    }
+
     /** What became of snapshots so far. */
     SnapshotStatus status() {
         return counts.status();
@@ -524,7 +534,7 @@ final class SavedPrefixes implements AutoCloseable {
     public void close() {
         try {
             store.close();
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) {
             LOG.error("{} could not be closed", storeName, e);
         }
     }

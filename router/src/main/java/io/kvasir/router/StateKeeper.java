@@ -92,8 +92,10 @@ final class StateKeeper implements AutoCloseable {
             }
         } catch (ClosedException e) {
             LOG.warn("no snapshot was saved: {}", e.getMessage());
-        } catch (IOException | RuntimeException e) { // what was saved before is there still
-            LOG.error("no snapshot was saved", e);
+        } catch (IOException | RuntimeException | Error e) {
+            // also of a heap that is full: what was saved before is there still, and the next save
+            // may find room
+            LOG.error("no snapshot was saved in {}", saved, e);
             errors.onError(e);
         }
     }

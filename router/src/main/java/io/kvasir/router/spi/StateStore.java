@@ -63,7 +63,7 @@ public interface StateStore extends AutoCloseable {
     InputStream get(String name, long offset) throws IOException;
 
     /**
-     * Names of all objects, in alphabetical order.
+     * Names of all objects, in alphabetical order; without any, an empty list.
      *
      * @throws IOException if the store cannot be reached
      */

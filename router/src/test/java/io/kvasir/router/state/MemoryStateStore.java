@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.TreeMap;
 
 /** Objects in memory, for tests. */
-public final class MemoryStateStore implements StateStore {
+public class MemoryStateStore implements StateStore {
     /** What several openings of one store share. */
     public static final class Memory {
         private final TreeMap<String, byte[]> objects = new TreeMap<>();
