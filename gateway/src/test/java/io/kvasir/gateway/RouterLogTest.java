@@ -15,6 +15,7 @@ import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.PlaneState;
 import io.kvasir.router.RouteException;
+import io.kvasir.router.RouteRequest;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.policy.Eligibility;
@@ -188,6 +189,36 @@ class RouterLogTest {
                         "ERROR the cost model" + after + "no price",
                         "ERROR the picker" + after + "picked 2 of 2 candidates"),
                 lines);
+    }
+
+    @Test
+    void theFirstCostThatIsNoNumberIsLogged() throws Exception {
+        try (KvRouter router =
+                builder()
+                        .costModel(
+                                (all, costs) -> {
+                                    costs[0] = 1;
+                                    costs[1] = Double.NaN;
+                                })
+                        .build()) {
+            for (int i = 0; i < 3; i++) {
+                router.addWorker(WorkerSpec.of(i, "w" + i, "http://w" + i));
+            }
+            final RouteRequest request = router.newRequest().tokens(new int[70], 70).id("req-1");
+            for (int i = 0; i < 3; i++) {
+                router.select(request, new Decision());
+            }
+            assertEquals(new PolicyFailures(0, 0, 6, 0), router.status().policyFailures());
+        }
+        final List<ILoggingEvent> lines = lines("selection-policy=custom");
+        assertEquals(1, lines.size(), lines::toString);
+        assertEquals(Level.ERROR, lines.getFirst().getLevel());
+        final String line = lines.getFirst().getFormattedMessage();
+        assertEquals(
+                "the cost model of selection-policy=custom gave worker w1/0, and 1 more, no number"
+                        + " as its cost for request req-1 of 70 tokens, which counts as the"
+                        + " dearest; RouterStatus.policyFailures counts further ones",
+                line.replaceFirst(" \\(of further ones.*", ""));
     }
 
     /** One that has nothing, and cannot be closed. */

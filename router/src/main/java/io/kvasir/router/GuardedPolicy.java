@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.source.LogLimit;
 import io.kvasir.router.policy.Candidate;
 import io.kvasir.router.policy.CandidateView;
 import io.kvasir.router.policy.CostModel;
@@ -21,8 +22,8 @@ import java.util.concurrent.atomic.LongAdder;
 /**
  * Asks a {@link SelectionPolicy}, which may be an embedder's own, and continues where it fails: by
  * what each of its parts says of that. Failures are counted and passed on; the first one of each
- * part is logged, as the others come as often as workers are chosen. Any thread; allocates only
- * where something fails.
+ * part is logged, as the others come as often as workers are chosen; of costs that are no numbers
+ * one in 10 s, as each may be of another worker. Any thread; allocates only where something fails.
  */
 final class GuardedPolicy {
     private static final Logger LOG = LoggerFactory.getLogger(GuardedPolicy.class);
@@ -33,6 +34,7 @@ final class GuardedPolicy {
     private final Part eligibility;
     private final Part costModel;
     private final LongAdder unknownCosts;
+    private final LogLimit unknownCostLines = new LogLimit(1, LogLimit.PERIOD_NS);
     private final Part picker;
 
     /** What has failed of a part: counted for all policies, logged for each. */
@@ -112,8 +114,12 @@ final class GuardedPolicy {
         return null;
     }
 
-    /** Computes the costs; those that are no numbers are NaN. */
-    void price(CandidateView candidates, double[] costs) {
+    /**
+     * Computes the costs; those that are no numbers are NaN.
+     *
+     * @param requestIdOrNull for the log
+     */
+    void price(CandidateView candidates, double[] costs, String requestIdOrNull) {
         Exception cause = null;
         Arrays.fill(costs, 0, candidates.count(), Double.NaN);
         try {
@@ -133,7 +139,30 @@ final class GuardedPolicy {
         }
         if (unknown > 0) {
             unknownCosts.add(unknown);
+            logUnknown(candidates, costs, unknown, requestIdOrNull);
         }
+    }
+
+    private void logUnknown(
+            CandidateView candidates, double[] costs, int unknown, String requestIdOrNull) {
+        final String more = unknownCostLines.take(System.nanoTime());
+        if (more == null) {
+            return;
+        }
+        int first = 0;
+        while (!Double.isNaN(costs[first])) {
+            first++;
+        }
+        LOG.error(
+                "the cost model of selection-policy={} gave worker {}{} no number as its cost for"
+                        + " request {} of {} tokens, which counts as the dearest;"
+                        + " RouterStatus.policyFailures counts further ones{}",
+                policy.name(),
+                candidates.candidate(first).worker(),
+                unknown == 1 ? "" : ", and " + (unknown - 1) + " more,",
+                requestIdOrNull == null ? "without an id" : requestIdOrNull,
+                candidates.requestTokens(),
+                more);
     }
 
     /**

@@ -44,6 +44,7 @@ final class Selection {
     private double chosenCredit;
 
     private RouterRules rules; // null before the first use
+    private String requestIdOrNull; // for the log
     private int blockSize;
     private int requestTokens;
     private int requestBlocks;
@@ -79,6 +80,7 @@ final class Selection {
         priced = false;
         added.clear();
         workerCost = request.cost();
+        requestIdOrNull = request.id();
         blockSize = size;
         requestTokens = request.tokenCount();
         requestBlocks = request.blockCount;
@@ -359,7 +361,7 @@ final class Selection {
         }
         costs.settleAll();
         cursor.take();
-        policy.price(cursor, pricedCosts);
+        policy.price(cursor, pricedCosts, requestIdOrNull);
         hotCounts = policy.hasLinearCost();
         final boolean otherwise = hotCounts && countsOtherwise();
         Arrays.fill(modelCosts, 0, end, Double.NaN);
