@@ -94,7 +94,7 @@ final class PromptMatcher {
     private void matchInside(RouteRequest request, WorkerSet seen) {
         // matching no block clears what the last prompt had
         if (request.readsNoCache()) {
-            parts.index.matchInside(request.localHashes, 0, request.cached);
+            matchIndex(request.localHashes, 0, request.cached);
         } else {
             matchCached(request, seen);
         }
@@ -104,7 +104,7 @@ final class PromptMatcher {
     }
 
     private void matchCached(RouteRequest request, WorkerSet seen) {
-        parts.index.matchInside(request.localHashes, request.blockCount, request.cached);
+        matchIndex(request.localHashes, request.blockCount, request.cached);
         if (parts.indexPipeline.hasEagleBlocks()) {
             matchEagle(request);
         }
@@ -116,11 +116,21 @@ final class PromptMatcher {
         }
     }
 
+    /** Where the index is damaged nothing is found: a request is not refused for a flipped bit. */
+    private void matchIndex(long[] hashes, int count, OverlapScores out) {
+        try {
+            parts.index.matchInside(hashes, count, out);
+        } catch (IndexOutOfBoundsException | InternalError e) { // the latter of a file's pages
+            out.clear();
+            parts.matchFailed(e);
+        }
+    }
+
     /** Adds what the workers hold that draft with EAGLE: their blocks have other hashes. */
     private void matchEagle(RouteRequest request) {
         request.hashEagle();
         final OverlapScores found = request.eagle;
-        parts.index.matchInside(request.eagleHashes, request.eagleBlockCount, found);
+        matchIndex(request.eagleHashes, request.eagleBlockCount, found);
         if (request.cached.matchedSlots() == 0) {
             request.takeEagle();
             return;

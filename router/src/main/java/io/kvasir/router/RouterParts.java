@@ -45,6 +45,7 @@ final class RouterParts implements AutoCloseable {
     final ErrorHandler errors; // what goes wrong on the router's threads
     final RandomSource random;
     private final AtomicLong randomFailures = new AtomicLong();
+    private final AtomicLong matchFailures = new AtomicLong();
     final MemoryGate gate = new MemoryGate(NAME);
     final WorkerMarks workerMarks = new WorkerMarks();
     final LoadBoard board;
@@ -113,6 +114,20 @@ final class RouterParts implements AutoCloseable {
         errors.onError(error);
     }
 
+    /** Logs the first one only: the others come as often as its prompts do. */
+    void matchFailed(Throwable error) {
+        if (matchFailures.incrementAndGet() == 1) {
+            LOG.error(
+                    "the index is damaged: a match failed, and its request gets no credit for what"
+                        + " workers hold; workers are DEGRADED until they are loaded again, a"
+                        + " restart begins with an empty index, and RouterStatus.failures counts"
+                        + " further ones",
+                    error);
+        }
+        indexPipeline.damaged();
+        errors.onError(error);
+    }
+
     /** The first step: from here on the gate has the memory of the index. */
     private CountersFile counters(RouterConfig config, PartMaker maker, IndexMemory memoryOrNull) {
         if (memoryOrNull != null) {
@@ -162,7 +177,8 @@ final class RouterParts implements AutoCloseable {
                 indexPipeline.failures()
                         + bookingPipeline.failures()
                         + board.listenerFailures()
-                        + randomFailures.get(),
+                        + randomFailures.get()
+                        + matchFailures.get(),
                 replicaOrNull,
                 planeOrNull,
                 snapshots,

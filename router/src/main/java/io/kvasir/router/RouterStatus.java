@@ -23,7 +23,8 @@ import java.util.SequencedMap;
  * @param loadCorrections times that a load was not what is booked, and was corrected
  * @param failures records of both rings that could not be applied because of an error, calls of
  *     {@link KvRouter#addRoomListener room listeners} that threw, and numbers that an embedder's
- *     {@link RouterConfig.Builder#random random source} did not have
+ *     {@link RouterConfig.Builder#random random source} did not have, and matches that found the
+ *     index damaged
  * @param replicaOrNull what replica sync has done; null where the router has no replicas
  * @param planeOrNull what came from the event plane; null where the router is on none
  * @param snapshots what became of snapshots of the index

@@ -29,6 +29,18 @@ public final class EngineMessages {
         return stored(prompt, blocks, blockSize, firstHash, null);
     }
 
+    /** One batch that says that all blocks are gone. */
+    static byte[] cleared() {
+        final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        try (DataOutputStream out = new DataOutputStream(bytes)) {
+            begin(out, 2, "AllBlocksCleared", 0);
+            out.writeByte(0);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        return bytes.toByteArray();
+    }
+
     /** The same behind a block. */
     static byte[] stored(int[] prompt, int blocks, int blockSize, long firstHash, Long parent) {
         return stored(prompt, blocks, blockSize, firstHash, parent, "GPU");

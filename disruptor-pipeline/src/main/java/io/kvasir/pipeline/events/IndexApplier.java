@@ -78,6 +78,15 @@ public final class IndexApplier implements KvEventSink {
         marks.keep(slot);
     }
 
+    /** A reader found the index damaged: no slot is known to hold all of its blocks any more. */
+    void damaged() {
+        for (ApplyListener listener : listeners) {
+            if (listener != null) {
+                listener.damaged();
+            }
+        }
+    }
+
     /** How far the slots are. */
     SlotMarks marks() {
         return marks;

@@ -27,6 +27,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.IntUnaryOperator;
@@ -49,6 +50,7 @@ public final class IndexPipeline implements AutoCloseable {
     private final SpareBatches spares;
     private final WriterThread thread;
     private final WriterMailbox mailbox = new WriterMailbox();
+    private final AtomicBoolean damageWaits = new AtomicBoolean(); // for the writer
     private final AtomicIntegerArray generations; // of the streams that are opened now
     private final IndexWriter writer;
     private final WriterRing<IndexCommand> ring;
@@ -335,6 +337,26 @@ public final class IndexPipeline implements AutoCloseable {
         mailbox.put(() -> writer.ask(snapshot));
         wakeWriter();
         return snapshot;
+    }
+
+    /**
+     * Says that a reader has found the index damaged, as by a bit that is flipped in its memory:
+     * all its slots are DEGRADED with {@link io.kvasir.pipeline.source.IndexCause#INDEX_ERROR}
+     * until they are cleared or loaded again, and where the index is kept, a later process begins
+     * with an empty one. Never waits; of calls at once one counts.
+     *
+     * @throws ClosedException if the pipeline is closed
+     */
+    public void damaged() {
+        checkOpen();
+        if (damageWaits.compareAndSet(false, true)) {
+            mailbox.put(
+                    () -> {
+                        damageWaits.set(false); // first: what is found from here on counts again
+                        writer.damaged();
+                    });
+            wakeWriter();
+        }
     }
 
     /** Has the writer look again for what there is to do. */

@@ -138,6 +138,12 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
         keep(() -> index.followed(atMs), "when engines were followed could not be kept");
     }
 
+    /** A reader found the index damaged. Runs from the mailbox. */
+    void damaged() {
+        index.spoil();
+        applier.damaged();
+    }
+
     private void keep(Runnable change, String failed) {
         try {
             change.run();

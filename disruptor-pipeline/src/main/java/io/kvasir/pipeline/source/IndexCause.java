@@ -32,7 +32,7 @@ public enum IndexCause {
     LOST_MESSAGES(IndexState.DEGRADED),
     /** The index refused stores whose parents it does not know, or that contradict others. */
     REFUSED_STORES(IndexState.DEGRADED),
-    /** An error inside the index has set the slot aside. */
+    /** An error inside the index has set the slot aside, or a match found the index damaged. */
     INDEX_ERROR(IndexState.DEGRADED),
     /** The index had no room for blocks of this engine. */
     INDEX_FULL(IndexState.DEGRADED),

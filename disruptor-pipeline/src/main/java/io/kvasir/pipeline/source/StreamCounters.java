@@ -132,6 +132,12 @@ final class StreamCounters implements ApplyListener {
     }
 
     @Override
+    public void damaged() {
+        failed = true;
+        impairment = "the index is damaged: it may lack blocks until the engine is loaded again";
+    }
+
+    @Override
     public void skipped() {
         progress.apply();
     }

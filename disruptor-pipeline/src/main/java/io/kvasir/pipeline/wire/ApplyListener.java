@@ -56,4 +56,7 @@ public interface ApplyListener {
 
     /** Applying the batch threw: the slot is set aside until the next clear. */
     default void failed() {}
+
+    /** A reader found the index damaged: the slot may hold less than was applied, until a clear. */
+    default void damaged() {}
 }
