@@ -7,6 +7,7 @@ import java.util.HashMap;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.Function;
 import java.util.function.Predicate;
 
@@ -18,6 +19,8 @@ final class Filters {
     }
 
     private static final Map<String, Filter> FILTERS = new HashMap<>();
+
+    private static final Set<String> ROUND_METHODS = Set.of("common", "ceil", "floor");
 
     /** A list in a list takes as much as so many items. */
     private static final int PART_ITEMS = 6;
@@ -127,30 +130,38 @@ final class Filters {
     }
 
     private static Object batch(Object value, Arguments arguments) {
-        final long size = Numbers.index(arguments.take("linecount"));
+        final Object size = arguments.take("linecount");
         final Object fill = arguments.take("fill_with", null);
         arguments.end();
         final Budget budget = Budget.current();
         final List<Object> batches = new ArrayList<>();
         List<Object> batch = new ArrayList<>();
         final Iterator<?> items = PythonValues.iterate(value);
-        if (size == 0 && items.hasNext()) {
-            batches.add(batch); // as jinja2 does: one that is full at once, and one of the rest
-            batch = new ArrayList<>();
-        }
         while (items.hasNext()) {
             budget.items(PART_ITEMS);
-            batch.add(items.next());
-            if (batch.size() == size || !items.hasNext()) {
-                while (fill != null && batch.size() < size) {
-                    Budget.current().items(1);
-                    batch.add(fill);
-                }
+            if (PythonValues.equal((long) batch.size(), size)) { // of what is no number never
                 batches.add(batch);
                 batch = new ArrayList<>();
             }
+            batch.add(items.next());
+        }
+        if (!batch.isEmpty()) {
+            if (fill != null) {
+                fill(batch, size, fill);
+            }
+            batches.add(batch);
         }
         return LazyItems.of(batches.iterator());
+    }
+
+    private static void fill(List<Object> batch, Object size, Object fill) {
+        if (PythonValues.compare("<", (long) batch.size(), size) < 0) {
+            final long last = Numbers.index(size);
+            while (batch.size() < last) {
+                Budget.current().items(1);
+                batch.add(fill);
+            }
+        }
     }
 
     private static Object slice(Object value, Arguments arguments) {
@@ -158,8 +169,8 @@ final class Filters {
         final Object fill = arguments.take("fill_with", null);
         arguments.end();
         final List<Object> items = PythonValues.list(value);
-        if (slices < 1) {
-            throw new ValueException("slice: slices has to be at least 1, not " + slices);
+        if (slices == 0) {
+            throw new ValueException("slice: slices must not be 0");
         }
         final int perSlice = (int) (items.size() / slices);
         final int longer = (int) (items.size() % slices);
@@ -219,13 +230,20 @@ final class Filters {
         return !caseSensitive && PythonValues.isText(value) ? Cases.lower(Text.of(value)) : value;
     }
 
+    /** An item and what it is sorted by. */
+    private record Keyed(Object key, Object item) {}
+
     private static List<Object> sorted(
             List<Object> items, Function<Object, Object> key, boolean reverse) {
-        final Comparator<Object> order =
-                (a, b) -> PythonValues.compare("<", key.apply(a), key.apply(b));
-        Budget.current().items(items.size());
-        final List<Object> out = new ArrayList<>(items);
-        out.sort(reverse ? (a, b) -> order.compare(b, a) : order);
+        Budget.current().items(PART_ITEMS * (long) items.size());
+        final List<Keyed> keyed = new ArrayList<>(items.size());
+        for (Object item : items) {
+            keyed.add(new Keyed(key.apply(item), item)); // also of the only one: it may fail
+        }
+        final Comparator<Keyed> order = (a, b) -> PythonValues.compare("<", a.key(), b.key());
+        keyed.sort(reverse ? (a, b) -> order.compare(b, a) : order);
+        final List<Object> out = new ArrayList<>(items.size());
+        keyed.forEach(each -> out.add(each.item()));
         return out;
     }
 
@@ -261,7 +279,7 @@ final class Filters {
         if (!PythonValues.isText(value)) {
             return null;
         }
-        final String text = Cases.lower(Text.strip(Text.of(value), null, true, true));
+        final String text = Cases.lower(digits(value));
         if (text.matches("[+-]?(inf|infinity|nan)")) {
             final double size = text.endsWith("nan") ? Double.NaN : Double.POSITIVE_INFINITY;
             return text.startsWith("-") ? -size : size;
@@ -283,7 +301,7 @@ final class Filters {
             final Object parsed =
                     Numbers.isWhole(base)
                             ? parseWhole(
-                                    Text.strip(Text.of(value), null, true, true),
+                                    digits(value),
                                     Math.clamp(Numbers.index(base), -1, Character.MAX_RADIX + 1))
                             : null;
             if (parsed != null) {
@@ -296,25 +314,40 @@ final class Filters {
         if (parsed == null || parsed.isNaN() || parsed.isInfinite()) {
             return other;
         }
-        return Numbers.of(new java.math.BigDecimal(parsed).toBigInteger());
+        return Numbers.truncated(parsed);
     }
 
-    private static Object parseWhole(String text, int base) {
+    /** A text without white space around it, and decimal digits of any script as ASCII. */
+    private static String digits(Object value) {
+        final String text = Text.strip(Text.of(value), null, true, true);
+        if (text.chars().allMatch(c -> c < 0x80)) {
+            return text;
+        }
+        final StringBuilder digits = new StringBuilder(text.length());
+        text.codePoints()
+                .forEach(
+                        c ->
+                                digits.appendCodePoint(
+                                        Character.isDigit(c) ? '0' + Character.digit(c, 10) : c));
+        return digits.toString();
+    }
+
+    private static Object parseWhole(String text, int givenBase) {
         String digits = Cases.lower(text);
         boolean negative = false;
         if (digits.startsWith("-") || digits.startsWith("+")) {
             negative = digits.startsWith("-");
             digits = digits.substring(1);
         }
-        final String prefix =
-                switch (base) {
-                    case 2 -> "0b";
-                    case 8 -> "0o";
-                    case 16 -> "0x";
-                    default -> "\0";
-                };
-        if (digits.startsWith(prefix)) {
-            digits = digits.substring(2);
+        final int prefixBase =
+                digits.startsWith("0b")
+                        ? 2
+                        : digits.startsWith("0o") ? 8 : digits.startsWith("0x") ? 16 : 10;
+        final int base = givenBase == 0 ? prefixBase : givenBase;
+        if (base == prefixBase && base != 10) {
+            digits = digits.substring(digits.startsWith("_", 2) ? 3 : 2);
+        } else if (givenBase == 0 && digits.matches("0[0_]*+[1-9].*+")) {
+            return null; // as a literal of Python: no number but 0 has leading zeros
         }
         if (!digits.matches("[0-9a-z](?:_?[0-9a-z])*+")) {
             return null;
@@ -516,19 +549,18 @@ final class Filters {
         if (!Numbers.isNumber(value)) {
             throw new ValueException("type " + PythonValues.typeName(value) + " cannot be rounded");
         }
-        if (method.equals("common")) {
-            return Numbers.round(value, Numbers.index(precision));
+        if (!ROUND_METHODS.contains(method)) {
+            throw new ValueException("method must be common, ceil or floor");
         }
-        final Object factor = Numbers.arithmetic("**", 10L, precision);
+        if (method.equals("common")) {
+            return precision == null
+                    ? Numbers.round(value)
+                    : Numbers.round(value, Numbers.index(precision));
+        }
+        final Object factor = PythonValues.binary("**", 10L, precision);
         final double scaled = Numbers.real(Numbers.arithmetic("*", value, factor));
-        final double whole =
-                switch (method) {
-                    case "ceil" -> Math.ceil(scaled);
-                    case "floor" -> Math.floor(scaled);
-                    default -> throw new ValueException("method must be common, ceil or floor");
-                };
-        return Numbers.arithmetic(
-                "/", Numbers.of(new java.math.BigDecimal(whole).toBigInteger()), factor);
+        final double whole = method.equals("ceil") ? Math.ceil(scaled) : Math.floor(scaled);
+        return Numbers.arithmetic("/", Numbers.truncated(whole), factor);
     }
 
     private static Object sort(Object value, Arguments arguments) {
@@ -605,32 +637,32 @@ final class Filters {
     }
 
     private static Object truncate(Object value, Arguments arguments) {
-        final long length = Numbers.index(arguments.take("length", 255L));
+        final Object length = arguments.take("length", 255L);
         final boolean killWords = PythonValues.truth(arguments.take("killwords", false));
-        final String end = Text.of(arguments.take("end", "..."));
-        final Object leeway = arguments.take("leeway", null);
+        final Object end = arguments.take("end", "...");
+        final Object given = arguments.take("leeway", null);
         arguments.end();
-        final long slack = leeway == null ? 5 : Numbers.index(leeway);
-        if (length < Text.length(end) || slack < 0) {
+        final Object leeway = given == null ? 5L : given;
+        final Object endLength = PythonValues.length(end);
+        if (!Evaluator.ordered(">=", length, endLength)) {
             throw new ValueException(
-                    "truncate: expected length >= " + Text.length(end) + ", got " + length);
+                    "truncate: expected length >= " + endLength + ", got " + Text.repr(length));
         }
-        final boolean isText = PythonValues.isText(value);
-        if (isText) {
-            Budget.current().text(Text.of(value).length());
+        if (!Evaluator.ordered(">=", leeway, 0L)) {
+            throw new ValueException("truncate: expected leeway >= 0, got " + Text.repr(leeway));
         }
-        if (PythonValues.length(value) - length <= slack) {
+        if (Evaluator.ordered(
+                "<=", PythonValues.length(value), PythonValues.binary("+", length, leeway))) {
             return value;
         }
-        if (!isText) {
-            throw new ValueException(
-                    "truncate: cannot cut off '" + PythonValues.typeName(value) + "' object");
+        final Object kept =
+                PythonValues.slice(value, null, PythonValues.binary("-", length, endLength), null);
+        if (killWords) {
+            return PythonValues.binary("+", kept, end);
         }
-        final String text = Text.of(value);
-        final String kept =
-                text.substring(0, text.offsetByCodePoints(0, (int) length - Text.length(end)));
-        final int space = killWords ? -1 : kept.lastIndexOf(' ');
-        return (space < 0 ? kept : kept.substring(0, space)) + end;
+        final String text = Methods.text(kept);
+        final int space = text.lastIndexOf(' ');
+        return PythonValues.binary("+", space < 0 ? text : text.substring(0, space), end);
     }
 
     private static Object unique(Object value, Arguments arguments) {
@@ -659,7 +691,7 @@ final class Filters {
         boolean inWord = false;
         for (int i = 0; i < text.length(); ) {
             final int c = text.codePointAt(i);
-            final boolean word = c == '_' || Character.isLetterOrDigit(c);
+            final boolean word = c == '_' || Methods.isAlphanumeric(c);
             count += word && !inWord ? 1 : 0;
             inWord = word;
             i += Character.charCount(c);

@@ -41,7 +41,7 @@ final class Formats {
                 if (end < 0 || !(values instanceof Map<?, ?> dict)) {
                     throw new ValueException("format requires a mapping");
                 }
-                value = PythonValues.item(dict, template.substring(at + 1, end));
+                value = member(dict, template.substring(at + 1, end));
                 taken = true;
                 used = given.size(); // the dict is no single value any more
                 at = end + 1;
@@ -80,6 +80,14 @@ final class Formats {
             throw new ValueException("not all arguments converted during string formatting");
         }
         return out.toString();
+    }
+
+    private static Object member(Map<?, ?> dict, String name) {
+        final Object value = PythonValues.get(dict, name, Absent.ABSENT);
+        if (value == Absent.ABSENT) {
+            throw new ValueException("format requires the key " + Text.repr(name));
+        }
+        return value;
     }
 
     /** Whether a value that is no tuple or text has items by key or number. */
@@ -325,7 +333,7 @@ final class Formats {
     }
 
     private static java.math.BigInteger truncated(Object number) {
-        return number instanceof Double d ? new BigDecimal(d).toBigInteger() : Numbers.big(number);
+        return Numbers.big(number instanceof Double d ? Numbers.truncated(d) : number);
     }
 
     private static String fixed(Object number, int digits) {

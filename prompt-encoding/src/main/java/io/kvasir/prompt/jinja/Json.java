@@ -42,12 +42,7 @@ final class Json {
         final Object separators = arguments.take("separators", null);
         final boolean sort = PythonValues.truth(arguments.take("sort_keys", false));
         arguments.end();
-        final String indentText =
-                indent == null
-                        ? null
-                        : PythonValues.isText(indent)
-                                ? Text.of(indent)
-                                : Text.repeat(" ", Math.max(0, Numbers.index(indent)));
+        final boolean plain = PythonValues.isText(value); // for which the layout does not matter
         String item = indent == null ? ", " : ",";
         String key = ": ";
         if (separators != null) {
@@ -55,13 +50,22 @@ final class Json {
             if (pair.size() != 2) {
                 throw new ValueException("tojson: separators have to be two");
             }
-            item = Text.of(pair.get(0));
-            key = Text.of(pair.get(1));
+            if (!plain) {
+                item = Methods.text(pair.get(0));
+                key = Methods.text(pair.get(1));
+            }
         }
-        final Json json = new Json(ascii, indentText, item, key, sort);
+        final Json json = new Json(ascii, plain ? null : indentText(indent), item, key, sort);
         json.write(value, 0);
         json.budget.text(json.out.length());
         return json.out.toString();
+    }
+
+    private static String indentText(Object indent) {
+        if (indent == null || PythonValues.isText(indent)) {
+            return indent == null ? null : Text.of(indent);
+        }
+        return Text.repeat(" ", Math.max(0, Numbers.index(indent)));
     }
 
     private void write(Object value, int depth) {

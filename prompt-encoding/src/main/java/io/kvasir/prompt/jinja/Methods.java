@@ -213,7 +213,7 @@ final class Methods {
             case "isdecimal" -> plain(() -> all(s, Character::isDigit));
             case "isnumeric" -> plain(() -> all(s, Methods::isNumeric));
             case "isalpha" -> plain(() -> all(s, Character::isLetter));
-            case "isalnum" -> plain(() -> all(s, c -> Character.isLetter(c) || isNumeric(c)));
+            case "isalnum" -> plain(() -> all(s, Methods::isAlphanumeric));
             case "isspace" -> plain(() -> all(s, Text::isSpace));
             case "isupper" -> plain(() -> isUpper(s));
             case "islower" -> plain(() -> isLower(s));
@@ -564,6 +564,11 @@ final class Methods {
             }
         }
         return Character.isDigit(c);
+    }
+
+    /** {@code str.isalnum} of one character. */
+    static boolean isAlphanumeric(int c) {
+        return Character.isLetter(c) || isNumeric(c);
     }
 
     private static boolean isNumeric(int c) {

@@ -220,6 +220,10 @@ final class Numbers {
         if (b.signum() < 0) {
             return power(real(a), real(b));
         }
+        if (a.abs().bitLength() <= 1) { // -1, 0 and 1 stay small
+            final boolean positive = b.signum() == 0 || (a.signum() < 0 && !b.testBit(0));
+            return positive ? 1L : (long) a.signum();
+        }
         if (b.bitLength() > 31 || (long) a.bitLength() * b.intValue() > MAX_BITS) {
             throw tooLarge();
         }
@@ -279,6 +283,23 @@ final class Numbers {
             return remainder + b;
         }
         return remainder == 0 ? Math.copySign(0.0, b) : remainder;
+    }
+
+    /**
+     * A real number without its fraction, as a whole one.
+     *
+     * @throws ValueException if it is infinite or none
+     */
+    static Object truncated(double value) {
+        if (Double.isNaN(value) || Double.isInfinite(value)) {
+            throw new ValueException("cannot convert float " + text(value) + " to integer");
+        }
+        return of(new BigDecimal(value).toBigInteger());
+    }
+
+    /** Python's {@code round(value)}: a whole number, half to even. */
+    static Object round(Object value) {
+        return value instanceof Double d ? truncated(Math.rint(d)) : of(big(value));
     }
 
     /** Python's {@code round(value, digits)}: half to even, decided on the exact value. */

@@ -503,7 +503,9 @@ final class PythonValues {
             if (offset >= 0 && offset < size) {
                 return value instanceof List<?> list
                         ? list.get((int) offset)
-                        : Text.substring(Text.of(value), (int) offset, (int) offset + 1);
+                        : like(
+                                value,
+                                Text.substring(Text.of(value), (int) offset, (int) offset + 1));
             }
         }
         if (isText(key)) {
@@ -539,7 +541,8 @@ final class PythonValues {
             return range.slice(from, to, by);
         }
         if (isText(value) && by == 1) {
-            return Text.substring(Text.of(value), (int) from, (int) Math.max(from, to));
+            return like(
+                    value, Text.substring(Text.of(value), (int) from, (int) Math.max(from, to)));
         }
         final List<?> items =
                 value instanceof List<?> list ? list : Text.characters(Text.of(value));
@@ -553,9 +556,14 @@ final class PythonValues {
             final StringBuilder text = new StringBuilder();
             out.forEach(text::append);
             Budget.current().text(text.length());
-            return text.toString();
+            return like(value, text.toString());
         }
         return value instanceof Tuple ? new Tuple(out) : out;
+    }
+
+    /** A part of a text, marked as HTML if the text is. */
+    private static Object like(Object text, String part) {
+        return text instanceof Markup ? new Markup(part) : part;
     }
 
     private static long bound(Object given, int size, long step, long defaultValue) {
@@ -633,7 +641,7 @@ final class PythonValues {
     private static Object repeat(Object value, long times) {
         final int count = Math.clamp(times, 0, Integer.MAX_VALUE);
         if (isText(value)) {
-            return Text.repeat(Text.of(value), count);
+            return like(value, Text.repeat(Text.of(value), count));
         }
         if (value instanceof List<?> list && !(value instanceof Range)) {
             Budget.current().items((long) list.size() * count);

@@ -62,7 +62,10 @@ final class Text {
                     throw new ValueException(
                             "a "
                                     + PythonValues.typeName(value)
-                                    + " has no text that could be printed");
+                                    + " has no text that could be printed"
+                                    + (value instanceof LazyItems
+                                            ? "; the filter list makes one that has"
+                                            : ""));
         };
     }
 

@@ -12,6 +12,8 @@ import io.kvasir.prompt.files.TestFiles;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -149,6 +151,42 @@ class ReferenceRenderingTest {
                             source);
             assertTrue(error.reason().contains("not implemented"), error.reason());
         }
+    }
+
+    /** Its text has an address in the reference: never the same twice, and never meant. */
+    @Test
+    void aGeneratorIsNoText() {
+        for (String source :
+                new String[] {
+                    "{{ l|map('string') }}", "{{ l|batch(2) }}", "{{ 'x' ~ (l|select) }}",
+                }) {
+            final TemplateException error =
+                    assertThrows(
+                            TemplateException.class,
+                            () ->
+                                    ChatTemplate.compile(source)
+                                            .render(Map.of("l", List.of()), CLOCK),
+                            source);
+            assertEquals(
+                    "a generator has no text that could be printed; the filter list makes one that"
+                            + " has",
+                    error.reason(),
+                    source);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"groupby", "pprint", "random", "striptags", "urlize"})
+    void aFilterThatIsMissingIsNamedWhenTheTemplateIsCompiled(String name) {
+        final TemplateException error =
+                assertThrows(
+                        TemplateException.class,
+                        () ->
+                                ChatTemplate.compile(
+                                        "a\n{% if false %}{{ x|" + name + " }}{% endif %}"));
+        assertEquals(TemplateException.Kind.SYNTAX, error.kind());
+        assertEquals(2, error.line());
+        assertEquals("filter '" + name + "' is unknown or not implemented", error.reason());
     }
 
     @Test

@@ -171,4 +171,22 @@ SNIPPETS = [
     "{% for x in l %}\n  {{ x }}\n{% endfor %}\n", "{%- for x in l -%}\n  {{ x }},\n{%- endfor -%}\n", "\t{% set a = 1 %}\t\n\t{{ a }}\t\n", "a\r\nb\rc{% if t %}\r\nd{% endif %}", "{{ i }}{# #}\n{{ i }}\n{% if t %} {% endif %} \n", "text {% if t %}x{% endif %}  {# c #}  \nnext", "a{% if t -%}   \n  b{%- endif %}  c", "  {{ i }}\n  {%- set z = 1 %}\n  {{ z }}", "{#-a-#} x {#- b #}\ny",
     # --- errors when compiling ---
     "{% if t %}", "{% endif %}", "{% nosuchtag %}", "{{ }}", "{{ 1 + }}", "{{ 'open }}", "{% for %}{% endfor %}", "{{ (1 }}", "{{ a b }}", "{% set %}", "{# open", "{% raw %}x", "{{ [1, }}", "{% for x in l %}{% endif %}", "{% else %}", "{{ {'a' 1} }}", "{{ 1 ! 2 }}", "{% break %}", "{% set none = 1 %}", "{{ f(a=1, 2) }}", "{{ $ }}",
+    # --- sizes and bases of other types ---
+    "{{ '0x1f'|int(base=0) }}|{{ '0X_1F'|int(0, 16) }}|{{ '0b101'|int(7, 0) }}|{{ '-0o17'|int(base=0) }}|{{ '010'|int(-1, 0) }}|{{ '00'|int(-1, 0) }}|{{ '0_0'|int(-1, 0) }}|{{ '12'|int(-1, 0) }}|{{ '1_2'|int(-1, 0) }}|{{ '0x'|int(-1, 0) }}|{{ '0b12'|int(-1, 0) }}|{{ '0x1f'|int(-1, 8) }}|{{ '0b1'|int(base=16) }}|{{ ' +0b1 '|int(0, 2) }}|{{ '0__1'|int(-1, 2) }}|{{ '0b_1'|int(-1, 2) }}|{{ '\u0663\u0664'|int }}|{{ '\u0663.5'|float }}|{{ '\u00b2'|int }}|{{ '7.9'|int(-1, 0) }}|{{ '0'|int(-1, 0) }}|{{ ''|int(-1, 0) }}|{{ '\uff11\uff12'|int(base=0) }}",
+    "{{ s|truncate(8, true, '.', 0) }}|{{ s|truncate(20, end=5 * [1]) }}|{{ s|truncate(12.5) }}|{{ s|truncate(8, leeway=0.5, end='') }}|{{ l|truncate(3, true, [9], 0) }}|{{ el|truncate(2, end=()) }}|{{ s|truncate(20, end=d) }}|{{ s|truncate(true, end='', leeway=20) }}|{{ (s|safe)|truncate(8, true, '<', 0) }}",
+    "{{ s|truncate(8, end=5) }}", "{{ s|truncate(5, end=none) }}", "{{ s|truncate(5, leeway=0, end=['x']) }}", "{{ s|truncate(7.5, leeway=0) }}", "{{ s|truncate('9') }}", "{{ s|truncate(5, leeway=-1) }}", "{{ s|truncate(5, leeway='1') }}", "{{ s|truncate(2) }}", "{{ s|truncate(5, end=missing, leeway=0) }}", "{{ s|truncate(none) }}",
+    "{{ l|batch('2')|list }}|{{ l|batch(2.0)|list }}|{{ l|batch(none)|list }}|{{ l|batch(2.5)|list }}|{{ l|batch(true)|list }}|{{ l|batch(missing)|list }}|{{ el|batch('2', 'x')|list }}|{{ l|batch(5.0, 'x')|list }}|{{ l|batch(-2.0, 'x')|list }}|{{ l|batch([2])|list }}",
+    "{{ l|batch('2', 'x')|list }}", "{{ l|batch(2.0, 'x')|list }}", "{{ l|batch(none, 1)|list }}", "{{ i|batch(2)|list }}",
+    "{{ l|slice(-2)|list }}|{{ l|slice(true)|list }}|{{ l|slice(-1, 'x')|list }}|{{ el|slice(-1)|list }}",
+    "{{ l|slice(0)|list }}", "{{ l|slice(2.0)|list }}", "{{ l|slice('2')|list }}", "{{ l|slice(none)|list }}", "{{ el|slice(0)|list }}",
+    "{{ s|tojson(indent=1.5) }}|{{ s|tojson(indent=l) }}|{{ s|tojson(separators=(1, 2)) }}|{{ l|tojson(indent=true) }}|{{ d|tojson(indent=-3) }}|{{ (s|safe)|tojson(indent=d) }}|{{ d|tojson(indent='ab') }}",
+    "{{ l|tojson(indent=1.5) }}", "{{ i|tojson(indent=l) }}", "{{ i|tojson(separators=(1, ':')) }}", "{{ l|tojson(separators=(',', none)) }}", "{{ s|tojson(separators=(1,)) }}", "{{ i|tojson(indent=missing) }}",
+    # --- found by comparing with random expressions ---
+    "{{ 1 ** big }}|{{ true ** big }}|{{ 0 ** big }}|{{ (-1) ** 12345678901234567891 }}|{{ 0 ** 0 }}|{{ (-1) ** 12345678901234567890 }}|{{ 1 ** -big }}",
+    "{{ 2.5|round(none) }}|{{ -2|round(none) }}|{{ 3.5|round(precision=none) }}|{{ true|round(none) }}|{{ 1e300|round(none)|string|length }}|{{ 2.567|round(true, 'floor') }}",
+    "{{ 1.0|round('x', 'ceil') }}", "{{ 1.0|round(l, 'floor') }}", "{{ 1.0|round(none, 'floor') }}", "{{ 1|round('x', 'x') }}", "{{ ('inf'|float)|round(none) }}", "{{ ('nan'|float)|round(0, 'ceil') }}",
+    "{{ [i]|sort(attribute='a.b') }}", "{{ [1]|sort(attribute='a')|length }}|{{ el|sort(attribute='a.b') }}|{{ users|sort(attribute='age,name')|map(attribute='name')|list }}|{{ users|sort(attribute='age', reverse=true)|map(attribute='name')|list }}",
+    "{{ '%(z)s' % d }}", "{{ '%(items)s' % d }}", "{{ '%(a)s %(C)s' % d }}|{{ '%(a)05d' % d }}", "{{ '%d' % ('inf'|float) }}", "{{ '%d' % ('nan'|float) }}",
+    "{{ [(html|safe)[1:3], (html|safe)[0], ('<'|safe) * 2, (html|safe)[::-1]] }}|{{ ('<b>'|safe)[1:] + '<' }}",
+    "{{ 'x\u00b2 \u00b2 \u2460 \u3007 _'|wordcount }}",
 ]
