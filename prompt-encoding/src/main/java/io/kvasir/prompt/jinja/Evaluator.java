@@ -364,6 +364,9 @@ final class Evaluator {
 
     /** {@code left < right} and the like. */
     static boolean ordered(String operator, Object left, Object right) {
+        if (ElementSet.isSet(left) && ElementSet.isSet(right)) {
+            return ElementSet.ordered(operator, left, right);
+        }
         final int order = PythonValues.compare(operator, left, right);
         if ((left instanceof Double a && a.isNaN()) || (right instanceof Double b && b.isNaN())) {
             return false;

@@ -112,6 +112,7 @@ final class PythonValues {
             case List<?> list -> "list";
             case Map<?, ?> map -> "dict";
             case DictView view -> "dict_" + view.kind();
+            case ElementSet set -> "set";
             case LazyItems items -> "generator";
             case Undefined undefined -> "Undefined";
             case Namespace namespace -> "Namespace";
@@ -138,6 +139,7 @@ final class PythonValues {
             case List<?> list -> !list.isEmpty();
             case Map<?, ?> map -> !map.isEmpty();
             case DictView view -> !view.dict().isEmpty();
+            case ElementSet set -> set.size() != 0;
             case LoopContext loop -> loop.length() != 0;
             case Undefined undefined -> false;
             default -> true;
@@ -178,6 +180,9 @@ final class PythonValues {
         }
         if (left instanceof Map<?, ?> a && right instanceof Map<?, ?> b) {
             return sameEntries(a, b);
+        }
+        if (ElementSet.isSet(left) && ElementSet.isSet(right)) {
+            return length(left) == length(right) && ElementSet.isSubset(left, right);
         }
         return left == right || (left instanceof Undefined && right instanceof Undefined);
     }
@@ -244,6 +249,11 @@ final class PythonValues {
             }
             return Integer.compare(a.size(), b.size());
         }
+        if (ElementSet.isSet(left) && ElementSet.isSet(right)) {
+            return ElementSet.ordered("<", left, right)
+                    ? -1
+                    : ElementSet.ordered(">", left, right) ? 1 : 0;
+        }
         throw new ValueException(
                 "'"
                         + operator
@@ -270,8 +280,13 @@ final class PythonValues {
             return text.contains(wanted);
         }
         if (container instanceof Map<?, ?> dict) {
-            requireHash(item);
-            return find(dict, item) != Absent.ABSENT;
+            return isKey(dict, item);
+        }
+        if (container instanceof ElementSet set) {
+            return isKey(set.elements(), item);
+        }
+        if (container instanceof DictView view && !view.kind().equals("values")) {
+            return isInView(view, item);
         }
         final Iterator<?> items = iterate(container);
         while (items.hasNext()) {
@@ -282,6 +297,23 @@ final class PythonValues {
         return false;
     }
 
+    private static boolean isKey(Map<?, ?> dict, Object key) {
+        requireHash(key);
+        return find(dict, key) != Absent.ABSENT;
+    }
+
+    private static boolean isInView(DictView view, Object item) {
+        if (view.kind().equals("keys")) {
+            return isKey(view.dict(), item);
+        }
+        if (!(item instanceof Tuple pair) || pair.size() != 2) {
+            return false;
+        }
+        requireHash(pair.get(0));
+        final Object found = find(view.dict(), pair.get(0));
+        return found != Absent.ABSENT && equal(found, pair.get(1));
+    }
+
     /** Walks through a value. */
     static Iterator<?> iterate(Object value) {
         return switch (value) {
@@ -290,6 +322,7 @@ final class PythonValues {
             case List<?> list -> list.iterator();
             case Map<?, ?> dict -> dict.keySet().iterator();
             case DictView view -> view.iterator();
+            case ElementSet set -> set.iterator();
             case LazyItems items -> items;
             case Undefined undefined -> Collections.emptyIterator();
             case null, default ->
@@ -302,6 +335,7 @@ final class PythonValues {
                 || value instanceof List
                 || value instanceof Map
                 || value instanceof DictView
+                || value instanceof ElementSet
                 || value instanceof LazyItems
                 || value instanceof Undefined
                 || value instanceof LoopContext;
@@ -327,6 +361,7 @@ final class PythonValues {
             case List<?> list -> list.size();
             case Map<?, ?> dict -> dict.size();
             case DictView view -> view.dict().size();
+            case ElementSet set -> set.size();
             case Undefined undefined -> 0;
             case LoopContext loop -> loop.length();
             case null, default -> -1;
@@ -412,7 +447,7 @@ final class PythonValues {
         if (key instanceof Tuple tuple) {
             tuple.forEach(PythonValues::refuseUnhashable);
         } else if (key instanceof Map
-                || key instanceof DictView
+                || ElementSet.isSet(key)
                 || (key instanceof List && !(key instanceof Range))) {
             throw new ValueException("unhashable type: '" + typeName(key) + "'");
         }
@@ -583,6 +618,12 @@ final class PythonValues {
         }
         if (operator.equals("%") && isText(left)) {
             return Formats.percent(Text.of(left), right);
+        }
+        if (operator.equals("-")) {
+            final ElementSet difference = ElementSet.difference(left, right);
+            if (difference != null) {
+                return difference;
+            }
         }
         if (right instanceof Undefined undefined) {
             throw undefined.fail();

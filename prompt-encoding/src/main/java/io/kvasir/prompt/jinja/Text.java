@@ -55,6 +55,7 @@ final class Text {
             case List<?> list -> "[" + joined(list.iterator()) + "]";
             case Map<?, ?> dict -> dict(dict);
             case DictView view -> "dict_" + view.kind() + "([" + joined(view.iterator()) + "])";
+            case ElementSet set -> set.size() == 0 ? "set()" : "{" + joined(set.iterator()) + "}";
             case Namespace namespace -> "<Namespace " + dict(namespace.attributes()) + ">";
             case Long l -> l.toString();
             case java.math.BigInteger big -> Numbers.text(big);
