@@ -42,6 +42,7 @@ final class Filters {
             plain(name, Markup::escape);
         }
         plain("first", Filters::first);
+        FILTERS.put("filesizeformat", Filters::fileSize);
         FILTERS.put("float", Filters::real);
         plain("forceescape", value -> Markup.escape(Text.of(value)));
         FILTERS.put("format", Filters::format);
@@ -73,7 +74,10 @@ final class Filters {
         FILTERS.put("truncate", Filters::truncate);
         FILTERS.put("unique", Filters::unique);
         plain("upper", value -> Cases.upper(Text.of(value)));
+        plain("urlencode", UrlEncoding::encode);
         plain("wordcount", Filters::wordCount);
+        FILTERS.put("wordwrap", WordWrap::apply);
+        FILTERS.put("xmlattr", Filters::attributes);
     }
 
     private Filters() {}
@@ -245,6 +249,22 @@ final class Filters {
         final List<Object> out = new ArrayList<>(items.size());
         keyed.forEach(each -> out.add(each.item()));
         return out;
+    }
+
+    private static Object attributes(Object value, Arguments arguments) {
+        final boolean spaceBefore = PythonValues.truth(arguments.take("autospace", true));
+        arguments.end();
+        return Markup.attributes(value, spaceBefore);
+    }
+
+    private static Object fileSize(Object value, Arguments arguments) {
+        final boolean binary = PythonValues.truth(arguments.take("binary", false));
+        arguments.end();
+        final Double bytes = parseReal(value);
+        if (bytes == null) {
+            throw new ValueException("filesizeformat needs a number, not " + Text.repr(value));
+        }
+        return FileSize.text(bytes, binary);
     }
 
     private static Object first(Object value) {

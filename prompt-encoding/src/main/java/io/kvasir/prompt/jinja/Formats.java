@@ -336,7 +336,8 @@ final class Formats {
         return Numbers.big(number instanceof Double d ? Numbers.truncated(d) : number);
     }
 
-    private static String fixed(Object number, int digits) {
+    /** {@code %.Nf} of a number. */
+    static String fixed(Object number, int digits) {
         final double value = Numbers.real(number);
         if (Double.isNaN(value) || Double.isInfinite(value)) {
             return Numbers.text(value);
