@@ -1,10 +1,12 @@
 package io.kvasir.gateway;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.FakeCollector;
 import io.kvasir.gateway.testing.FakeEngine;
@@ -116,6 +118,36 @@ class SecuredCollectorTest {
             assertEquals(200, Gateways.post(gateway, "/v1/completions", ASK).statusCode());
             Eventually.holds("sent", () -> collector.keys.size() > before);
             assertEquals("b", collector.keys.getLast(), "what was read before stays");
+        }
+    }
+
+    @Test
+    void statedHeadersAreSentUnlessTheFileHasThem() throws Exception {
+        final Secret stated = new Secret("X-Api-Key=c%2Cd+%3D, other=1,");
+        try (GatewayServer gateway =
+                Gateways.started(
+                        config().set(GatewaySettings.OTLP_HEADERS, stated)
+                                .set(
+                                        GatewaySettings.OTLP_HEADERS_FILE,
+                                        Files.writeString(headers, "third=3\n")))) {
+            assertEquals(200, Gateways.post(gateway, "/v1/completions", ASK).statusCode());
+            collector.await(1);
+            assertEquals("c,d+=", collector.keys.getFirst());
+            Files.writeString(headers, "x-api-key=b\n");
+            assertEquals(200, Gateways.post(gateway, "/v1/completions", ASK).statusCode());
+            Eventually.holds("the file's key", () -> collector.keys.getLast().equals("b"));
+        }
+    }
+
+    @Test
+    void headersThatCannotBeReadAreRefusedWithoutTheirValues() {
+        for (String wrong : new String[] {"a=1,secret", "a=1,b=secret%2", "a=1,b c=secret"}) {
+            final List<String> problems =
+                    StartFiles.problems(
+                            config().set(GatewaySettings.OTLP_HEADERS, new Secret(wrong)).build());
+            assertEquals(1, problems.size(), problems.toString());
+            assertTrue(problems.getFirst().contains("otlp-headers, header 2"), problems.toString());
+            assertFalse(problems.getFirst().contains("secret"), problems.toString());
         }
     }
 

@@ -234,6 +234,7 @@ final class Contradictions {
                             GatewaySettings.OTLP_TRUST_STORE,
                             GatewaySettings.OTLP_CLIENT_CERTIFICATE,
                             GatewaySettings.OTLP_CLIENT_KEY,
+                            GatewaySettings.OTLP_HEADERS,
                             GatewaySettings.OTLP_HEADERS_FILE,
                             GatewaySettings.TRACE_SAMPLE_RATIO,
                             GatewaySettings.TRACE_SERVICE_NAME));

@@ -1406,15 +1406,18 @@ public final class GatewaySettings {
     public static final Setting<URI> OTLP_ENDPOINT =
             row(
                     Setting.text(
-                            "otlp-endpoint",
-                            "URL",
-                            CollectorUrl::parse,
-                            null,
-                            "An OpenTelemetry collector that takes OTLP over HTTP, such as"
-                                    + " http://localhost:4318; traces go to /v1/traces there, or to"
-                                    + " the URL's own path. Each request is a span, with one below"
-                                    + " it for each worker that is asked. Nothing is traced without"
-                                    + " it."));
+                                    "otlp-endpoint",
+                                    "URL",
+                                    CollectorUrl::parse,
+                                    null,
+                                    "An OpenTelemetry collector that takes OTLP over HTTP, such as"
+                                            + " http://localhost:4318; traces go to /v1/traces"
+                                            + " there, or to the URL's own path. Each request is a"
+                                            + " span, with one below it for each worker that is"
+                                            + " asked. Nothing is traced without it. To the path of"
+                                            + " OTEL_EXPORTER_OTLP_ENDPOINT /v1/traces is added.")
+                            .variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+                            .variable("OTEL_EXPORTER_OTLP_ENDPOINT", CollectorUrl::ofBase));
 
     /** Certificates that the collector is checked against. */
     public static final Setting<Path> OTLP_TRUST_STORE =
@@ -1426,6 +1429,7 @@ public final class GatewaySettings {
                                     null,
                                     "PEM file of the authorities that sign the certificate of an"
                                             + " https:// collector. Not set, those of the JVM.")
+                            .variable("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE")
                             .variable("OTEL_EXPORTER_OTLP_CERTIFICATE"));
 
     /** What the gateway shows to the collector. */
@@ -1438,6 +1442,7 @@ public final class GatewaySettings {
                                     null,
                                     "PEM file of the gateway's certificate for a collector that"
                                             + " asks for one; its key is in otlp-client-key.")
+                            .variable("OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE")
                             .variable("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"));
 
     /** The key of that certificate. */
@@ -1450,7 +1455,24 @@ public final class GatewaySettings {
                                     null,
                                     "PEM file of the key of otlp-client-certificate, PKCS #8"
                                             + " without a password (BEGIN PRIVATE KEY).")
+                            .variable("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY")
                             .variable("OTEL_EXPORTER_OTLP_CLIENT_KEY"));
+
+    /** What the collector is sent beside the traces. */
+    public static final Setting<Secret> OTLP_HEADERS =
+            row(
+                    Setting.text(
+                                    "otlp-headers",
+                                    "NAME=VALUE,…",
+                                    Secret::new,
+                                    null,
+                                    "Headers for the collector, such as an API key, as"
+                                        + " OpenTelemetry writes them: name=value separated by"
+                                        + " commas, values with %20 for a space. Other users of the"
+                                        + " machine may see flags: prefer otlp-headers-file, whose"
+                                        + " headers replace these, or the environment variable.")
+                            .variable("OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+                            .variable("OTEL_EXPORTER_OTLP_HEADERS"));
 
     /** File with what the collector is sent beside the traces. */
     public static final Setting<Path> OTLP_HEADERS_FILE =
@@ -1479,11 +1501,12 @@ public final class GatewaySettings {
     public static final Setting<String> TRACE_SERVICE_NAME =
             row(
                     Setting.text(
-                            "trace-service-name",
-                            "NAME",
-                            Function.identity(),
-                            "kvasir",
-                            "service.name of the traces."));
+                                    "trace-service-name",
+                                    "NAME",
+                                    Function.identity(),
+                                    "kvasir",
+                                    "service.name of the traces.")
+                            .variable("OTEL_SERVICE_NAME"));
 
     /** How {@code kvasir serve} writes its log; embedders have their own. */
     public static final Setting<LogFormat> LOG_FORMAT =

@@ -3,6 +3,7 @@ package io.kvasir.gateway.trace;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.Secret;
 import io.kvasir.registry.Authorities;
 import io.kvasir.registry.ConfiguredFile;
 import io.kvasir.registry.FailureText;
@@ -12,6 +13,8 @@ import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporterBuilder;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Map;
+import java.util.TreeMap;
 
 /** By which files a gateway and its collector of traces know each other. Stateless. */
 public final class CollectorAccess {
@@ -54,11 +57,29 @@ public final class CollectorAccess {
         if (certificate != null) {
             identify(certificate, key, exporter);
         }
-        final Path headers = config.get(GatewaySettings.OTLP_HEADERS_FILE);
-        if (headers != null) {
-            exporter.setHeaders(
-                    new FollowedHeaders(GatewaySettings.OTLP_HEADERS_FILE.name(), headers));
+        headers(config, exporter);
+    }
+
+    private static void headers(GatewayConfig config, OtlpHttpSpanExporterBuilder exporter) {
+        final Secret stated = config.get(GatewaySettings.OTLP_HEADERS);
+        final Map<String, String> own =
+                stated == null
+                        ? Map.of()
+                        : CollectorHeaders.ofList(GatewaySettings.OTLP_HEADERS.name(), stated);
+        final Path file = config.get(GatewaySettings.OTLP_HEADERS_FILE);
+        if (file == null) {
+            own.forEach(exporter::addHeader);
+            return;
         }
+        final FollowedHeaders followed =
+                new FollowedHeaders(GatewaySettings.OTLP_HEADERS_FILE.name(), file);
+        exporter.setHeaders(
+                () -> {
+                    final Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+                    all.putAll(own);
+                    all.putAll(followed.get());
+                    return all;
+                });
     }
 
     private static void identify(Path certificate, Path key, OtlpHttpSpanExporterBuilder exporter) {

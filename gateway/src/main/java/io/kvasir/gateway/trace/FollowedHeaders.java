@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Supplier;
-import java.util.regex.Pattern;
 
 /**
  * The headers that a file has whenever they are sent: {@code name=value}, one a line. What cannot
@@ -18,7 +17,6 @@ import java.util.regex.Pattern;
  */
 final class FollowedHeaders implements Supplier<Map<String, String>> {
     private static final Logger LOG = LoggerFactory.getLogger(FollowedHeaders.class);
-    private static final Pattern NAME = Pattern.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+");
 
     private final String option;
     private final Path file;
@@ -39,21 +37,9 @@ final class FollowedHeaders implements Supplier<Map<String, String>> {
     private Map<String, String> read() {
         final Map<String, String> headers = new LinkedHashMap<>();
         for (SecretFile.Line line : SecretFile.tokens(option, file)) {
-            final String text = line.secret().value();
-            final int equals = text.indexOf('=');
-            final String name = equals < 0 ? "" : text.substring(0, equals).strip();
-            final String value = text.substring(equals + 1).strip();
-            if (!NAME.matcher(name).matches() || !isValue(value)) {
-                throw new GatewayException(
-                        line.from() + ": it must be name=value of a header, in ASCII", null);
-            }
-            headers.put(name, value);
+            CollectorHeaders.put(headers, line.from(), line.secret().value());
         }
         return headers;
-    }
-
-    private static boolean isValue(String value) {
-        return value.chars().allMatch(c -> c >= ' ' && c <= '~');
     }
 
     @Override

@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -36,8 +37,11 @@ public final class Setting<T> {
     private final String range;
     private final String doc;
     private final List<String> aliases;
-    private final List<String> variables;
+    private final List<Variable> variables;
     private final boolean live;
+
+    /** A further environment variable, and what makes its text one of the setting. */
+    private record Variable(String name, UnaryOperator<String> reading) {}
 
     /** How values are written; {@code label} stands for one in help texts. */
     private record Format<T>(
@@ -59,7 +63,7 @@ public final class Setting<T> {
             String range,
             String doc,
             List<String> aliases,
-            List<String> variables,
+            List<Variable> variables,
             boolean live) {
         this.name = name;
         this.format = format;
@@ -247,8 +251,26 @@ public final class Setting<T> {
 
     /** The same with a further environment variable, read after its own. */
     public Setting<T> variable(String variable) {
+        return variable(variable, UnaryOperator.identity());
+    }
+
+    /**
+     * The same with a further environment variable that is written in another way.
+     *
+     * @param reading makes a text of this setting of the variable's; what it does not understand it
+     *     returns as it is
+     */
+    public Setting<T> variable(String variable, UnaryOperator<String> reading) {
         return new Setting<>(
-                name, format, usual, allowed, range, doc, aliases, with(variables, variable), live);
+                name,
+                format,
+                usual,
+                allowed,
+                range,
+                doc,
+                aliases,
+                with(variables, new Variable(variable, reading)),
+                live);
     }
 
     /** The same as one that may change while what it is set for runs. */
@@ -256,8 +278,8 @@ public final class Setting<T> {
         return new Setting<>(name, format, usual, allowed, range, doc, aliases, variables, true);
     }
 
-    private static List<String> with(List<String> all, String one) {
-        final List<String> more = new ArrayList<>(all);
+    private static <E> List<E> with(List<E> all, E one) {
+        final List<E> more = new ArrayList<>(all);
         more.add(one);
         return List.copyOf(more);
     }
@@ -306,8 +328,18 @@ public final class Setting<T> {
     public List<String> variables() {
         final List<String> all = new ArrayList<>();
         all.add(variableOf(name));
-        all.addAll(variables);
+        variables.forEach(variable -> all.add(variable.name));
         return all;
+    }
+
+    /** The text of one of its variables, as it is written in flags and files. */
+    String read(String variable, String text) {
+        for (Variable further : variables) {
+            if (further.name.equals(variable)) {
+                return further.reading.apply(text);
+            }
+        }
+        return text;
     }
 
     /** Environment variables of its former names, read after its own and before the others. */

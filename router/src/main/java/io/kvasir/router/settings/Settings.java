@@ -259,7 +259,7 @@ public final class Settings {
 
         private void parse(String variable, Setting<?> setting, String text) {
             try {
-                parse(setting, text.strip(), Source.ENVIRONMENT, variable);
+                parse(setting, setting.read(variable, text.strip()), Source.ENVIRONMENT, variable);
             } catch (IllegalArgumentException e) {
                 WrongSettingsException.throwIfAny(
                         e.getMessage().lines().map(line -> variable + ": " + line).toList());
