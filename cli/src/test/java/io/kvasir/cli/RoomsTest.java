@@ -100,6 +100,7 @@ class RoomsTest {
                     "pipeline.booking",
                     "pipeline.capture",
                     "pipeline.events",
+                    "pipeline.log",
                     "pipeline.publish",
                     "pipeline.ring",
                     "pipeline.snapshot",

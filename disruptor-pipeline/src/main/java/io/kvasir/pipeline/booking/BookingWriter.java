@@ -13,8 +13,8 @@ import com.lmax.disruptor.ExceptionHandler;
 
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.PredictedPrefixes;
+import io.kvasir.pipeline.log.LogLimit;
 import io.kvasir.pipeline.ring.WriterThread;
-import io.kvasir.pipeline.source.LogLimit;
 
 import org.agrona.ErrorHandler;
 import org.slf4j.Logger;

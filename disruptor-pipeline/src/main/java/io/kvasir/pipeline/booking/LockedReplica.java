@@ -1,7 +1,7 @@
 package io.kvasir.pipeline.booking;
 
 import io.kvasir.core.load.ActiveRequests;
-import io.kvasir.pipeline.source.LogLimit;
+import io.kvasir.pipeline.log.LogLimit;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;

@@ -1,6 +1,6 @@
 package io.kvasir.pipeline.publish;
 
-import io.kvasir.pipeline.source.LogLimit;
+import io.kvasir.pipeline.log.LogLimit;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.zmtp.FailureWords;
 

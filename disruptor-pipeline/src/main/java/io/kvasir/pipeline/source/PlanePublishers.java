@@ -1,5 +1,6 @@
 package io.kvasir.pipeline.source;
 
+import io.kvasir.pipeline.log.LogLimit;
 import io.kvasir.pipeline.wire.RouterMessage;
 
 import org.agrona.collections.Long2ObjectHashMap;

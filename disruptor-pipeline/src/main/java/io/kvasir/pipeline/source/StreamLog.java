@@ -1,5 +1,7 @@
 package io.kvasir.pipeline.source;
 
+import io.kvasir.pipeline.log.LogLimit;
+
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

@@ -1,5 +1,7 @@
 package io.kvasir.pipeline.zmtp;
 
+import io.kvasir.pipeline.log.LogLimit;
+
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,6 +39,9 @@ public final class ZmtpListener implements SocketPoller.Handler {
     private final ZmtpOptions options;
     private final Supplier<ZmtpConnection.Listener> newPeer;
     private final Set<ZmtpConnection> connections = new HashSet<>();
+    private final int maxConnections;
+    private final Logger log;
+    private final LogLimit refusals = new LogLimit();
     private ServerSocketChannel channel;
     private SelectionKey key;
     private boolean closed;
@@ -52,10 +57,23 @@ public final class ZmtpListener implements SocketPoller.Handler {
             Endpoint endpoint,
             ZmtpOptions options,
             Supplier<ZmtpConnection.Listener> newPeer) {
+        this(poller, endpoint, options, newPeer, MAX_CONNECTIONS, LOG);
+    }
+
+    /** The same with another limit of connections and a log of its own. */
+    ZmtpListener(
+            SocketPoller poller,
+            Endpoint endpoint,
+            ZmtpOptions options,
+            Supplier<ZmtpConnection.Listener> newPeer,
+            int maxConnections,
+            Logger log) {
         this.poller = poller;
         this.endpoint = endpoint;
         this.options = options;
         this.newPeer = newPeer;
+        this.maxConnections = maxConnections;
+        this.log = log;
     }
 
     /**
@@ -142,7 +160,7 @@ public final class ZmtpListener implements SocketPoller.Handler {
     @Override
     public void failed(Throwable error) {
         if (!closed) {
-            LOG.warn("{}: cannot accept a connection: {}", endpoint, FailureWords.of(error));
+            log.warn("{}: cannot accept a connection: {}", endpoint, FailureWords.of(error));
             key.interestOps(0);
             poller.schedule(ERROR_PAUSE_NS, this::acceptAgain);
         }
@@ -155,15 +173,23 @@ public final class ZmtpListener implements SocketPoller.Handler {
     }
 
     private void take(SocketChannel accepted) throws IOException {
-        if (connections.size() >= MAX_CONNECTIONS) {
-            LOG.warn("{}: {} connections, one more is refused", endpoint, MAX_CONNECTIONS);
+        if (connections.size() >= maxConnections) {
             accepted.close();
+            sayRefused();
             return;
         }
         final ZmtpConnection.Listener peer = newPeer.get();
         final ZmtpConnection connection = new ZmtpConnection(poller, options, new Peer(peer));
         connections.add(connection);
         connection.accept(accepted);
+    }
+
+    /** Peers that are refused come again at once. */
+    private void sayRefused() {
+        final String more = refusals.take(System.nanoTime());
+        if (more != null) {
+            log.warn("{}: {} connections, one more is refused{}", endpoint, maxConnections, more);
+        }
     }
 
     /** Sends a message to all peers that are connected. */
@@ -188,7 +214,7 @@ public final class ZmtpListener implements SocketPoller.Handler {
                 Files.deleteIfExists(endpoint.path());
             }
         } catch (IOException e) {
-            LOG.debug("{} did not close cleanly", endpoint, e);
+            log.debug("{} did not close cleanly", endpoint, e);
         }
     }
 

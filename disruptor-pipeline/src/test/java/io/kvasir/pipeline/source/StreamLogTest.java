@@ -9,6 +9,8 @@ import static io.kvasir.pipeline.source.Messages.stored;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.pipeline.log.LogLimit;
+
 import org.junit.jupiter.api.Test;
 import org.slf4j.event.EventRecordingLogger;
 import org.slf4j.event.SubstituteLoggingEvent;

@@ -1,6 +1,6 @@
 package io.kvasir.router.queue;
 
-import io.kvasir.pipeline.source.LogLimit;
+import io.kvasir.pipeline.log.LogLimit;
 import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Lease;

@@ -1,4 +1,4 @@
-package io.kvasir.pipeline.source;
+package io.kvasir.pipeline.log;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;

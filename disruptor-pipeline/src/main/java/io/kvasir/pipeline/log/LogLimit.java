@@ -1,4 +1,4 @@
-package io.kvasir.pipeline.source;
+package io.kvasir.pipeline.log;
 
 import java.util.concurrent.TimeUnit;
 
