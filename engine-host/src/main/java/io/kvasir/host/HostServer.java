@@ -47,6 +47,7 @@ final class HostServer {
 
     private final HostConfig config;
     private final LongSupplier registryFailures;
+    private final EngineFailures failures = new EngineFailures();
     private final Semaphore free;
     private final ExecutorService choices =
             Executors.newThreadPerTaskExecutor(
@@ -267,7 +268,7 @@ final class HostServer {
             throw e;
         } catch (Throwable t) { // an Error, too: it is this answer's failure, not the host's
             answer.breakOff();
-            LOG.error("the engine failed on {}", part.id(), t);
+            failures.add(part.id(), t, System.nanoTime());
             throw new RefusedException(500, "InternalServerError", "the engine failed");
         }
     }
