@@ -12,6 +12,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.time.Clock;
 import java.time.LocalDate;
 import java.util.ArrayList;
@@ -126,14 +127,29 @@ public final class Report {
         }
         out.print(comparison.text());
         Files.createDirectories(options.out());
-        Files.write(options.out().resolve("figures.csv"), csv);
+        replace(options.out().resolve("figures.csv"), String.join("\n", csv) + "\n");
         final Path page = options.out().resolve("index.html");
-        Files.writeString(page, page(comparison, charts, peers, loadBefore));
+        replace(page, page(comparison, charts, peers, loadBefore));
         out.println("curves: " + page);
         if (mismatches > 0) {
             out.println("WRONG ANSWERS: " + mismatches);
         }
         return mismatches;
+    }
+
+    /** Writes a file beside the former one, which stays until the new one is whole. */
+    private static void replace(Path file, String text) throws IOException {
+        final Path unfinished = file.resolveSibling(file.getFileName() + ".unfinished");
+        try {
+            Files.writeString(unfinished, text);
+            Files.move(
+                    unfinished,
+                    file,
+                    StandardCopyOption.ATOMIC_MOVE,
+                    StandardCopyOption.REPLACE_EXISTING);
+        } finally {
+            Files.deleteIfExists(unfinished);
+        }
     }
 
     private static void addTo(List<String> csv, KvopsResult result) {

@@ -133,6 +133,36 @@ class ReportTest {
         assertTrue(run.out.contains("WRONG ANSWERS: 1"), run.out);
     }
 
+    @Test
+    void aFormerReportIsReplacedAndNotWrittenOver() throws IOException, InterruptedException {
+        final Path stream = dir.resolve("s.kvops");
+        SmallTrace.write(stream, false);
+        final Path out = Files.createDirectories(dir.resolve("out"));
+        for (String name : List.of("figures.csv", "index.html")) {
+            Files.createLink(
+                    dir.resolve(name), Files.writeString(out.resolve(name), "the former one"));
+        }
+        final Run run =
+                run(
+                        stream.toString(),
+                        "--forks",
+                        "0",
+                        "--warm-up-seconds",
+                        "0",
+                        "--mode",
+                        "inorder",
+                        "--out",
+                        out.toString());
+        assertEquals(0, run.exitCode, run.err);
+        for (String name : List.of("figures.csv", "index.html")) {
+            assertEquals("the former one", Files.readString(dir.resolve(name)), name);
+        }
+        assertTrue(Files.readString(out.resolve("figures.csv")).startsWith("stream,mode,"));
+        try (var all = Files.list(out)) {
+            assertEquals(2, all.count(), "nothing unfinished is left");
+        }
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
