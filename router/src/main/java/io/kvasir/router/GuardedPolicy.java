@@ -1,6 +1,6 @@
 package io.kvasir.router;
 
-import io.kvasir.pipeline.source.LogLimit;
+import io.kvasir.pipeline.log.LogLimit;
 import io.kvasir.router.policy.Candidate;
 import io.kvasir.router.policy.CandidateView;
 import io.kvasir.router.policy.CostModel;
