@@ -14,29 +14,34 @@ public class MemoryStateStore implements StateStore {
     /** What several openings of one store share. */
     public static final class Memory {
         private final TreeMap<String, byte[]> objects = new TreeMap<>();
-        private MemoryStateStore holder;
+        private int opened; // stores of it
+        private int holder; // of the lock, counted from 1; 0 for none
     }
 
     private final Memory memory;
+    private final int number;
     private boolean closed;
 
     /** Opens a store. */
     public MemoryStateStore(Memory memory) {
         this.memory = memory;
+        synchronized (memory) {
+            number = ++memory.opened;
+        }
     }
 
     @Override
     public boolean lock() {
         synchronized (memory) {
-            if (memory.holder == null && !closed) {
-                memory.holder = this;
+            if (memory.holder == 0 && !closed) {
+                memory.holder = number;
             }
-            return memory.holder == this;
+            return memory.holder == number;
         }
     }
 
     private void checkLocked() {
-        if (memory.holder != this) {
+        if (memory.holder != number) {
             throw new IllegalStateException("the lock is not held");
         }
     }
@@ -88,8 +93,8 @@ public class MemoryStateStore implements StateStore {
     public void close() {
         synchronized (memory) {
             closed = true;
-            if (memory.holder == this) {
-                memory.holder = null;
+            if (memory.holder == number) {
+                memory.holder = 0;
             }
         }
     }
