@@ -37,8 +37,13 @@ final class StreamContents {
      */
     static String missing(String url, EventSubjects names) {
         final StreamContents contents = new StreamContents(names);
-        try (Connection connection = Nats.connect(url)) {
-            contents.read(connection);
+        try {
+            final Connection connection = Nats.connect(url);
+            try {
+                contents.read(connection);
+            } finally {
+                connection.close();
+            }
         } catch (IOException | JetStreamApiException e) {
             return "the stream cannot be read: " + e.getMessage();
         } catch (InterruptedException e) {
