@@ -33,8 +33,9 @@ import java.util.function.LongSupplier;
  * for events or a dump; later messages wait; the dump takes the place of what is known when all of
  * it is there</td><td>RESYNC, LOADING</td><td>the end of the answer; none: next row</td></tr>
  * <tr><td>a gap, no replay, or not all of it</td><td>applied; what is known is kept; with a replay
- * endpoint everything is asked for again and again, ever more rarely</td><td>DEGRADED</td><td>a
- * replay from the engine's first message, its clear or its restart</td></tr>
+ * endpoint everything is asked for again and again, ever more rarely; until then, where it did not
+ * answer, it is not asked for further gaps</td><td>DEGRADED</td><td>a replay from the engine's
+ * first message, its clear or its restart</td></tr>
  * <tr><td>a message that is known, or whose number has passed</td><td>counted and dropped</td>
  * <td>as before</td><td></td></tr>
  * <tr><td>proof of a restart ({@link SequenceTracker})</td><td>the slot is cleared, replay from
@@ -437,7 +438,7 @@ public final class EngineStream implements EventSource {
      * have missed the newest ones without noticing.
      */
     public synchronized void checkTail() {
-        if (!status.isClosed() && parts.isReplayable() && replay.isIdle()) {
+        if (!status.isClosed() && parts.mayAsk() && replay.isIdle()) {
             replay.missing(tracker.last());
             status.publish();
         }
@@ -476,6 +477,7 @@ public final class EngineStream implements EventSource {
             return ReplayStep.STOP;
         }
         status.counts.messages++;
+        replays.answers();
         final ReplayStep step = takeReplayed(sequence, payload);
         if (step == ReplayStep.STOP) {
             replay.answerOver();
@@ -504,6 +506,7 @@ public final class EngineStream implements EventSource {
      */
     synchronized void answerBegins(boolean same, String how) {
         if (!status.isClosed() && !replay.isIdle()) {
+            replays.answers();
             replays.answerBegins(same, how);
             replay.answering();
             status.publish();
@@ -690,7 +693,7 @@ public final class EngineStream implements EventSource {
         parts.loraNumbers.give(names, tracker.last());
         if (!reloadIfSpoiled()
                 && parts.loraNumbers.isMendable()
-                && parts.isReplayable()
+                && parts.mayAsk()
                 && replay.isIdle()) {
             replay.heal();
         }

@@ -135,7 +135,7 @@ final class MessageSequencer {
 
     private void late(long sequence) {
         status.counts.late++;
-        if (parts.isReplayable() && !replay.holdsLive()) {
+        if (parts.mayAsk() && !replay.holdsLive()) {
             replay.verify(true); // the answer shows whether the engine has begun anew
         }
         LOG.debug("{}: message {} came after {}", config.label(), sequence, tracker.last());
@@ -208,7 +208,7 @@ final class MessageSequencer {
             status.counts.gaps++;
         }
         final boolean begins = isFirst(sequence) && mayBeginWithOne();
-        if (parts.isReplayable() && !(begins && parts.isQueryable())) {
+        if (mayAsk() && !(begins && parts.isQueryable())) {
             held.hold(sequence, payload, offset, length);
             replay.missing(last);
             return;
@@ -217,6 +217,13 @@ final class MessageSequencer {
             output.lose(last + 1, sequence - 1, whyNotAgain());
         }
         apply(sequence, payload, offset, length);
+    }
+
+    /**
+     * Whether to ask for what is missing: also a local indexer that has not seen its worker yet.
+     */
+    private boolean mayAsk() {
+        return parts.mayAsk() || (parts.isQueryable() && tracker.last() < 0);
     }
 
     /** Whether nothing is known and the message has number 1. */
@@ -230,6 +237,9 @@ final class MessageSequencer {
     }
 
     private String whyNotAgain() {
+        if (parts.isReplayable()) {
+            return parts.retry.whyUnanswered();
+        }
         return config.form() == MessageForm.ROUTER_EVENT
                 ? "an event plane does not send them again"
                 : "there is no replay endpoint; configure one";
@@ -240,7 +250,7 @@ final class MessageSequencer {
             return;
         }
         status.counts.gaps++;
-        if (parts.isReplayable()) {
+        if (parts.mayAsk()) {
             held.hold(sequence, payload, offset, length);
             replay.missing(tracker.last());
         } else {
@@ -278,8 +288,12 @@ final class MessageSequencer {
             return true;
         }
         status.counts.gaps++;
-        replay.missing(tracker.last());
-        return false;
+        if (parts.mayAsk()) {
+            replay.missing(tracker.last());
+            return false;
+        }
+        output.giveUp(sequence, payload, 0, payload.length);
+        return true;
     }
 
     /** The early message waits with those that wait for a replay. */

@@ -23,7 +23,7 @@ final class ReplayCoordinator {
     private final RefillCoordinator refills;
     private long lastBefore; // the answer under way
     private boolean brought; // it has brought something new
-    private String unanswered = ""; // the problem of the last request without an answer
+    private String unanswered = ""; // the problem of the last request without a whole answer
 
     ReplayCoordinator(
             StreamParts parts,
@@ -44,6 +44,12 @@ final class ReplayCoordinator {
     /** The engine is asked: what it sends from now on is the answer. */
     void asked() {
         brought = false;
+    }
+
+    /** What is asked answers, with whatever. */
+    void answers() {
+        status.over(unanswered);
+        retry.answered();
     }
 
     /** Whether the answer has brought something new, to the stream or to a refill. */
@@ -143,7 +149,7 @@ final class ReplayCoordinator {
 
     private void answeredToTheEnd() {
         status.counts.replays++;
-        status.over(unanswered);
+        answers();
     }
 
     /**
@@ -159,12 +165,16 @@ final class ReplayCoordinator {
         status.counts.replayFailures++;
         final String why =
                 parts.replayName() + " does not answer" + (detail.isEmpty() ? "" : ": " + detail);
+        if (!hasBrought()) {
+            retry.unanswered(why);
+        }
         status.problem(why);
         unanswered = why;
         if (refills.isAsked()) {
             refills.replayFailed();
             return;
         }
+        retry.start(parts.nanoClock.getAsLong()); // what waited is not asked for again at once
         if (replay.is(Wanted.HEAL)) {
             parts.forecasts.unanswered();
             replay.nothing();
@@ -183,7 +193,6 @@ final class ReplayCoordinator {
                 }
             }
         }
-        retry.start(parts.nanoClock.getAsLong());
     }
 
     private void finish(String whyMissing, boolean askAgain) {

@@ -128,7 +128,8 @@ final class ReplaySession implements Connector.Listener {
 
     @Override
     public void connectFailed(String why) {
-        failure = withoutAddress(why); // tried again until the patience is over
+        failure = withoutAddress(why);
+        attemptFailed(); // a port that is closed is no reason to wait for as long as for an answer
     }
 
     private String withoutAddress(String why) {

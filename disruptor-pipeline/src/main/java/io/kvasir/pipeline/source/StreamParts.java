@@ -75,6 +75,14 @@ final class StreamParts {
     }
 
     /**
+     * Whether it is of use to ask for old messages now: what has just not answered would only hold
+     * up the live ones again.
+     */
+    boolean mayAsk() {
+        return isReplayable() && !retry.isInVain(nanoClock.getAsLong());
+    }
+
+    /**
      * Whether a local indexer is asked only whether something is missing: nothing shows it, and the
      * worker is in the life that is known. Live messages go on meanwhile.
      */

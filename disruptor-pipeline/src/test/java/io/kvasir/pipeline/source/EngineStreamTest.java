@@ -329,6 +329,122 @@ class EngineStreamTest {
     }
 
     @Test
+    void furtherGapsAreLostAtOnceWhileTheReplaySocketDoesNotAnswer() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(3, store(4));
+        stream.replayFailed();
+        stream.onMessage(6, store(7));
+
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(List.of(1L, 4L, 7L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(IndexCause.LOST_MESSAGES, stream.status().cause());
+        assertEquals(4, stream.status().lostMessages());
+        assertEquals(2, stream.status().gaps());
+        assertEquals(
+                "messages 4..5 are lost: replay endpoint direct does not answer",
+                stream.status().problem());
+        stream.onMessage(8, store(9)); // waits for one that was overtaken
+        nowNs += MessageSequencer.OVERTAKEN_NS;
+        stream.tick();
+        assertEquals(List.of(1L, 4L, 7L, 9L), held());
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+
+        nowNs += TimeUnit.SECONDS.toNanos(6);
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        stream.onMessage(11, store(12));
+        stream.replayFailed(); // what waited for it is used
+        assertEquals(List.of(1L, 4L, 7L, 9L, 12L), held());
+        nowNs += TimeUnit.SECONDS.toNanos(9); // twice as long as before
+        stream.onMessage(13, store(14));
+        stream.onMessage(16, store(17));
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        nowNs += TimeUnit.SECONDS.toNanos(2);
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        final List<byte[]> all = new ArrayList<>();
+        for (int i = 1; i <= 17; i++) {
+            all.add(store(i));
+        }
+        replay(stream, 0, all.toArray(new byte[0][]));
+        assertEquals(17, held().size());
+        assertEquals(IndexState.EXACT, stream.state());
+
+        stream.onMessage(19, store(20)); // the socket answers: it is asked at once
+        stream.tick();
+        stream.onMessage(20, store(21));
+        assertEquals(16, stream.replayFrom());
+    }
+
+    @Test
+    void aViewThatIsWholeAgainDoesNotMakeASilentReplaySocketAnswer() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(3, store(4));
+        stream.replayFailed();
+        stream.onMessage(4, batch(cleared()));
+        stream.tick();
+        assertEquals(IndexState.EXACT, stream.state());
+        stream.onMessage(9, store(10));
+
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(List.of(10L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+    }
+
+    @Test
+    void aSilentReplaySocketIsAskedForNothingElseMeanwhile() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(9, store(10));
+        stream.replayFailed();
+        stream.onMessage(5, store(6)); // has come too late
+        stream.checkTail();
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        full = true;
+        stream.onMessage(10, store(11));
+        full = false;
+        stream.onMessage(11, store(12));
+
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(List.of(1L, 10L, 12L), held());
+        assertEquals(9, stream.status().lostMessages());
+    }
+
+    @Test
+    void whatWaitedForASilentReplaySocketDoesNotWaitForRoom() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(3, store(4));
+        full = true;
+        stream.replayFailed();
+        full = false;
+        stream.onMessage(4, store(5));
+
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(List.of(1L, 5L), held());
+        assertEquals(3, stream.status().lostMessages());
+    }
+
+    @Test
+    void aRestartBehindASilentReplaySocketIsFollowedAtOnce() {
+        final EngineStream stream = replayable();
+        for (int i = 0; i < 4; i++) {
+            stream.onMessage(i, store(i + 1));
+        }
+        stream.onMessage(9, store(10));
+        stream.replayFailed();
+        stream.onMessage(1, store(12)); // other bytes
+
+        assertEquals(1, stream.status().restarts());
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(List.of(12L), held());
+        assertEquals(IndexState.DEGRADED, stream.state());
+    }
+
+    @Test
     void healingThatWouldLoseMoreIsNotDone() {
         final EngineStream stream = replayable();
         stream.onMessage(0, store(1));
@@ -341,6 +457,8 @@ class EngineStreamTest {
         assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
         assertEquals(List.of(1L, 4L), held());
         assertEquals(IndexState.DEGRADED, stream.state());
+        stream.onMessage(9, store(10)); // the socket has answered
+        assertEquals(3, stream.replayFrom());
     }
 
     @Test

@@ -12,9 +12,12 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -121,6 +124,38 @@ class ReplayTurnsTest {
             assertEquals(0, replayed.status().lostMessages());
             assertEquals(0, replayed.status().restarts());
             index.forEach((slot, engine, sequence, copies) -> assertEquals(1, copies));
+        }
+    }
+
+    /** Where a port is closed, and where something accepts and says nothing. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aReplayEndpointThatDoesNotAnswerDoesNotHoldUpLiveMessages(boolean accepts) {
+        pipeline(1_024, ZmqConfig.defaults().withReplays(4, 300, 3, 0));
+        final int messages = 300;
+        try (Publisher publisher = new Publisher();
+                RawPublisher silent = new RawPublisher(0, _ -> {})) {
+            final String replays =
+                    accepts ? silent.endpoint(0) : "tcp://127.0.0.1:" + FreePorts.run(1);
+            final EventSource source =
+                    pipeline.openZmq(
+                            SourceConfig.of("w", SLOT, BLOCK, publisher.endpoint())
+                                    .withReplayEndpoint(replays));
+            publisher.awaitSubscriber();
+            for (int i = 1; i <= messages; i++) {
+                if (i % 10 == 5) {
+                    publisher.lose(store(i));
+                } else {
+                    publisher.publish(store(i));
+                }
+            }
+            await("all but lost", () -> index.heldBlocks(SLOT) == messages * 9 / 10, source);
+            final SourceStatus status = source.status();
+            assertEquals(messages / 10, status.gaps(), status.toString());
+            assertEquals(messages / 10, status.lostMessages(), status.toString());
+            // each time that it is asked again comes after twice the time, however slow this is
+            assertTrue(status.replayFailures() <= 5, status.toString());
+            assertEquals(IndexState.DEGRADED, source.state());
         }
     }
 
