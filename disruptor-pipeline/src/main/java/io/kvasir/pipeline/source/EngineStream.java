@@ -86,6 +86,8 @@ import java.util.function.LongSupplier;
  * less</td><td>DEGRADED</td><td>a store of the right size, or another word of the engine</td></tr>
  * </table>
  *
+ * <p>A view that is DEGRADED stays so in a row that says RESYNC: it lacks something all the while.
+ *
  * <p>The steps are a class each: {@link MessageSequencer} (order and gaps), {@link
  * ReplayCoordinator} (answers to replays, mending), {@link RefillCoordinator} (what the index had
  * no room for), {@link StreamOutput} (decode and offer), {@link StreamStatus} (what readers see).

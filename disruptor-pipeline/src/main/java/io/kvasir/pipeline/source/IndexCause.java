@@ -22,8 +22,6 @@ public enum IndexCause {
     FOREIGN_RANK(IndexState.DEGRADED),
     /** Nothing has been seen yet, or the first load is under way. */
     NOT_LOADED(IndexState.LOADING),
-    /** Messages are missing and are being asked for, or one is waited for. */
-    GAP(IndexState.RESYNC),
     /** The engine's blocks have another size than configured. */
     BLOCK_SIZE(IndexState.DEGRADED),
     /** Events came that could not be used. */
@@ -40,6 +38,8 @@ public enum IndexCause {
     UNNAMED_ADAPTERS(IndexState.DEGRADED),
     /** The engine's own cache hits are persistently other ones than predicted. */
     FORECASTS(IndexState.DEGRADED),
+    /** Messages are missing and are being asked for, or one is waited for. */
+    GAP(IndexState.RESYNC),
     /** What was received waits to be applied. */
     NOT_APPLIED(IndexState.RESYNC),
     /** The worker has no events. */

@@ -11,7 +11,7 @@ public enum IndexState {
     EXACT(1),
     /**
      * Messages are missing and are being asked for, or the last ones are not applied yet: the view
-     * before them serves.
+     * before them serves, and lacks nothing.
      */
     RESYNC(2),
     /**

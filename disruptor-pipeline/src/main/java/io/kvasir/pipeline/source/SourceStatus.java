@@ -10,7 +10,7 @@ import java.util.Map;
  * @param dpRank configured data-parallel rank
  * @param endpoint address in use: the real port where one was bound with port 0
  * @param state how far the index can be trusted
- * @param cause why
+ * @param cause why; of the same moment
  * @param problem last thing that went wrong, in words, with the knob to turn; empty if nothing did
  * @param lastSequence number of the last message handed on, −1 before the first
  * @param lastEventAgeNs time since the last live message, −1 before the first; replayed ones do not

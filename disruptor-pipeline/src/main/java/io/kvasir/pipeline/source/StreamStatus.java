@@ -192,11 +192,16 @@ final class StreamStatus implements IndexView {
     }
 
     private IndexState currentState() {
-        return !closed && freshness.isMute() ? IndexState.STALE : streamCause().state();
+        final boolean mute = freshness.isMute();
+        return stateOf(streamCause(mute), mute);
+    }
+
+    private IndexState stateOf(IndexCause cause, boolean mute) {
+        return mute && !closed ? IndexState.STALE : cause.state();
     }
 
     /** The cause by what the stream knows, which is not all that the index does. */
-    private IndexCause streamCause() {
+    private IndexCause streamCause(boolean mute) {
         if (closed) {
             return IndexCause.CLOSED;
         }
@@ -206,7 +211,7 @@ final class StreamStatus implements IndexView {
         if (freshness.isSilent()) {
             return IndexCause.SILENT;
         }
-        if (freshness.isMute()) {
+        if (mute) {
             return muteCause();
         }
         if (freshness.isDoubted() && parts.replay.isIdle()) {
@@ -218,16 +223,17 @@ final class StreamStatus implements IndexView {
         if (parts.replay.is(Wanted.LOAD) || (parts.tracker.last() < 0 && !loaded)) {
             return IndexCause.NOT_LOADED;
         }
-        if ((parts.replay.is(Wanted.VERIFY) && !parts.checksOnly()) || !parts.early.isEmpty()) {
-            return IndexCause.GAP;
-        }
         if (parts.rank.isForeign()) {
             return IndexCause.FOREIGN_RANK;
         }
         if (loss != null) {
             return lossCause;
         }
-        return isOfOtherSize() ? IndexCause.BLOCK_SIZE : IndexCause.NONE;
+        if (isOfOtherSize()) {
+            return IndexCause.BLOCK_SIZE;
+        }
+        final boolean asks = parts.replay.is(Wanted.VERIFY) && !parts.checksOnly();
+        return asks || !parts.early.isEmpty() ? IndexCause.GAP : IndexCause.NONE;
     }
 
     /** Why messages store nothing, where that is known. */
@@ -240,9 +246,9 @@ final class StreamStatus implements IndexView {
     }
 
     /** Why the state is what it is. */
-    IndexCause cause() {
-        final IndexCause ofStream = streamCause();
-        if (ofStream != IndexCause.NONE) {
+    private IndexCause cause(boolean mute) {
+        final IndexCause ofStream = streamCause(mute);
+        if (ofStream != IndexCause.NONE && ofStream != IndexCause.GAP) {
             return ofStream;
         }
         if (!counters.impairment().isEmpty()) {
@@ -257,8 +263,8 @@ final class StreamStatus implements IndexView {
         if (forecasts.isWrong()) {
             return IndexCause.FORECASTS;
         }
-        if (isApplied()) {
-            return IndexCause.NONE;
+        if (ofStream == IndexCause.GAP || isApplied()) {
+            return ofStream;
         }
         return progress.applied() < loadedAtBatch ? IndexCause.NOT_LOADED : IndexCause.NOT_APPLIED;
     }
@@ -269,11 +275,14 @@ final class StreamStatus implements IndexView {
         if (current != IndexState.GONE && (freshness.isSilent() || freshness.isMute())) {
             return IndexState.STALE;
         }
-        if (current != IndexState.EXACT) {
+        if (current != IndexState.EXACT && current != IndexState.RESYNC) {
             return current;
         }
         if (isImpaired() || forecasts.isWrong()) {
             return IndexState.DEGRADED;
+        }
+        if (current == IndexState.RESYNC) {
+            return current;
         }
         final long applied = progress.applied(); // before the offered ones
         if (applied == progress.offered()) {
@@ -330,13 +339,15 @@ final class StreamStatus implements IndexView {
      * @param endpoint address that the events come from
      */
     SourceStatus snapshot(String endpoint) {
+        final boolean mute = freshness.isMute();
+        final IndexCause cause = cause(mute);
         return new SourceStatus(
                 config.name(),
                 config.slot(),
                 config.dpRank(),
                 endpoint,
-                state(),
-                cause(),
+                stateOf(cause, mute),
+                cause,
                 currentProblem(),
                 parts.tracker.last(),
                 counts.ageNs(parts.nanoClock.getAsLong()),

@@ -109,6 +109,51 @@ class EngineStreamTest {
         assertTrue(stream.status().problem().contains("1..3"), stream.status().problem());
     }
 
+    /** Each message is kept for the one before it, as long as that may have been overtaken. */
+    @Test
+    void aViewThatLacksMessagesStaysSoWhileItWaitsForOne() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        stream.onMessage(4, store(5));
+        for (int next = 6; next < 40; next += 2) {
+            stream.onMessage(next, store(next + 1));
+            assertTrue(stream.status().lastSequence() < next, "it waits for the one before it");
+            assertEquals(IndexState.DEGRADED, stream.state());
+            assertEquals(IndexState.DEGRADED, stream.status().state());
+            assertEquals(IndexCause.LOST_MESSAGES, stream.status().cause());
+            assertEquals(0.5, stream.credit(0.5));
+        }
+    }
+
+    @Test
+    void aViewThatLacksMessagesStaysSoWhileFurtherOnesAreAskedFor() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(9, store(9));
+        replay(stream, 5, store(5), store(6), store(7), store(8), store(9));
+        stream.onMessage(12, store(12));
+
+        assertEquals(9, stream.replayFrom());
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(IndexCause.LOST_MESSAGES, stream.status().cause());
+        assertEquals(0.5, stream.credit(0.5));
+    }
+
+    @Test
+    void aViewThatTheIndexHadNoRoomForStaysSoWhileItWaitsForAMessage() {
+        final EngineStream stream = stream(c -> c);
+        int next = 0;
+        while (stream.status().missingBlocks() == 0) {
+            stream.onMessage(next, store(++next));
+        }
+        stream.onMessage(next + 1, store(next + 2));
+
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(IndexState.DEGRADED, stream.status().state());
+        assertEquals(IndexCause.INDEX_FULL, stream.status().cause());
+        assertEquals(1, stream.credit(0.5));
+    }
+
     @Test
     void aClearOfTheEngineMakesADegradedViewExactAgain() {
         final EngineStream stream = stream(c -> c);
