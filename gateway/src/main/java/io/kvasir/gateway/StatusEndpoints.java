@@ -324,8 +324,8 @@ final class StatusEndpoints {
         item.put("index_blocks", worker.indexedBlocks());
         item.put("host_blocks", worker.indexedBlocks(StorageTier.HOST));
         item.put("disk_blocks", worker.indexedBlocks(StorageTier.DISK));
-        item.put("index_state", lower(worker.state()));
         final SourceStatus status = worker.sourceStatus();
+        item.put("index_state", lower(status == null ? worker.state() : status.state()));
         final String problem = status == null ? worker.indexProblem() : status.problem();
         item.put("index_cause", (status == null ? worker.cause() : status.cause()).spelling());
         item.put("index_credit", worker.indexCredit());

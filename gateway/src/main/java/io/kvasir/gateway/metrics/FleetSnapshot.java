@@ -3,6 +3,8 @@ package io.kvasir.gateway.metrics;
 import io.kvasir.gateway.upstream.Fleet;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
+import io.kvasir.pipeline.source.IndexCause;
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterStatus;
@@ -16,14 +18,47 @@ import java.util.Map;
 import java.util.Objects;
 
 /** What all metrics of one page are read from. */
-record FleetSnapshot(List<OfModel> models, List<Worker> workers, List<SourceStatus> sources) {
+record FleetSnapshot(List<OfModel> models, List<OfWorker> views) {
     static FleetSnapshot of(Fleet fleet) {
-        final List<Worker> workers =
-                fleet.upstreams().stream().flatMap(u -> u.ranks().stream()).toList();
         return new FleetSnapshot(
                 fleet.registries().stream().map(OfModel::of).toList(),
-                workers,
-                workers.stream().map(Worker::sourceStatus).filter(Objects::nonNull).toList());
+                fleet.upstreams().stream()
+                        .flatMap(u -> u.ranks().stream())
+                        .map(OfWorker::of)
+                        .toList());
+    }
+
+    List<Worker> workers() {
+        return views.stream().map(OfWorker::worker).toList();
+    }
+
+    /** Of workers that have events. */
+    List<SourceStatus> sources() {
+        return views.stream().map(OfWorker::sourceOrNull).filter(Objects::nonNull).toList();
+    }
+
+    /**
+     * How well the index is for one worker.
+     *
+     * @param sourceOrNull null where the worker has no events
+     * @param state of one moment with the cause
+     * @param credit what a block counts that it is believed to have cached
+     */
+    record OfWorker(
+            Worker worker,
+            SourceStatus sourceOrNull,
+            IndexState state,
+            IndexCause cause,
+            double credit) {
+        static OfWorker of(Worker worker) {
+            final SourceStatus source = worker.sourceStatus();
+            return new OfWorker(
+                    worker,
+                    source,
+                    source == null ? worker.state() : source.state(),
+                    source == null ? worker.cause() : source.cause(),
+                    worker.indexCredit());
+        }
     }
 
     /** What of a page is read from the routers of one model. */

@@ -1,9 +1,9 @@
 package io.kvasir.gateway.metrics;
 
 import io.kvasir.core.index.StorageTier;
+import io.kvasir.gateway.metrics.FleetSnapshot.OfWorker;
 import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
-import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.Worker;
 
 import java.util.List;
@@ -47,13 +47,12 @@ final class WorkerMetrics {
                 "kvasir_worker_index_state",
                 "1 for the state that the worker's index is in",
                 out -> {
-                    for (Worker w : models.snapshot().workers()) {
-                        final IndexState current = w.state();
+                    for (OfWorker view : models.snapshot().views()) {
                         for (IndexState state : IndexState.values()) {
                             out.call(
-                                    state == current ? 1 : 0,
-                                    w.name(),
-                                    Labels.rank(w),
+                                    state == view.state() ? 1 : 0,
+                                    view.worker().name(),
+                                    Labels.rank(view.worker()),
                                     Labels.lower(state));
                         }
                     }
@@ -61,22 +60,27 @@ final class WorkerMetrics {
                 "worker",
                 "dp_rank",
                 "state");
-        worker(
-                "index_credit",
+        page.gauge(
+                "kvasir_worker_index_credit",
                 "What a block counts that the worker is believed to have cached, 0 to 1",
-                Worker::indexCredit);
+                out -> {
+                    for (OfWorker view : models.snapshot().views()) {
+                        out.call(view.credit(), view.worker().name(), Labels.rank(view.worker()));
+                    }
+                },
+                "worker",
+                "dp_rank");
         page.gauge(
                 "kvasir_worker_index_cause",
                 "1 for why the worker's index is not exact; absent while it is",
                 out -> {
-                    for (SourceStatus s : models.snapshot().sources()) {
-                        if (s.cause() != IndexCause.NONE) {
-                            out.call(1, s.name(), Labels.rank(s), s.cause().spelling());
-                        }
-                    }
-                    for (Worker w : models.snapshot().workers()) {
-                        if (w.source() == null) {
-                            out.call(1, w.name(), Labels.rank(w), w.cause().spelling());
+                    for (OfWorker view : models.snapshot().views()) {
+                        if (view.cause() != IndexCause.NONE) {
+                            out.call(
+                                    1,
+                                    view.worker().name(),
+                                    Labels.rank(view.worker()),
+                                    view.cause().spelling());
                         }
                     }
                 },
