@@ -35,6 +35,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -265,17 +266,36 @@ class GatewayMetricsTest {
     }
 
     private static Set<String> alerts() throws IOException {
+        return expressions().keySet();
+    }
+
+    /** Expressions of the alerts by their names. */
+    private static Map<String, String> expressions() throws IOException {
         final Map<?, ?> root =
                 (Map<?, ?>)
                         new Load(LoadSettings.builder().build())
                                 .loadFromString(Files.readString(DOCS.resolve("alerts.yaml")));
-        final Set<String> names = new TreeSet<>();
+        final Map<String, String> expressions = new TreeMap<>();
         for (Map<?, ?> group : maps(root.get("groups"))) {
             for (Map<?, ?> rule : maps(group.get("rules"))) {
-                names.add(rule.get("alert").toString());
+                expressions.put(rule.get("alert").toString(), rule.get("expr").toString());
             }
         }
-        return names;
+        return expressions;
+    }
+
+    @Test
+    void theAlertOfMissingEventsIsOnTheCausesThatTheTableGivesIt() throws IOException {
+        final Set<String> causes = new TreeSet<>();
+        for (String line : Files.readAllLines(DOCS.resolve("index-truth.md"))) {
+            if (line.startsWith("| `") && line.contains("| KvasirIndexDegraded |")) {
+                causes.add(line.split("`", -1)[1]);
+            }
+        }
+        assertFalse(causes.isEmpty());
+        final String expression = expressions().get("KvasirIndexDegraded");
+        assertTrue(
+                expression.contains("{cause=~\"" + String.join("|", causes) + "\"}"), expression);
     }
 
     @Test
