@@ -347,6 +347,8 @@ final class StatusEndpoints {
         events.put("messages", status.messages());
         events.put("events", status.events());
         events.put("applied", status.applied());
+        events.put("waiting", status.waiting());
+        events.put("behind", status.behind());
         events.put("gaps", status.gaps());
         events.put("lost_messages", status.lostMessages());
         events.put("replays", status.replays());

@@ -132,6 +132,7 @@ public final class EngineStream implements EventSource {
     private LoadListener loadListener; // null where reports are not wanted
     private String endpoint;
     private boolean everConnected;
+    private int waitingBefore; // live messages that have not reached the stream
 
     /**
      * Creates a stream.
@@ -779,7 +780,26 @@ public final class EngineStream implements EventSource {
 
     @Override
     public synchronized SourceStatus status() {
-        return status.snapshot(endpoint);
+        return status.snapshot(endpoint, waitingBefore);
+    }
+
+    /**
+     * Says that a live message has come and waits until a replay is over: of the engine it is seen
+     * now.
+     *
+     * @param messages that wait so by now
+     */
+    synchronized void waitsBefore(int messages) {
+        waitingBefore = messages;
+        freshness.received();
+        freshness.stored(); // it may do so
+        status.counts.received(nanoClock.getAsLong());
+        status.publish();
+    }
+
+    /** Says how many of these messages wait still. */
+    synchronized void waitStill(int messages) {
+        waitingBefore = messages;
     }
 
     @Override

@@ -40,6 +40,10 @@ final class LiveBuffer {
         ofAll = all;
     }
 
+    int size() {
+        return messages.size();
+    }
+
     boolean isEmpty() {
         return messages.isEmpty();
     }

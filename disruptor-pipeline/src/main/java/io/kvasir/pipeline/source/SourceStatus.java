@@ -38,6 +38,8 @@ import java.util.Map;
  * @param disconnects times that the connection was lost
  * @param connectFailures times that no connection could be made
  * @param refused batches that the event ring had no room for
+ * @param waiting messages that have come and wait for older ones, which are asked for or may have
+ *     been overtaken
  * @param behind batches handed on and not applied yet
  * @param failures batches that the index could not be changed by, because of an error in it
  * @param drops messages and events dropped, by reason; only reasons that occurred
@@ -83,6 +85,7 @@ public record SourceStatus(
         long disconnects,
         long connectFailures,
         long refused,
+        long waiting,
         long behind,
         long failures,
         Map<String, Long> drops,

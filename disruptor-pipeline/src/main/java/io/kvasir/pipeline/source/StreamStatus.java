@@ -337,8 +337,9 @@ final class StreamStatus implements IndexView {
      * Everything, as of now.
      *
      * @param endpoint address that the events come from
+     * @param waitingBefore messages that wait before they reach the stream
      */
-    SourceStatus snapshot(String endpoint) {
+    SourceStatus snapshot(String endpoint, int waitingBefore) {
         final boolean mute = freshness.isMute();
         final IndexCause cause = cause(mute);
         return new SourceStatus(
@@ -374,6 +375,7 @@ final class StreamStatus implements IndexView {
                 counts.disconnects,
                 counts.connectFailures,
                 sink.refused(),
+                (long) waitingBefore + parts.held.size() + (parts.early.isEmpty() ? 0 : 1),
                 behind(),
                 counters.failures.get(),
                 parts.decoder.drops().nonZero(),

@@ -99,6 +99,7 @@ final class ZmqSource implements EventSource {
         }
         waitingBytes += length;
         waiting.add(new Waiting(sequence, Arrays.copyOfRange(bytes, offset, offset + length)));
+        stream.waitsBefore(waiting.size());
     }
 
     private void drain() {
@@ -109,6 +110,7 @@ final class ZmqSource implements EventSource {
             final Waiting next = waiting.poll();
             waitingBytes -= next.payload.length;
             lane.memory().give(next.payload.length);
+            stream.waitStill(waiting.size());
             stream.onMessage(next.sequence, next.payload);
         }
         if (!waiting.isEmpty()) {
@@ -217,6 +219,7 @@ final class ZmqSource implements EventSource {
         lane.memory().give(waitingBytes);
         waitingBytes = 0;
         waiting.clear();
+        stream.waitStill(0);
         if (replay != null) {
             replay.cancel();
             replay = null;

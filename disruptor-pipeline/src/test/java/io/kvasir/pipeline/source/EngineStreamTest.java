@@ -1045,6 +1045,20 @@ class EngineStreamTest {
     }
 
     @Test
+    void messagesThatWaitForOlderOnesAreCounted() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        assertEquals(0, stream.status().waiting());
+        stream.onMessage(2, store(3)); // may have been overtaken
+        assertEquals(1, stream.status().waiting());
+        stream.onMessage(5, store(6)); // both wait for a replay
+        stream.onMessage(6, store(7));
+        assertEquals(3, stream.status().waiting());
+        stream.replayFailed();
+        assertEquals(0, stream.status().waiting());
+    }
+
+    @Test
     void theAgeOfTheLastMessageIsTold() {
         final EngineStream stream = stream(c -> c);
         assertEquals(-1, stream.status().lastEventAgeNs());

@@ -160,6 +160,31 @@ class ReplayTurnsTest {
     }
 
     @Test
+    void liveMessagesThatWaitForAReplayAreSeen() {
+        pipeline(1_024, ZmqConfig.defaults().withReplays(4, 300, 1_000, 0));
+        try (Publisher publisher = new Publisher()) {
+            publisher.mute(true);
+            final EventSource source =
+                    pipeline.openZmq(
+                            SourceConfig.of("w", SLOT, BLOCK, publisher.endpoint())
+                                    .withReplayEndpoint(publisher.replayEndpoint()));
+            publisher.awaitSubscriber();
+            final long before = source.activityMark();
+            for (int i = 1; i <= 20; i++) {
+                publisher.publish(store(i));
+            }
+            await("waiting", () -> source.status().waiting() == 20, source);
+            assertTrue(source.status().lastEventAgeNs() >= 0, source.status().toString());
+            assertTrue(source.activityMark() != before, "a prompt's blocks may be among them");
+            assertEquals(0, index.heldBlocks(SLOT));
+
+            publisher.mute(false);
+            await("all", () -> index.heldBlocks(SLOT) == 20, source);
+            await("none waits", () -> source.status().waiting() == 0, source);
+        }
+    }
+
+    @Test
     void aReplayThatMeetsAFullRingDoesNotStopThePoller() throws InterruptedException {
         pipeline(4, ZmqConfig.defaults().withReplays(4, 5_000, 3, 100));
         final CountDownLatch blocked = new CountDownLatch(1);

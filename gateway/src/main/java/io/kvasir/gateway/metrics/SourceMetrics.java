@@ -29,6 +29,18 @@ final class SourceMetrics {
                 },
                 "worker",
                 "dp_rank");
+        page.gauge(
+                "kvasir_worker_event_lag",
+                "Event messages that are not in the index yet, by where they wait",
+                out -> {
+                    for (SourceStatus s : models.snapshot().sources()) {
+                        out.call((double) s.waiting(), s.name(), Labels.rank(s), "replay");
+                        out.call((double) s.behind(), s.name(), Labels.rank(s), "ring");
+                    }
+                },
+                "worker",
+                "dp_rank",
+                "waiting");
         source("event_messages", "Event messages received", SourceStatus::messages);
         source("lost_event_messages", "Event messages lost for good", SourceStatus::lostMessages);
         sourceBy(

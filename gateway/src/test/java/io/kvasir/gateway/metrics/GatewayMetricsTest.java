@@ -156,6 +156,19 @@ class GatewayMetricsTest {
     }
 
     @Test
+    void eventsThatAreNotInTheIndexYetAreShownByWhereTheyWait() throws IOException {
+        final String page = page();
+        for (String where : List.of("replay", "ring")) {
+            assertTrue(
+                    page.contains(
+                            "kvasir_worker_event_lag{dp_rank=\"0\",waiting=\""
+                                    + where
+                                    + "\",worker=\"other\"} 0.0"),
+                    page);
+        }
+    }
+
+    @Test
     void theAgeOfEventsIsAbsentBeforeTheFirst() throws IOException {
         assertFalse(page().contains("kvasir_worker_event_age_seconds{"), page());
         assertFalse(page().contains("NaN"), page());
