@@ -4,8 +4,8 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Of which slot the device's blocks are copied into the indexes of the tiers, so that a match that
- * a copy comes into leaves out that slot, and no other. One word says it:
+ * Of which slot the blocks of the tiers above are copied into the index of a tier, so that a match
+ * that a copy comes into leaves out that slot, and no other. One word says it:
  *
  * <pre>
  *   63               32 31                0

@@ -17,18 +17,19 @@ import java.util.function.LongPredicate;
  * along the prompt. An engine hash stands in it once for each tier that has its block, as another
  * name ({@link #name}): so a block stays until the last tier gives it up, and a removal from a tier
  * that has not got it changes nothing. A store looks for its parent in its own tier first, then in
- * all that the index has. A slot is followed from the first block of a lower tier on: then what it
- * holds on its device is copied, once; workers that announce none cost nothing. A copy has the
- * device's holes held until its end, since blocks behind them are stored after them: a match that
- * meets it finds nothing of that slot below the device (undercount; see {@link DeviceCopies}).
+ * all that the index has. A tier's index follows a slot from the first block of that tier on: then
+ * what it holds in the tiers above is copied, once; a tier that a worker does not announce costs
+ * nothing. A copy has holes held until its end, since blocks behind them are stored after them: a
+ * match that meets it finds nothing of that slot below the device (undercount; see {@link
+ * DeviceCopies}).
  *
  * <p>Shared storage is one slot of an index of its own ({@link SharedStorage}).
  *
  * <pre>
  *                         device   host   disk   shared
  *   the index itself        x
- *   of the host             x       x
- *   of the disk             x       x      x
+ *   of the host             x       x                  of slots that have announced a block there
+ *   of the disk             x       x      x           of slots that have announced a block there
  *   of shared storage                              x      one slot for all workers
  * </pre>
  *
@@ -49,7 +50,7 @@ public final class LowerTiers {
     private final Set<StorageTier> tiers;
     private final PrefixIndex[] upTo = new PrefixIndex[DISK + 1]; // by tier; null where it is off
     private final SharedStorage sharedOrNull;
-    private final BitSet followed = new BitSet(); // slots whose device blocks are here too
+    private final BitSet[] followed = new BitSet[DISK + 1]; // slots, by tier; null where it is off
     private final DeviceCopies copies = new DeviceCopies();
 
     private final LeftOut[] leftOut = new LeftOut[DISK + 1]; // by tier; null where it is off
@@ -71,6 +72,7 @@ public final class LowerTiers {
             if (config.tiers().contains(StorageTier.of(t))) {
                 upTo[t] = new PrefixIndex(config.sizes(), gate, device.writer());
                 leftOut[t] = new LeftOut(upTo[t]);
+                followed[t] = new BitSet();
             }
         }
         leftOut[DEVICE] = new LeftOut(device);
@@ -122,7 +124,7 @@ public final class LowerTiers {
             int count,
             boolean refresh,
             StoreResult result) {
-        if (followed.get(slot)
+        if (isFollowed(slot)
                 && store(DEVICE, slot, root, parent, engineHashes, localHashes, count, refresh)
                 && result != StoreResult.STORED) {
             leftOut[DEVICE].add(slot);
@@ -131,15 +133,15 @@ public final class LowerTiers {
 
     /** The same removal was given to the device's index. Writer thread. */
     public void deviceRemoved(int slot, long[] engineHashes, int count, CopyRule rule) {
-        if (followed.get(slot)) {
+        if (isFollowed(slot)) {
             remove(DEVICE, slot, engineHashes, count, rule);
         }
     }
 
     /** The same number of copies was given to the device's index. Writer thread. */
     public void deviceRemovedTo(int slot, long engineHash, int remainingCopies) {
-        for (int t = HOST; followed.get(slot) && t <= DISK; t++) {
-            if (upTo[t] != null) {
+        for (int t = HOST; t <= DISK; t++) {
+            if (isFollowed(t, slot)) {
                 upTo[t].removeTo(slot, engineHash, remainingCopies);
             }
         }
@@ -150,15 +152,10 @@ public final class LowerTiers {
      * shared storage. Writer thread.
      */
     public void cleared(int slot) {
-        for (int t = HOST; followed.get(slot) && t <= DISK; t++) {
-            if (upTo[t] != null) {
-                upTo[t].clear(slot);
-            }
-        }
+        forget(slot);
         if (sharedOrNull != null) {
             sharedOrNull.forget(slot);
         }
-        followed.clear(slot);
     }
 
     /**
@@ -167,7 +164,7 @@ public final class LowerTiers {
      * time for each block that the slot holds.
      */
     public void deviceCleared(int slot) {
-        if (!followed.get(slot)) {
+        if (!isFollowed(slot)) {
             return;
         }
         if (leftOut[DEVICE].something(slot)) {
@@ -195,11 +192,12 @@ public final class LowerTiers {
             }
             return;
         }
-        final PrefixIndex own = upTo[tier.number()];
-        if (own == null || !followed.get(slot)) {
+        if (!isFollowed(tier.number(), slot)) {
             return;
         }
-        final PrefixIndex hostOrNull = tier == StorageTier.DISK ? upTo[HOST] : null;
+        final PrefixIndex own = upTo[tier.number()];
+        final PrefixIndex hostOrNull =
+                tier == StorageTier.DISK && isFollowed(HOST, slot) ? upTo[HOST] : null;
         if (leftOut[DEVICE].something(slot)
                 || leftOut[tier.number()].something(slot)
                 || (hostOrNull != null && leftOut[HOST].something(slot))) {
@@ -215,14 +213,14 @@ public final class LowerTiers {
         drop(slot, tier.number());
     }
 
-    /** The lower tiers of a slot are as before its first event of one. */
+    /** The lower tiers of a slot are as before its first event of any. */
     private void forget(int slot) {
         for (int t = HOST; t <= DISK; t++) {
-            if (upTo[t] != null) {
+            if (isFollowed(t, slot)) {
                 upTo[t].clear(slot);
+                followed[t].clear(slot);
             }
         }
-        followed.clear(slot);
     }
 
     /** Collects names that a slot holds in an index. */
@@ -247,7 +245,7 @@ public final class LowerTiers {
     /** Drops the names that were collected from the indexes of a tier and of those below. */
     private void drop(int slot, int tier) {
         for (int t = tier; t <= DISK; t++) {
-            if (upTo[t] != null) {
+            if (isFollowed(t, slot)) {
                 upTo[t].remove(slot, names, collected, CopyRule.LAST_COPY);
             }
         }
@@ -282,7 +280,7 @@ public final class LowerTiers {
             sharedOrNull.stored(slot, root, parent, engineHashes, localHashes, count);
             return;
         }
-        follow(slot);
+        follow(tier.number(), slot);
         var _ = store(tier.number(), slot, root, parent, engineHashes, localHashes, count, true);
     }
 
@@ -300,7 +298,7 @@ public final class LowerTiers {
             return;
         }
         if (tier != StorageTier.SHARED) {
-            follow(slot);
+            follow(tier.number(), slot);
         }
         for (int i = 0; i < count; i++) {
             final boolean known =
@@ -330,7 +328,7 @@ public final class LowerTiers {
         boolean known = false;
         boolean stored = false;
         for (int t = DISK; t >= tier; t--) {
-            if (upTo[t] != null) {
+            if (isFollowed(t, slot)) {
                 final long held = heldName(upTo[t], slot, tier, engineHash);
                 if (upTo[t].holds(slot, held)) {
                     known = true;
@@ -357,26 +355,34 @@ public final class LowerTiers {
     public void removed(int slot, StorageTier tier, long[] engineHashes, int count) {
         if (tier == StorageTier.SHARED && sharedOrNull != null) {
             sharedOrNull.removed(engineHashes, count);
-        } else if (followed.get(slot) && tier != StorageTier.SHARED) {
+        } else if (isFollowed(slot) && tier != StorageTier.SHARED) {
             remove(tier.number(), slot, engineHashes, count, CopyRule.LAST_COPY);
         }
     }
 
-    /** Gives the tiers' indexes what the slot holds on its device, once. */
-    private void follow(int slot) {
-        if (followed.get(slot)) {
+    private boolean isFollowed(int slot) {
+        return isFollowed(HOST, slot) || isFollowed(DISK, slot);
+    }
+
+    /** Whether the index of a tier has a slot's blocks of that tier and of those above. */
+    private boolean isFollowed(int tier, int slot) {
+        return followed[tier] != null && followed[tier].get(slot);
+    }
+
+    /** Gives the index of a tier what the slot holds in those above it, once. */
+    private void follow(int tier, int slot) {
+        if (isFollowed(tier, slot)) {
             return;
         }
-        followed.set(slot);
-        leftOut[DEVICE].begin(slot);
+        if (!isFollowed(slot)) {
+            leftOut[DEVICE].begin(slot);
+        }
+        followed[tier].set(slot);
+        leftOut[tier].begin(slot);
+        final PrefixIndex above = tier == DISK && isFollowed(HOST, slot) ? upTo[HOST] : device;
         copies.begin(slot); // readers that see a block of the copy leave out the slot
         try {
-            for (int t = HOST; t <= DISK; t++) {
-                if (upTo[t] != null) {
-                    leftOut[t].begin(slot);
-                    device.copySlot(slot, upTo[t]);
-                }
-            }
+            above.copySlot(slot, upTo[tier]);
         } finally {
             copies.end(); // readers that begin after it see no hole held
         }
@@ -395,7 +401,7 @@ public final class LowerTiers {
         final long[] own = names(tier, engineHashes, count);
         boolean stored = false;
         for (int t = DISK; t >= Math.max(HOST, tier); t--) {
-            if (upTo[t] != null) {
+            if (isFollowed(t, slot)) {
                 final long before = root ? 0 : heldName(upTo[t], slot, tier, parent);
                 stored =
                         leftOut[t].after(
@@ -412,7 +418,7 @@ public final class LowerTiers {
     private void remove(int tier, int slot, long[] engineHashes, int count, CopyRule rule) {
         final long[] own = names(tier, engineHashes, count);
         for (int t = Math.max(HOST, tier); t <= DISK; t++) {
-            if (upTo[t] != null) {
+            if (isFollowed(t, slot)) {
                 upTo[t].remove(slot, own, count, rule);
             }
         }
@@ -462,10 +468,10 @@ public final class LowerTiers {
     /**
      * Finds how many leading blocks of a prompt each worker slot holds in a tier and those above
      * it, as {@link PrefixIndex#match} does; for shared storage, of how many it has, as slot 0. A
-     * slot that has announced no block of a lower tier is not in it, nor one that holds more on its
-     * device while the index of the tier was full, nor one whose first such block is stored
-     * meanwhile, which has its device's blocks copied. A match that meets such copies of several
-     * slots finds nothing.
+     * slot that has announced no block of that tier is not in it, nor one that holds more on its
+     * device while the index of the tier was full, nor one whose first block of a tier is stored
+     * meanwhile, which has its blocks of those above copied. A match that meets such copies of
+     * several slots finds nothing.
      *
      * @param tier one that is {@link #isIndexed indexed}
      * @return deepest match in blocks, 0 when nothing matched
@@ -512,9 +518,11 @@ public final class LowerTiers {
         if (tier == StorageTier.SHARED) {
             return index.heldBlocks();
         }
-        final PrefixIndex above =
-                tier == StorageTier.DISK && upTo[HOST] != null ? upTo[HOST] : device;
-        return Math.max(0, index.heldBlocks(slot) - above.heldBlocks(slot));
+        long above = device.heldBlocks(slot);
+        if (tier == StorageTier.DISK && upTo[HOST] != null) {
+            above = Math.max(above, upTo[HOST].heldBlocks(slot)); // 0 where it announces none
+        }
+        return Math.max(0, index.heldBlocks(slot) - above);
     }
 
     /** Blocks that an engine has announced by names that no tier held. */

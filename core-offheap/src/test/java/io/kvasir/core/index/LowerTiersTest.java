@@ -43,8 +43,65 @@ class LowerTiersTest {
 
         assertEquals(4, depth(StorageTier.DEVICE, 0));
         assertEquals(7, depth(StorageTier.HOST, 0));
-        assertEquals(7, depth(StorageTier.DISK, 0));
         assertEquals(0, depth(StorageTier.HOST, 1));
+    }
+
+    @Test
+    void aTierThatAWorkerNeverAnnouncesHoldsNothing() {
+        device(0, 0, 4);
+        lower(0, StorageTier.HOST, 4, 7);
+        byName(0, StorageTier.HOST, 0, 2);
+        device(0, 4, 5);
+        remove(0, StorageTier.HOST, 6, 7);
+        removeFromDevice(0, 3, 4);
+        remove(0, StorageTier.DISK, 0, 4);
+        lower.tierCleared(0, StorageTier.DISK);
+        assertEquals(0, lower.indexOrNull(StorageTier.DISK).heldBlocks());
+        assertEquals(0, lower.indexOrNull(StorageTier.DISK).unknownRemovals());
+        assertEquals(0, lower.heldBlocks(StorageTier.DISK, 0));
+
+        lower(1, StorageTier.DISK, 0, 4);
+        device(1, 0, 2);
+        assertEquals(0, lower.indexOrNull(StorageTier.HOST).heldBlocks(1));
+        assertEquals(4, lower.heldBlocks(StorageTier.DISK, 1));
+        clearDevice(1);
+        assertEquals(4, depth(StorageTier.DISK, 1));
+    }
+
+    @Test
+    void theFirstDiskBlockHasWhatIsOnTheHostAndTheDevice() {
+        device(0, 0, 3);
+        device(0, 0, 1); // a second copy
+        lower(0, StorageTier.HOST, 2, 6);
+        removeFromDevice(0, 2, 3);
+        lower(0, StorageTier.DISK, 6, 8);
+        assertEquals(8, depth(StorageTier.DISK, 0));
+        assertEquals(6, depth(StorageTier.HOST, 0));
+        assertEquals(2, lower.heldBlocks(StorageTier.DISK, 0));
+
+        removeFromDevice(0, 0, 1);
+        assertEquals(8, depth(StorageTier.DISK, 0));
+        remove(0, StorageTier.HOST, 5, 6);
+        assertEquals(5, depth(StorageTier.DISK, 0));
+        lower.tierCleared(0, StorageTier.HOST);
+        assertEquals(2, depth(StorageTier.DISK, 0));
+        lower(0, StorageTier.DISK, 2, 6);
+        assertEquals(8, depth(StorageTier.DISK, 0));
+        assertEquals(2, depth(StorageTier.HOST, 0));
+        IndexInvariants.check(lower.indexOrNull(StorageTier.DISK));
+    }
+
+    @Test
+    void theFirstHostBlockGoesOnFromTheDisks() {
+        device(0, 0, 2);
+        lower(0, StorageTier.DISK, 2, 4);
+        lower(0, StorageTier.HOST, 1, 3);
+        assertEquals(3, depth(StorageTier.HOST, 0));
+        assertEquals(4, depth(StorageTier.DISK, 0));
+        remove(0, StorageTier.DISK, 2, 3);
+        assertEquals(4, depth(StorageTier.DISK, 0), "the host still has it");
+        remove(0, StorageTier.HOST, 2, 3);
+        assertEquals(2, depth(StorageTier.DISK, 0));
     }
 
     @Test
@@ -106,14 +163,15 @@ class LowerTiersTest {
 
         assertEquals(3, depth(StorageTier.DEVICE, 0));
         assertEquals(5, depth(StorageTier.HOST, 0));
-        assertEquals(5, depth(StorageTier.DISK, 0));
     }
 
     @Test
     void aBlockThatMovesUpAndDownTenThousandTimesLeavesNothingBehind() {
         device(0, 0, 10);
         lower(0, StorageTier.HOST, 9, 10);
+        lower(0, StorageTier.DISK, 9, 10);
         remove(0, StorageTier.HOST, 9, 10);
+        remove(0, StorageTier.DISK, 9, 10);
         final long used = lower.indexOrNull(StorageTier.DISK).usedBytes();
         for (int i = 0; i < 10_000; i++) {
             lower(0, StorageTier.HOST, 8, 10);
@@ -376,10 +434,9 @@ class LowerTiersTest {
     void aWorkerThatAnnouncesNoLowerTierCostsNothing() {
         device(0, 0, 10);
         assertEquals(0, lower.indexOrNull(StorageTier.HOST).heldBlocks());
-        lower(0, StorageTier.DISK, 0, 1);
-        assertEquals(10, lower.indexOrNull(StorageTier.HOST).heldBlocks(0));
-        assertEquals(0, lower.heldBlocks(StorageTier.HOST, 0));
-        assertEquals(1, lower.heldBlocks(StorageTier.DISK, 0));
+        lower(0, StorageTier.HOST, 0, 1);
+        assertEquals(11, lower.indexOrNull(StorageTier.HOST).heldBlocks(0));
+        assertEquals(1, lower.heldBlocks(StorageTier.HOST, 0));
     }
 
     @Test

@@ -164,9 +164,10 @@ class TierRestartTest {
         device.match(hashes, LENGTH, scores);
         final int ofDevice = scores.depth(SLOT);
         assertEquals(naive.depth(SLOT, 0, prompt), ofDevice, "the device is as the engine's");
+        int found = ofDevice;
         for (int tier = 1; tier < TIERS.length; tier++) {
             lower.match(TIERS[tier], hashes, LENGTH, scores);
-            final int found = Math.max(ofDevice, scores.depth(SLOT));
+            found = Math.max(found, scores.depth(SLOT));
             final int has = naive.depth(SLOT, tier, prompt);
             assertTrue(found <= has, TIERS[tier] + ": " + found + " of " + has);
             assertTrue(!exact || found == has, TIERS[tier] + ": " + found + " is not " + has);
