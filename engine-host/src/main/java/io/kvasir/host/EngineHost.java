@@ -1,6 +1,7 @@
 package io.kvasir.host;
 
 import io.kvasir.registry.FailureText;
+import io.kvasir.registry.HostPort;
 import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.ModelRegistration;
@@ -137,8 +138,7 @@ public final class EngineHost implements AutoCloseable {
                             + "; set advertised",
                     e);
         }
-        final boolean isV6 = address.indexOf(':') >= 0;
-        return URI.create("http://" + (isV6 ? "[" + address + "]" : address) + ":" + server.port());
+        return URI.create("http://" + HostPort.of(address, server.port()));
     }
 
     /**

@@ -1,5 +1,7 @@
 package io.kvasir.sim;
 
+import io.kvasir.registry.FailureText;
+import io.kvasir.registry.HostPort;
 import io.kvasir.sim.batch.InjectedFaults;
 import io.kvasir.sim.batch.KvHold;
 import io.kvasir.sim.batch.SidePort;
@@ -83,7 +85,11 @@ public final class SimEngine implements AutoCloseable {
         } catch (Exception e) {
             engine.close();
             throw new IllegalStateException(
-                    "cannot serve HTTP on " + config.host() + ":" + config.port() + ": " + e, e);
+                    "cannot serve HTTP on "
+                            + HostPort.of(config.host(), config.port())
+                            + ": "
+                            + FailureText.of(e),
+                    e);
         }
         return engine;
     }
@@ -98,11 +104,9 @@ public final class SimEngine implements AutoCloseable {
             close();
             throw new IllegalStateException(
                     "cannot bind the side port "
-                            + config.host()
-                            + ":"
-                            + config.handoff().sidePort()
+                            + HostPort.of(config.host(), config.handoff().sidePort())
                             + ": "
-                            + e,
+                            + FailureText.of(e),
                     e);
         }
     }
@@ -131,7 +135,7 @@ public final class SimEngine implements AutoCloseable {
      * @return {@code http://host:port}
      */
     public URI url() {
-        return URI.create("http://" + config.reachableHost() + ":" + port());
+        return URI.create("http://" + HostPort.of(config.reachableHost(), port()));
     }
 
     /**
@@ -254,6 +258,6 @@ public final class SimEngine implements AutoCloseable {
             throw new IllegalStateException(
                     "no " + what + " socket; set " + what + "Port to 0 or a port");
         }
-        return "tcp://" + config.reachableHost() + ":" + port;
+        return "tcp://" + HostPort.of(config.reachableHost(), port);
     }
 }

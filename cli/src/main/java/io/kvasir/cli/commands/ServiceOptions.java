@@ -1,6 +1,7 @@
 package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.Shutdown;
+import io.kvasir.registry.HostPort;
 
 import picocli.CommandLine.Option;
 
@@ -58,7 +59,7 @@ final class ServiceOptions {
             throws IOException, InterruptedException {
         final Shutdown shutdown = Shutdown.of(close);
         start.start();
-        common.out().println(name + " listening on " + host + ":" + listening.getAsInt());
+        common.out().println(name + " listening on " + HostPort.of(host, listening.getAsInt()));
         common.out().flush();
         return shutdown.await();
     }

@@ -1,5 +1,6 @@
 package io.kvasir.cli.demo;
 
+import io.kvasir.registry.HostPort;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 import io.kvasir.sim.config.SimHandoff;
@@ -30,8 +31,8 @@ public final class WorkerFlag {
             flag.append(",role=").append(name(role)).append(",handoff=").append(name(protocol));
         }
         if (role == SimRole.PREFILL && protocol == SimHandoff.SGLANG) {
-            flag.append(",bootstrap=").append(engine.url().getHost());
-            flag.append(':').append(engine.sidePort());
+            flag.append(",bootstrap=");
+            flag.append(HostPort.of(config.reachableHost(), engine.sidePort()));
         }
         return flag.toString();
     }

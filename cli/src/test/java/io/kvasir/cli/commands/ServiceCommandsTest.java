@@ -54,6 +54,28 @@ class ServiceCommandsTest {
         }
     }
 
+    @Tag("integration") // starts processes
+    @Test
+    void anAddressOfIpv6IsPrintedAsInUrls() throws Exception {
+        try (KvasirProcess service = new KvasirProcess("slots", "--host=::1", "--port=0")) {
+            final String line = service.await(l -> l.startsWith("slots listening on "));
+            assertTrue(line.matches("slots listening on \\[::1]:[0-9]+"), line);
+            assertEquals(143, service.terminate());
+        }
+    }
+
+    @Test
+    void aPortOfIpv6InUseIsPrintedAsInUrls() throws Exception {
+        try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.ofLiteral("::1"))) {
+            final CommandRun run =
+                    CommandRun.of("slots", "--host=::1", "--port=" + taken.getLocalPort());
+            assertEquals(ExitCode.FAILED, run.exitCode());
+            assertTrue(
+                    run.err().contains("cannot listen on [::1]:" + taken.getLocalPort() + ": "),
+                    run.err());
+        }
+    }
+
     @ParameterizedTest
     @CsvSource({
         "--workers=1=tcp://127.0.0.1:9, --block-size",

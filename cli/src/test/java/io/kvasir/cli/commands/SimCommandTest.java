@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.CommandRun;
 import io.kvasir.cli.KvasirProcess;
+import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.HandoffConfig;
 import io.kvasir.sim.config.KvBytes;
@@ -67,6 +68,23 @@ class SimCommandTest {
                     flag.endsWith(
                             ",role=prefill,handoff=sglang,bootstrap=127.0.0.1:" + port.trim()),
                     flag);
+            sim.await(line -> line.startsWith("running"));
+            assertEquals(143, sim.terminate());
+        }
+    }
+
+    @Tag("integration") // starts processes
+    @Test
+    void aFlagWithAddressesOfIpv6IsOneThatServeTakes() throws Exception {
+        try (KvasirProcess sim =
+                new KvasirProcess(
+                        "sim", "--host=::1", "--port=0", "--role=prefill", "--handoff=sglang")) {
+            final String flag = sim.await(line -> line.contains("--worker "));
+            final WorkerConfig worker =
+                    WorkerConfig.parse(flag.substring(flag.indexOf("http")).strip());
+            assertEquals("[::1]", worker.url().getHost());
+            assertTrue(flag.contains(",events=tcp://[::1]:"), flag);
+            assertTrue(flag.contains(",bootstrap=[::1]:"), flag);
             sim.await(line -> line.startsWith("running"));
             assertEquals(143, sim.terminate());
         }

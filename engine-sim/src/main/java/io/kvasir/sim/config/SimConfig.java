@@ -115,7 +115,11 @@ public record SimConfig(
 
     /** The address at which clients on this machine reach the engine. */
     public String reachableHost() {
-        return host.equals("0.0.0.0") ? "127.0.0.1" : host;
+        return switch (host) {
+            case "0.0.0.0" -> "127.0.0.1";
+            case "::", "[::]" -> "::1";
+            default -> host;
+        };
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.kvasir.sim.events;
 
+import io.kvasir.registry.HostPort;
 import io.kvasir.sim.config.SimConfig;
 
 import org.slf4j.Logger;
@@ -159,7 +160,9 @@ public final class EventSockets implements EventPublisher, AutoCloseable {
     }
 
     private static int bind(ZMQ.Socket socket, String host, int port) {
-        final String endpoint = "tcp://" + host + ":" + (port == 0 ? "*" : Integer.toString(port));
+        final String endpoint =
+                "tcp://" + HostPort.of(host, port == 0 ? "*" : Integer.toString(port));
+        socket.setIPv6(HostPort.isV6(host));
         final long deadline = System.nanoTime() + BIND_RETRY_NS;
         while (true) {
             try {

@@ -39,6 +39,7 @@ public final class EventClient implements AutoCloseable {
         subscriber.setReceiveTimeOut(60_000);
         subscriber.setRcvHWM(0);
         subscriber.subscribe(ZMQ.SUBSCRIPTION_ALL);
+        subscriber.setIPv6(engine.eventsEndpoint(rank).contains("["));
         subscriber.connect(engine.eventsEndpoint(rank));
     }
 
@@ -83,6 +84,7 @@ public final class EventClient implements AutoCloseable {
         try (ZMQ.Socket dealer = context.socket(SocketType.DEALER)) {
             dealer.setReceiveTimeOut(60_000);
             dealer.setRcvHWM(0);
+            dealer.setIPv6(from.replayEndpoint(ofRank).contains("["));
             dealer.connect(from.replayEndpoint(ofRank));
             dealer.send(new byte[0], ZMQ.SNDMORE);
             dealer.send(ByteBuffer.allocate(8).putLong(first).array(), 0);

@@ -1,6 +1,7 @@
 package io.kvasir.gateway.server;
 
 import io.kvasir.registry.FailureText;
+import io.kvasir.registry.HostPort;
 
 import org.eclipse.jetty.server.ConnectionFactory;
 import org.eclipse.jetty.server.Server;
@@ -48,6 +49,11 @@ public final class ClosableConnector extends ServerConnector {
         } finally {
             accepting.unlock();
         }
+    }
+
+    /** Where it is to listen, as in URLs; with port 0 where any free one is wanted. */
+    public String address() {
+        return HostPort.of(getHost(), getPort());
     }
 
     /**

@@ -4,6 +4,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.registry.FailureText;
+import io.kvasir.registry.HostPort;
 
 import java.io.IOException;
 import java.net.BindException;
@@ -54,7 +55,7 @@ public enum Ports {
 
     /** Says that it cannot be listened on. */
     public GatewayException failure(GatewayConfig config, Exception cause) {
-        final String address = text(host(config), port(config));
+        final String address = HostPort.of(host(config), port(config));
         if (cause instanceof UnresolvedAddressException) {
             return new GatewayException(
                     "cannot listen on "
@@ -88,15 +89,8 @@ public enum Ports {
         return this == SERVING ? config.get(GatewaySettings.PORT) : config.adminPort();
     }
 
-    /** An address as in URLs: IPv6 in brackets. */
-    static String text(String host, int port) {
-        return (host.indexOf(':') < 0 || host.startsWith("[") ? host : "[" + host + "]")
-                + ":"
-                + port;
-    }
-
     /** The URL of a port that is open. */
     public String url(GatewayConfig config, int openPort) {
-        return "http://" + text(host(config), openPort);
+        return "http://" + HostPort.of(host(config), openPort);
     }
 }

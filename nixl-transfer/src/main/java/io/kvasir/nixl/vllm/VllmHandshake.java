@@ -1,6 +1,8 @@
 package io.kvasir.nixl.vllm;
 
 import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.registry.FailureText;
+import io.kvasir.registry.HostPort;
 
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
@@ -146,9 +148,7 @@ public final class VllmHandshake {
         if (!agent.engineId().equals(engineId)) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.OTHER_ENGINE,
-                    host
-                            + ":"
-                            + port
+                    HostPort.of(host, port)
                             + " is engine "
                             + agent.engineId()
                             + ", not "
@@ -173,7 +173,7 @@ public final class VllmHandshake {
         if (port < 1 || port > 65_535) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.MALFORMED,
-                    "side channel " + host + ":" + port + ": ports are 1 to 65535");
+                    "side channel " + HostPort.of(host, port) + ": ports are 1 to 65535");
         }
         if (pipelineRank < 0 || tensorRank < 0) {
             throw new VllmPeerException(
@@ -197,7 +197,7 @@ public final class VllmHandshake {
     }
 
     private VllmAgent attempt(String host, int port, HandshakeCodec.Question question) {
-        final String peer = host + ":" + port;
+        final String peer = HostPort.of(host, port);
         requireListener(host, port);
         try (ZContext context = new ZContext(1)) {
             context.setLinger(0);
@@ -205,8 +205,8 @@ public final class VllmHandshake {
             socket.setSendTimeOut(patience.timeoutMs());
             socket.setHandshakeIvl(connectionHandshakeMs);
             socket.setMaxMsgSize(MAX_MESSAGE_BYTES);
-            socket.setIPv6(host.contains(":"));
-            socket.connect("tcp://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port);
+            socket.setIPv6(HostPort.isV6(host));
+            socket.connect("tcp://" + peer);
             return converse(context, socket, peer, question);
         } catch (ZMQException e) {
             throw new VllmPeerException(
@@ -224,11 +224,9 @@ public final class VllmHandshake {
             throw new VllmPeerException(
                     VllmPeerException.Kind.UNREACHABLE,
                     "no side channel at "
-                            + host
-                            + ":"
-                            + port
+                            + HostPort.of(host, port)
                             + " ("
-                            + e
+                            + FailureText.of(e)
                             + "); check that the prefill server runs and that its"
                             + " VLLM_NIXL_SIDE_CHANNEL_HOST and VLLM_NIXL_SIDE_CHANNEL_PORT can be"
                             + " reached from here",

@@ -1,5 +1,7 @@
 package io.kvasir.nixl.vllm;
 
+import io.kvasir.registry.HostPort;
+
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
@@ -61,7 +63,9 @@ public final class VllmSideChannel implements AutoCloseable {
         this.router = context.createSocket(SocketType.ROUTER);
         router.setMaxMsgSize(MAX_QUESTION_BYTES);
         router.setHandshakeIvl(VllmHandshake.CONNECTION_HANDSHAKE_MS);
-        final String endpoint = "tcp://" + host + ":" + (port == 0 ? "*" : Integer.toString(port));
+        final String endpoint =
+                "tcp://" + HostPort.of(host, port == 0 ? "*" : Integer.toString(port));
+        router.setIPv6(HostPort.isV6(host));
         try {
             router.bind(endpoint);
         } catch (ZMQException e) {

@@ -229,6 +229,18 @@ class VllmHandshakeTest {
     }
 
     @Test
+    void addressesOfIpv6AreServedAndAsked() {
+        try (VllmSideChannel channel =
+                new VllmSideChannel("::1", 0, HASH, List.of(RANK_0), System::nanoTime)) {
+            assertEquals(RANK_0, new VllmHandshake().ask("::1", channel.port(), 0, 0).metadata());
+        }
+        refused(
+                VllmPeerException.Kind.UNREACHABLE,
+                () -> handshake(SHORT).ask("::1", 1, 0, 0),
+                "no side channel at [::1]:1 (Connection refused)");
+    }
+
+    @Test
     void garbageIsRefusedAndTheChannelLivesOn() {
         try (VllmSideChannel channel = channel(System::nanoTime);
                 ConnectingContext context = new ConnectingContext()) {

@@ -142,13 +142,7 @@ public final class ServiceServer implements AutoCloseable {
         } catch (Exception e) {
             close();
             throw new IOException(
-                    "cannot listen on "
-                            + connector.getHost()
-                            + ":"
-                            + connector.getPort()
-                            + ": "
-                            + FailureWords.of(e),
-                    e);
+                    "cannot listen on " + connector.address() + ": " + FailureWords.of(e), e);
         }
     }
 

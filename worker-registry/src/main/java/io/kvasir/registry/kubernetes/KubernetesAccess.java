@@ -1,6 +1,7 @@
 package io.kvasir.registry.kubernetes;
 
 import io.kvasir.registry.FailureText;
+import io.kvasir.registry.HostPort;
 
 import java.io.IOException;
 import java.net.URI;
@@ -53,9 +54,9 @@ public record KubernetesAccess(URI server, Path account, String namespace) {
         }
         return URI.create(
                 "https://"
-                        + (host.contains(":") ? "[" + host + "]" : host)
-                        + ":"
-                        + System.getenv().getOrDefault("KUBERNETES_SERVICE_PORT", "443"));
+                        + HostPort.of(
+                                host,
+                                System.getenv().getOrDefault("KUBERNETES_SERVICE_PORT", "443")));
     }
 
     private static String namespaceOfThePod(Path account) {

@@ -1,5 +1,7 @@
 package io.kvasir.nixl.exchange.zmq;
 
+import io.kvasir.registry.HostPort;
+
 /** Where a peer's side channel listens: its host by name or address, and its port. */
 record SideAddress(String host, int port) {
     /** As ZMQ writes it. */
@@ -8,6 +10,6 @@ record SideAddress(String host, int port) {
     }
 
     static String endpoint(String host, String port) {
-        return "tcp://" + (host.contains(":") ? "[" + host + "]" : host) + ":" + port;
+        return "tcp://" + HostPort.of(host, port);
     }
 }

@@ -8,6 +8,7 @@ import io.kvasir.nixl.exchange.PublishedRecords;
 import io.kvasir.nixl.exchange.ViewedExchange;
 import io.kvasir.nixl.exchange.zmq.SideChannelWire.Answer;
 import io.kvasir.nixl.exchange.zmq.SideChannelWire.Version;
+import io.kvasir.registry.HostPort;
 
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
@@ -83,7 +84,7 @@ public final class SideChannelExchange extends ViewedExchange {
         router = context.createSocket(SocketType.ROUTER);
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
         router.setMaxMsgSize(MAX_QUESTION_BYTES);
-        router.setIPv6(host.contains(":"));
+        router.setIPv6(HostPort.isV6(host));
         final String endpoint =
                 SideAddress.endpoint(host, port == 0 ? "*" : Integer.toString(port));
         try {
@@ -121,7 +122,7 @@ public final class SideChannelExchange extends ViewedExchange {
     public void know(String host, int peerPort) {
         if (peerPort < 1 || peerPort > MAX_PORT) {
             throw new IllegalArgumentException(
-                    host + ":" + peerPort + ": ports are 1 to " + MAX_PORT);
+                    HostPort.of(host, peerPort) + ": ports are 1 to " + MAX_PORT);
         }
         final SideAddress address = new SideAddress(host, peerPort);
         synchronized (known) {
@@ -130,9 +131,7 @@ public final class SideChannelExchange extends ViewedExchange {
                         Kind.CAPACITY,
                         known.size()
                                 + " peers are known, no room for "
-                                + host
-                                + ":"
-                                + peerPort
+                                + HostPort.of(host, peerPort)
                                 + "; raise SideChannelConfig.maxPeers");
             }
             known.add(address);
