@@ -26,11 +26,16 @@ public final class StreamReset {
         return code.name().toLowerCase(Locale.ROOT);
     }
 
+    /** Whether it is the name of an error of HTTP/2, as Jetty's client writes it. */
+    static boolean isError(String name) {
+        return NAMES.contains(name);
+    }
+
     /** Whether the worker has reset the stream. */
     public static boolean is(Throwable failure) {
         return failure instanceof IOException
                 && failure.getMessage() != null
-                && (NAMES.contains(failure.getMessage()) || failure.getMessage().startsWith(OTHER));
+                && (isError(failure.getMessage()) || failure.getMessage().startsWith(OTHER));
     }
 
     /**

@@ -51,6 +51,8 @@ public enum UpstreamFault {
     /** What the HTTP client says; it has no type, and the status is the answer's own. */
     private static final String LONG_HEAD = "Response Header Bytes Too Large";
 
+    private static final String ENDED = "the connection was closed before the answer was complete";
+
     private final int status;
 
     UpstreamFault(int status) {
@@ -82,7 +84,7 @@ public enum UpstreamFault {
             case CONNECT -> "it cannot be reached";
             case TIMEOUT -> "it was silent for too long";
             case DEAD -> "it does not answer any more";
-            case CLOSED -> "the connection was closed before the answer was complete";
+            case CLOSED -> ENDED;
             case STATUS -> "it answered with an error of its own";
             case BUSY -> "it has too much to do";
             case REFUSED -> "it did not take the request";
@@ -188,7 +190,11 @@ public enum UpstreamFault {
         }
         for (Throwable t = failure; t != null; t = t.getCause()) {
             if (t instanceof EOFException || t instanceof ClosedChannelException) {
-                return "the connection was closed before the answer was complete";
+                return ENDED;
+            }
+            final String error = Http2End.errorOrNull(t);
+            if (error != null) {
+                return ENDED + error;
             }
             if (StreamReset.is(t)) {
                 return "the stream was reset: " + t.getMessage();

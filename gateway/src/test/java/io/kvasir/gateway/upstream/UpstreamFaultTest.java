@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import org.junit.jupiter.api.Test;
 
 import java.io.EOFException;
+import java.io.IOException;
 import java.net.ConnectException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
@@ -34,5 +35,23 @@ class UpstreamFaultTest {
                                 + " sun.security.provider.certpath.SunCertPathBuilderException:"
                                 + " unable to find it"));
         assertSaid("the connection was closed before the answer was complete", new EOFException());
+    }
+
+    @Test
+    void theEndOfAConnectionOfHttp2IsInTheWordsOfHttp1() {
+        final String closed = "the connection was closed before the answer was complete";
+        for (String reason :
+                new String[] {"stop", "close", "input_shutdown", "idle_timeout", "null"}) {
+            assertSaid(closed, new IOException("no_error/" + reason));
+        }
+        assertSaid(closed + " (protocol_error)", new IOException("protocol_error/null"));
+        assertSaid(
+                closed + " (enhance_your_calm_error: too_many_pings)",
+                new ExecutionException(new IOException("enhance_your_calm_error/too_many_pings")));
+        assertSaid(closed + " (77: a/b)", new IOException("77/a/b"));
+        assertSaid("of files/no error", new IOException("of files/no error"));
+        assertSaid(
+                "the stream was reset: cancel_stream_error",
+                new IOException("cancel_stream_error"));
     }
 }
