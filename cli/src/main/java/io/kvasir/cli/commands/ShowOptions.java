@@ -54,7 +54,12 @@ final class ShowOptions {
             throw common.wrong("--count " + count + " is not a positive number");
         }
         if (count != null && pause == 0) {
-            throw common.wrong("--count needs --watch");
+            throw common.wrong(
+                    "--count "
+                            + count
+                            + (seconds == null
+                                    ? " needs --watch"
+                                    : " needs a --watch of more than 0"));
         }
         for (int shown = 1; ; shown++) {
             if (pause > 0 && !json) {

@@ -12,6 +12,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.Callable;
 
 /** {@code kvasir top}: what a running gateway does, again and again. */
@@ -62,8 +63,11 @@ public final class TopCommand implements Callable<Integer> {
         if (rows < 1) {
             throw common.wrong("--rows " + rows + " is not a positive number");
         }
-        if (once && common.isGiven("--watch")) {
-            throw common.wrong("--once and --watch " + common.given("--watch") + ": one of them");
+        for (String again : List.of("--watch", "--count")) {
+            if (once && common.isGiven(again)) {
+                throw common.wrong(
+                        "--once and " + again + " " + common.given(again) + ": one of them");
+            }
         }
         try (AdminPort port = admin.port(common)) {
             return show.repeat(common, once ? 0 : USUAL_SECONDS, () -> show(port));

@@ -22,6 +22,7 @@ import io.kvasir.sim.config.SimConfig;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
@@ -436,5 +437,18 @@ class StatusCommandTest {
             assertEquals(2, run("status", "http://127.0.0.1:1", wrong).exitCode(), wrong);
         }
         assertEquals(3, run("top", "http://127.0.0.1:1").exitCode());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "top --once --count=2, --once and --count 2: one of them",
+        "top --once --watch=3, --once and --watch 3: one of them",
+        "top --watch=0 --count=2, --count 2 needs a --watch of more than 0",
+        "status --count=2, --count 2 needs --watch"
+    })
+    void howOftenIsSaidInOneWay(String line, String words) {
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(2, run.exitCode());
+        assertEquals(words, run.err().lines().findFirst().orElseThrow().split(": ", 2)[1]);
     }
 }
