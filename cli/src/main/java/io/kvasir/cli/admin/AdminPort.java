@@ -154,6 +154,30 @@ public final class AdminPort implements AutoCloseable {
                 causeOrNull);
     }
 
+    /**
+     * A text that each gateway's page has.
+     *
+     * @throws CommandFailure if this one has none: the page is another server's
+     */
+    String text(String path, JsonNode page, String name) {
+        if (!page.path(name).isTextual()) {
+            throw noGateway(path, page, name, "text");
+        }
+        return page.path(name).textValue();
+    }
+
+    /** That a page has no member that each gateway's has, or one of another type. */
+    CommandFailure noGateway(String path, JsonNode page, String name, String type) {
+        return new CommandFailure(
+                url
+                        + path
+                        + " is not the answer of a Kvasir gateway: "
+                        + (page.has(name)
+                                ? "its \"" + name + "\" is no " + type
+                                : "it has no \"" + name + "\"")
+                        + "; is --url the admin port of a gateway?");
+    }
+
     @Override
     public void close() {
         client.close();

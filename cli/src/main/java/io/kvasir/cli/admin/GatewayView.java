@@ -84,23 +84,28 @@ public record GatewayView(
                     SNAPSHOT_AGE,
                     REFUSED,
                     START);
+    private static final String READY = "/ready";
     private static final String WORKERS = "/debug/workers";
+    private static final String LIST = "workers";
     private static final List<String> POOLS = List.of("main", "prefill");
     private static final int NOT_READY = 503;
     private static final double MS_PER_SECOND = 1_000;
 
     /** Asks a gateway. */
     public static GatewayView of(AdminPort port) throws InterruptedException {
-        final HttpResponse<byte[]> ready = port.page("/ready", NOT_READY);
-        final String readiness = port.json("/ready", ready).path("status").asText("?");
+        final HttpResponse<byte[]> ready = port.page(READY, NOT_READY);
+        final String readiness = port.text(READY, port.json(READY, ready), "status");
         final byte[] body = port.page(WORKERS).body();
         final ObjectNode page = Json.object();
         final List<WorkerRow> workers = new ArrayList<>();
         try {
-            read(body, page, workers);
+            if (!read(body, page, workers)) {
+                throw port.noGateway(WORKERS, page, LIST, "list");
+            }
         } catch (IOException e) {
             throw port.noJson(WORKERS, e);
         }
+        port.text(WORKERS, page, "mode");
         final MetricsPage metrics = MetricsPage.read(port.page("/metrics").body(), WANTED);
         return new GatewayView(
                 port.url().toString(),
@@ -113,16 +118,22 @@ public record GatewayView(
                 Clock.systemUTC().millis() / MS_PER_SECOND - metrics.sum(START));
     }
 
-    /** Worker by worker: a tree of ten thousand of them takes ten times as much. */
-    private static void read(byte[] body, ObjectNode page, List<WorkerRow> workers)
+    /**
+     * Worker by worker: a tree of ten thousand of them takes ten times as much.
+     *
+     * @return whether there is a list of them
+     */
+    private static boolean read(byte[] body, ObjectNode page, List<WorkerRow> workers)
             throws IOException {
+        boolean listed = false;
         try (JsonParser parser = Json.MAPPER.createParser(body)) {
             if (parser.nextToken() != JsonToken.START_OBJECT) {
                 throw new IOException("no object");
             }
             while (parser.nextToken() == JsonToken.FIELD_NAME) {
                 final String name = parser.currentName();
-                if (parser.nextToken() == JsonToken.START_ARRAY && name.equals("workers")) {
+                if (parser.nextToken() == JsonToken.START_ARRAY && name.equals(LIST)) {
+                    listed = true;
                     while (parser.nextToken() != JsonToken.END_ARRAY) {
                         workers.add(WorkerRow.of(parser.readValueAsTree()));
                     }
@@ -131,6 +142,7 @@ public record GatewayView(
                 }
             }
         }
+        return listed;
     }
 
     /** What its routers say, one for each model. */

@@ -31,8 +31,8 @@ import java.util.concurrent.Callable;
             "  kvasir status",
             "  kvasir status --url http://10.0.0.5:9000 --token-file admin.token --rows 50",
             "",
-            "Exit codes: 0 the gateway is ready; 1 it is not; 2 wrong command line; 3 no answer, or"
-                    + " a refusal."
+            "Exit codes: 0 the gateway is ready; 1 it is not; 2 wrong command line; 3 no answer of"
+                    + " a gateway, or a refusal."
         })
 public final class StatusCommand implements Callable<Integer> {
     @Mixin private CommonOptions common;

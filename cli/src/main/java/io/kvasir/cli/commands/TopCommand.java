@@ -34,8 +34,8 @@ import java.util.concurrent.Callable;
             "  kvasir top --watch 10 --count 6 --json > minute.json",
             "",
             "Exit codes: 0 shown, and the gateway is ready; 1 shown, and it is not; 2 wrong command"
-                    + " line; 3 no answer, or a refusal. Without --once and --count it ends by"
-                    + " ctrl-C, and with 3 when its output takes no more."
+                    + " line; 3 no answer of a gateway, or a refusal. Without --once and --count it"
+                    + " ends by ctrl-C, and with 3 when its output takes no more."
         })
 public final class TopCommand implements Callable<Integer> {
     private static final double USUAL_SECONDS = 2;

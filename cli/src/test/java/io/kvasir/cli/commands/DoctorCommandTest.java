@@ -273,7 +273,7 @@ class DoctorCommandTest {
     }
 
     private static String queues(String main) {
-        return "{\"model\":\"m\",\"block_size\":16,\"workers\":[{\"worker\":\"a\"}],\"queues\":{"
+        return "{\"model\":\"m\",\"mode\":\"kv\",\"block_size\":16,\"workers\":[{\"worker\":\"a\"}],\"queues\":{"
                 + main
                 + "}}";
     }

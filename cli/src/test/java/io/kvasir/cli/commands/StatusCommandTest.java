@@ -426,7 +426,10 @@ class StatusCommandTest {
                 assertEquals(3, run.exitCode(), hostile + run.out());
                 assertEquals(1, run.err().lines().count(), run.err());
             }
-            stub.page("/debug/workers", 200, "{\"workers\":7,\"models\":3,\"block_size\":\"x\"}");
+            stub.page(
+                    "/debug/workers",
+                    200,
+                    "{\"workers\":[],\"mode\":\"x\",\"models\":3,\"block_size\":\"x\"}");
             stub.page("/metrics", 200, "kvasir_requests_total{a=\nkvasir_build_info{version=\"x");
             stub.page("/ready", 503, "{\"status\":\"loading\"}");
             final CommandRun run = run("top", stub.url(), "--once");
@@ -450,5 +453,39 @@ class StatusCommandTest {
         final CommandRun run = CommandRun.of(line.split(" ", -1));
         assertEquals(2, run.exitCode());
         assertEquals(words, run.err().lines().findFirst().orElseThrow().split(": ", 2)[1]);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '~',
+            value = {
+                "/ready | {'ready':7} | it has no 'status'",
+                "/ready | {'status':7} | its 'status' is no text",
+                "/debug/workers | {'mode':'kv'} | it has no 'workers'",
+                "/debug/workers | {'mode':'kv','workers':'x'} | its 'workers' is no list",
+                "/debug/workers | {'workers':[]} | it has no 'mode'",
+                "/debug/workers | {'workers':[],'mode':5} | its 'mode' is no text"
+            })
+    void pagesOfAnotherServerAreNoStateOfAGateway(String path, String page, String wrong)
+            throws Exception {
+        try (StubServer stub = stub()) {
+            stub.page(path, 200, page.replace('\'', '"'));
+            for (String command : List.of("status", "top --once", "status --json")) {
+                final List<String> words = new ArrayList<>(List.of(command.split(" ", -1)));
+                words.add("--url=" + stub.url());
+                final CommandRun run = CommandRun.of(words.toArray(String[]::new));
+                assertEquals(3, run.exitCode(), run.out());
+                assertEquals("", run.out());
+                assertEquals(
+                        ("kvasir %s: %s is not the answer of a Kvasir gateway: %s; is --url the"
+                                        + " admin port of a gateway?")
+                                .formatted(
+                                        words.getFirst(),
+                                        stub.url() + path,
+                                        wrong.replace('\'', '"')),
+                        run.err().strip());
+            }
+        }
     }
 }
