@@ -3,12 +3,18 @@ package io.kvasir.cli.console;
 import java.io.Console;
 import java.io.PrintStream;
 import java.io.PrintWriter;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 
 /** What standard output is, and how others' text is made fit for it. */
 public final class Terminal {
     private static final String CLEAR = "\u001b[H\u001b[2J";
     private static final String CUT = "…";
+
+    /** Marks that combine take no cell; with more of them a text is cut earlier. */
+    private static final int MOST_CHARS_OF_A_CELL = 8;
+
+    private static final char STYLE = '\ufe0f';
     private static final Pattern STEERING =
             Pattern.compile("[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}&&[^\t]]");
 
@@ -61,18 +67,39 @@ public final class Terminal {
         }
     }
 
-    /** Text of others, such as names of workers, in which nothing steers the terminal. */
+    /**
+     * Text of others, such as names of workers, in which nothing steers the terminal. A joiner that
+     * makes one picture of two is part of them.
+     */
     public static String printable(String text) {
-        return STEERING.matcher(text).replaceAll("?");
+        return STEERING.matcher(text)
+                .replaceAll(found -> isInPicture(text, found) ? found.group() : "?");
+    }
+
+    /** Between a picture, styled or toned ones as well, and another. */
+    private static boolean isInPicture(String text, MatchResult found) {
+        if (found.group().charAt(0) != Cells.JOINER
+                || found.start() == 0
+                || found.end() == text.length()) {
+            return false;
+        }
+        final int before = text.codePointBefore(found.start());
+        return (before == STYLE
+                        || Character.isEmojiModifier(before)
+                        || Character.isExtendedPictographic(before))
+                && Character.isExtendedPictographic(text.codePointAt(found.end()));
     }
 
     /**
-     * The same, cut.
+     * The same, cut at its end.
      *
-     * @param most characters that are left of it
+     * @param most cells of the terminal that are left of it
      */
     public static String printable(String text, int most) {
-        final String all = printable(text.length() > 2 * most ? text.substring(0, 2 * most) : text);
-        return all.length() <= most ? all : all.substring(0, most - 1) + CUT;
+        final int enough = MOST_CHARS_OF_A_CELL * most;
+        final String all = printable(text.length() > enough ? text.substring(0, enough) : text);
+        return Cells.of(all) <= most && text.length() <= enough
+                ? all
+                : Cells.head(all, most - 1) + CUT;
     }
 }

@@ -6,7 +6,7 @@ import java.util.List;
 
 /**
  * A plain text table: first column left, the others right unless said otherwise, two blanks
- * between. One thread.
+ * between, in cells of a terminal. One thread.
  */
 public final class TextTable {
     /** How a row stands out where output is coloured. */
@@ -80,7 +80,7 @@ public final class TextTable {
         final int[] widths = widths();
         final String titles = line(rows.getFirst().cells, widths);
         out.println(titles);
-        out.println("-".repeat(titles.length()));
+        out.println("-".repeat(Cells.of(titles)));
         for (Row row : rows.subList(1, rows.size())) {
             out.println(row.mark.on(line(row.cells, widths).stripTrailing(), colour));
         }
@@ -89,7 +89,7 @@ public final class TextTable {
     private String line(String[] row, int[] widths) {
         final StringBuilder line = new StringBuilder();
         for (int i = 0; i < row.length; i++) {
-            final String padding = " ".repeat(widths[i] - row[i].length());
+            final String padding = " ".repeat(widths[i] - Cells.of(row[i]));
             line.append(i == 0 ? "" : GAP);
             line.append(left[i] ? row[i] + padding : padding + row[i]);
         }
@@ -100,7 +100,7 @@ public final class TextTable {
         final int[] widths = new int[left.length];
         for (Row row : rows) {
             for (int i = 0; i < widths.length; i++) {
-                widths[i] = Math.max(widths[i], row.cells[i].length());
+                widths[i] = Math.max(widths[i], Cells.of(row.cells[i]));
             }
         }
         return widths;

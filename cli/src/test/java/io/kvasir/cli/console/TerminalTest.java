@@ -29,6 +29,27 @@ class TerminalTest {
     }
 
     @Test
+    void aJoinerIsLetThroughBetweenTwoPicturesAlone() {
+        final String family = "👩\u200d👩\u200d👧";
+        assertEquals(family, Terminal.printable(family));
+        final String withTone = "👩\ud83c\udffd\u200d🚀";
+        assertEquals(withTone, Terminal.printable(withTone));
+        final String withStyle = "❤\ufe0f\u200d🔥";
+        assertEquals(withStyle, Terminal.printable(withStyle));
+        assertEquals(
+                "a?b 👩?b a?👩 👩?", Terminal.printable("a\u200db 👩\u200db a\u200d👩 👩\u200d"));
+        assertEquals("👩??👩", Terminal.printable("👩\u200d\u202e👩"));
+    }
+
+    @Test
+    void aTextIsCutByTheCellsThatItTakes() {
+        assertEquals("模型", Terminal.printable("模型", 4));
+        assertEquals("模…", Terminal.printable("模型模", 4));
+        assertEquals("👩…", Terminal.printable("👩\u200d👩", 3));
+        assertTrue(Terminal.printable("e" + "\u0301".repeat(1_000_000), 10).length() < 100);
+    }
+
+    @Test
     void aLongTextIsCut() {
         assertEquals("abc", Terminal.printable("abc", 3));
         assertEquals("ab…", Terminal.printable("abcd", 3));

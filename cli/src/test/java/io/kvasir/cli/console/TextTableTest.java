@@ -25,6 +25,16 @@ class TextTableTest {
     }
 
     @Test
+    void columnsAreInCellsOfTheTerminal() {
+        final StringWriter text = new StringWriter();
+        final PrintWriter out = new PrintWriter(text);
+        new TextTable("名前", "n").row("模型", "1").row("cafe\u0301-👩", "2").row("x", "3").print(out);
+        assertEquals(
+                List.of("名前     n", "----------", "模型     1", "cafe\u0301-👩  2", "x        3"),
+                text.toString().lines().toList());
+    }
+
+    @Test
     void aRowWithAnotherNumberOfCellsIsAProgrammersError() {
         final TextTable table = new TextTable("a", "b");
         assertThrows(IllegalArgumentException.class, () -> table.row("x"));
