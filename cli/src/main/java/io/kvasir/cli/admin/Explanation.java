@@ -38,7 +38,8 @@ public final class Explanation {
         return label(candidate).equals(worker());
     }
 
-    private static String label(JsonNode of) {
+    /** What a worker's rank is named by. */
+    static String label(JsonNode of) {
         return of.path("worker").asText("?") + "/" + of.path("dp_rank").asInt();
     }
 

@@ -2,11 +2,13 @@ package io.kvasir.cli.admin;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.cli.console.ShortNames;
 import io.kvasir.cli.console.Terminal;
 import io.kvasir.cli.console.TextTable;
 import io.kvasir.cli.console.TextTable.Mark;
 
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -35,16 +37,28 @@ public final class ExplanationPrinter {
     /** Writes all of a request's. */
     public void print(Decisions decisions) {
         for (Explanation explained : decisions.explained()) {
+            final ShortNames workers = workers(explained);
             head(decisions.requestId(), explained);
-            why(explained);
-            runnerUp(explained);
-            table(explained);
+            why(explained, workers);
+            runnerUp(explained, workers);
+            table(explained, workers);
             excluded(explained);
             outcome(explained.decision());
             split(explained.decision().path("split"));
             out.println();
         }
         out.flush();
+    }
+
+    /** Those that are named: the first of the candidates, the chosen one and the next. */
+    private ShortNames workers(Explanation explained) {
+        final List<String> named = new ArrayList<>(List.of(explained.worker()));
+        explained.candidates().stream().limit(mostRows).map(Explanation::label).forEach(named::add);
+        final JsonNode other = explained.runnerUpOrNull();
+        if (other != null) {
+            named.add(Explanation.label(other));
+        }
+        return new ShortNames(named, MOST_NAME);
     }
 
     private void head(String id, Explanation explained) {
@@ -90,10 +104,10 @@ public final class ExplanationPrinter {
         return credit == 1 ? "" : "; a cached block counts " + figure(credit);
     }
 
-    private void why(Explanation explained) {
+    private void why(Explanation explained, ShortNames workers) {
         final JsonNode chosen = explained.chosenOrNull();
         final int others = explained.candidates().size() - 1;
-        String text = "  sent to " + name(explained.worker());
+        String text = "  sent to " + workers.of(explained.worker());
         if (chosen == null) {
             out.println(text + ", which is not in the record of the candidates");
             return;
@@ -121,7 +135,7 @@ public final class ExplanationPrinter {
         out.println(text);
     }
 
-    private void runnerUp(Explanation explained) {
+    private void runnerUp(Explanation explained, ShortNames workers) {
         final JsonNode other = explained.runnerUpOrNull();
         if (other == null) {
             return;
@@ -130,7 +144,7 @@ public final class ExplanationPrinter {
         out.println(
                 "  "
                         + (lost >= 0 ? "runner-up " : "cheapest other ")
-                        + name(other.path("worker").asText() + "/" + other.path("dp_rank").asInt())
+                        + workers.of(Explanation.label(other))
                         + (lost >= 0 ? " lost by " : " would have cost less by ")
                         + figure(Math.abs(lost))
                         + " blocks"
@@ -146,7 +160,7 @@ public final class ExplanationPrinter {
                         + " added");
     }
 
-    private void table(Explanation explained) {
+    private void table(Explanation explained, ShortNames workers) {
         final List<JsonNode> all = explained.candidates();
         if (all.isEmpty()) {
             return;
@@ -170,8 +184,7 @@ public final class ExplanationPrinter {
             final boolean chosen = i == 0 && explained.chosenOrNull() != null;
             table.row(
                     chosen ? Mark.CHOSEN : Mark.NONE,
-                    (chosen ? "> " : "  ")
-                            + name(c.path("worker").asText("?") + "/" + c.path("dp_rank").asInt()),
+                    (chosen ? "> " : "  ") + workers.of(Explanation.label(c)),
                     name(c.path("index_state").asText("?")),
                     whole(c, "event_sequence"),
                     whole(c, "active_requests"),
@@ -205,9 +218,7 @@ public final class ExplanationPrinter {
             if (counts.merge(reason, 1, Integer::sum) <= mostRows) {
                 names.computeIfAbsent(reason, _ -> new StringBuilder())
                         .append(counts.get(reason) == 1 ? "" : ", ")
-                        .append(worker.path("worker").asText("?"))
-                        .append('/')
-                        .append(worker.path("dp_rank").asInt());
+                        .append(Explanation.label(worker));
             }
         }
         counts.forEach(

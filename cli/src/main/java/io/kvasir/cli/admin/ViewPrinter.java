@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.ShortNames;
 import io.kvasir.cli.console.Terminal;
 import io.kvasir.cli.console.TextTable;
 import io.kvasir.cli.console.TextTable.Mark;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Function;
 
 /**
  * Writes what a gateway says of itself: what is not as it should be first, and at most so many
@@ -92,10 +94,12 @@ public final class ViewPrinter {
     }
 
     private void models(GatewayView view) {
+        final ShortNames names =
+                new ShortNames(view.models().stream().map(GatewayView::prefix).toList(), MOST_NAME);
         for (JsonNode model : view.models()) {
             final JsonNode prefill = model.path("prefill_mode");
             out.println(
-                    name(GatewayView.prefix(model))
+                    names.of(GatewayView.prefix(model))
                             + "mode "
                             + name(model.path("mode").asText("?"))
                             + ", blocks of "
@@ -252,12 +256,15 @@ public final class ViewPrinter {
         final TextTable table =
                 new TextTable(titles.toArray(String[]::new))
                         .left("pool", "state", "breaker", "index", "not as it should be");
+        final List<Judged> listed = all.subList(0, Math.min(mostRows, all.size()));
+        final ShortNames workers = names(listed, WorkerRow::label);
+        final ShortNames models = names(listed, WorkerRow::model);
         final Set<String> rated = new HashSet<>();
-        for (Judged judged : all.subList(0, Math.min(mostRows, all.size()))) {
+        for (Judged judged : listed) {
             final WorkerRow row = judged.row;
-            final List<String> cells = new ArrayList<>(List.of(name(row.label())));
+            final List<String> cells = new ArrayList<>(List.of(workers.of(row.label())));
             if (several) {
-                cells.add(name(row.model()));
+                cells.add(models.of(row.model()));
             }
             cells.addAll(List.of(name(row.pool()), row.state(), name(row.breaker())));
             cells.addAll(List.of(name(row.index()), Long.toString(row.blocks())));
@@ -317,6 +324,10 @@ public final class ViewPrinter {
             item.put("wrong", judged.wrong.isEmpty() ? null : judged.wrong);
         }
         return json;
+    }
+
+    private static ShortNames names(List<Judged> listed, Function<WorkerRow, String> name) {
+        return new ShortNames(listed.stream().map(j -> name.apply(j.row)).toList(), MOST_NAME);
     }
 
     private static String name(String text) {

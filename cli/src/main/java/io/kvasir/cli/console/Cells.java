@@ -68,6 +68,24 @@ final class Cells {
         return end > 0 && text.charAt(end - 1) == JOINER ? end - 1 : end;
     }
 
+    /** The longest end of a text that takes at most so many cells. */
+    static String tail(String text, int most) {
+        int cells = 0;
+        int begin = text.length();
+        for (int at = begin; at > 0; ) {
+            final int character = text.codePointBefore(at);
+            at -= Character.charCount(character);
+            cells += of(character);
+            if (cells > most) {
+                break;
+            }
+            if (of(character) > 0) {
+                begin = at; // what combines needs what is before it
+            }
+        }
+        return text.substring(begin);
+    }
+
     /** Vowels and final consonants of Hangul are drawn into the initial one before them. */
     private static boolean isCombining(int character) {
         return switch (Character.getType(character)) {

@@ -102,4 +102,17 @@ public final class Terminal {
                 ? all
                 : Cells.head(all, most - 1) + CUT;
     }
+
+    /**
+     * A name of others, cut in its middle: names differ at their ends, where ranks are as well.
+     *
+     * @param most cells of the terminal that are left of it
+     */
+    static String name(String name, int most) {
+        final String all = printable(name);
+        final int head = (most - 1) / 2;
+        return Cells.of(all) <= most
+                ? all
+                : Cells.head(all, head) + CUT + Cells.tail(all, most - 1 - head);
+    }
 }

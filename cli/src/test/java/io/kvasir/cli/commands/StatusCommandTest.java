@@ -416,6 +416,24 @@ class StatusCommandTest {
     }
 
     @Test
+    void podsAndRanksWithLongNamesAreDifferentRows() throws Exception {
+        final String pod = "vllm-llama-3-70b-instruct-deployment-7f9c8d6b5d-";
+        try (StubServer stub =
+                stub(
+                        worker(pod + "x2k4q", ""),
+                        worker(pod + "x2k4q", "").replace("\"dp_rank\":0", "\"dp_rank\":1"),
+                        worker(pod + "p8j7z", ""))) {
+            for (String command : List.of("status --rows=9", "top --once")) {
+                final String[] words = command.split(" ", -1);
+                final String out = run(words[0], stub.url(), words[1]).out();
+                for (String row : List.of("-x2k4q/0 ", "-x2k4q/1 ", "-p8j7z/0 ")) {
+                    assertEquals(1, out.split(row, -1).length - 1, out);
+                }
+            }
+        }
+    }
+
+    @Test
     void hostilePagesAreOneLine() throws Exception {
         try (StubServer stub = stub()) {
             assertTrue(run("status", stub.url()).out().contains("! it has no workers\n"));

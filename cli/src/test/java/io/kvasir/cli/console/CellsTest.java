@@ -33,9 +33,13 @@ class CellsTest {
     }
 
     @Test
-    void noCharacterIsCutInTwo() {
+    void noCharacterIsCutInTwoAtEitherEnd() {
         assertEquals("模", Cells.head("模型", 3));
+        assertEquals("型", Cells.tail("模型", 3));
         assertEquals("👩", Cells.head("👩\u200d👩x", 3));
+        assertEquals("x", Cells.tail("模\u0301x", 2));
+        assertEquals("e\u0301x", Cells.tail("ae\u0301x", 2));
         assertEquals("ab", Cells.head("ab", 9));
+        assertEquals("ab", Cells.tail("ab", 9));
     }
 }
