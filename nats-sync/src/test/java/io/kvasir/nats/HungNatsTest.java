@@ -1,7 +1,6 @@
 package io.kvasir.nats;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.abort;
 
 import io.kvasir.nats.replica.NatsReplicaConfig;
@@ -12,6 +11,7 @@ import io.kvasir.registry.Registrar;
 import io.kvasir.registry.Registration;
 import io.kvasir.router.replica.ReplicaMessage;
 import io.kvasir.router.replica.ReplicaOrigin;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.NatsCluster;
 import io.kvasir.testsupport.NatsServer;
 import io.nats.client.Connection;
@@ -34,7 +34,6 @@ import java.util.concurrent.atomic.AtomicInteger;
 /** One of three servers hangs: its connections stay open, and nothing is answered. */
 @Tag("integration") // starts servers
 class HungNatsTest {
-    private static final long PATIENCE_NS = Duration.ofMinutes(2).toNanos();
     private static final Duration TTL = Duration.ofSeconds(10);
     private static final String BUCKET = "workers";
 
@@ -60,13 +59,7 @@ class HungNatsTest {
     }
 
     private static void await(String what, Callable<Boolean> condition) throws Exception {
-        final long startNs = System.nanoTime();
-        while (!holds(condition)) {
-            if (System.nanoTime() - startNs > PATIENCE_NS) {
-                fail("not within two minutes: " + what);
-            }
-            Thread.sleep(20);
-        }
+        Eventually.until(what, () -> holds(condition));
     }
 
     private static boolean holds(Callable<Boolean> condition) throws Exception {

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Eventually;
 import io.nats.client.ConnectionListener.Events;
 
 import org.junit.jupiter.api.AfterEach;
@@ -194,9 +195,7 @@ class LastingConnectionTest {
                 Thread.sleep(1);
             }
             hangs = false;
-            while (!events.contains(Events.RECONNECTED)) {
-                Thread.sleep(1);
-            }
+            Eventually.holds("it is back", () -> events.contains(Events.RECONNECTED));
         } finally {
             lasting.close();
         }

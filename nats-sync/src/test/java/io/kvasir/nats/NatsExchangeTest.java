@@ -11,6 +11,7 @@ import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.RecordOwner;
 import io.kvasir.nixl.exchange.Records;
 import io.kvasir.nixl.exchange.ServedExchangeContract;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
 import io.nats.client.Connection;
@@ -114,22 +115,10 @@ class NatsExchangeTest extends ServedExchangeContract {
                     .publish(Records.record("a", 1, 1));
             final String key = cards.keys().getFirst();
             cards.put("YWdlZA", new byte[] {1}); // not renewed by anybody
-            await(() -> cards.get("YWdlZA") == null);
+            Eventually.until("it is deleted", () -> cards.get("YWdlZA") == null);
             assertNotNull(cards.get(key), "younger than its TTL");
         } finally {
             connection.close();
-        }
-    }
-
-    private interface Condition {
-        boolean holds() throws Exception;
-    }
-
-    private static void await(Condition condition) throws Exception {
-        final long sinceNs = System.nanoTime();
-        while (!condition.holds()) {
-            assertTrue(System.nanoTime() - sinceNs < PATIENCE.toNanos());
-            Thread.sleep(10);
         }
     }
 

@@ -20,6 +20,17 @@ public final class Eventually {
 
     private Eventually() {}
 
+    /**
+     * A condition that may fail to be read.
+     *
+     * @param <E> how
+     */
+    @FunctionalInterface
+    public interface Check<E extends Exception> {
+        /** Whether it has come true. */
+        boolean holds() throws E;
+    }
+
     /** Waits for a condition; the stack trace says which one did not come true. */
     public static void holds(BooleanSupplier condition) {
         holds("what is waited for", condition);
@@ -36,8 +47,26 @@ public final class Eventually {
      * @param what is asked where it does not come true
      */
     public static void holds(Supplier<String> what, BooleanSupplier condition) {
+        until(what, condition::getAsBoolean);
+    }
+
+    /**
+     * Waits for a condition that may throw, and throws what it does; the same as {@code holds}
+     * otherwise.
+     */
+    public static <E extends Exception> void until(String what, Check<E> condition) throws E {
+        until(() -> what, condition);
+    }
+
+    /**
+     * Waits for a condition that may throw.
+     *
+     * @param what is asked where it does not come true
+     */
+    public static <E extends Exception> void until(Supplier<String> what, Check<E> condition)
+            throws E {
         final long startNs = System.nanoTime();
-        while (!condition.getAsBoolean()) {
+        while (!condition.holds()) {
             final long waitedNs = System.nanoTime() - startNs;
             if (waitedNs > LIMIT_NS) {
                 throw new AssertionError("not within two minutes: " + what.get());

@@ -1,13 +1,13 @@
 package io.kvasir.cli.cluster;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 
 import io.kvasir.cli.KvasirProcess;
 import io.kvasir.testsupport.Documents;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.NatsServer;
 import io.kvasir.testsupport.RunningNats;
@@ -28,13 +28,11 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /** The commands of docs/operations/cluster.md, on other ports. */
 @Tag("integration") // starts servers and JVMs
 class ClusterPageTest {
-    private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
     private static final ObjectMapper JSON = new ObjectMapper();
 
     @TempDir Path folder;
@@ -99,13 +97,7 @@ class ClusterPageTest {
                 }
             }
             serve();
-            final long since = System.nanoTime();
-            while (!bothKnow()) {
-                assertTrue(
-                        System.nanoTime() - since < PATIENCE_NS,
-                        () -> "they do not know the same: " + pages());
-                Thread.sleep(50);
-            }
+            Eventually.until(() -> "both know the same: " + pages(), this::bothKnow);
         } finally {
             running.forEach(KvasirProcess::close);
             nats.close();

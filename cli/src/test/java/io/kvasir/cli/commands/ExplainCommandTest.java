@@ -15,6 +15,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -27,6 +28,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 
@@ -78,16 +80,18 @@ class ExplainCommandTest {
     }
 
     /** The request's answer is out before its record ends. */
-    private static CommandRun ended(Cluster cluster, String... more) throws InterruptedException {
+    private static CommandRun ended(Cluster cluster, String... more) {
         final List<String> words = new ArrayList<>(List.of("explain"));
         words.addAll(List.of(more));
         words.add("--url=" + cluster.adminUrl());
-        CommandRun run = CommandRun.of(words.toArray(String[]::new));
-        while (run.exitCode() == 0 && run.out().contains("running")) {
-            Thread.sleep(10);
-            run = CommandRun.of(words.toArray(String[]::new));
-        }
-        return run;
+        final AtomicReference<CommandRun> run = new AtomicReference<>();
+        Eventually.holds(
+                () -> "its record ends: " + run.get().out(),
+                () -> {
+                    run.set(CommandRun.of(words.toArray(String[]::new)));
+                    return run.get().exitCode() != 0 || !run.get().out().contains("running");
+                });
+        return run.get();
     }
 
     @Test
@@ -122,19 +126,18 @@ class ExplainCommandTest {
 
     /** Waits until workers hold so many blocks and nothing is booked. */
     private static void awaitIndexed(Cluster cluster, int expected) throws Exception {
-        while (true) {
-            int blocks = 0;
-            int booked = 0;
-            for (JsonNode worker : workers(cluster)) {
-                blocks += worker.path("index_blocks").asInt();
-                booked += worker.path("active_requests").asInt();
-                booked += worker.path("active_blocks").asInt();
-            }
-            if (blocks >= expected && booked == 0) {
-                return;
-            }
-            Thread.sleep(10);
-        }
+        Eventually.until(
+                expected + " blocks and no booking",
+                () -> {
+                    int blocks = 0;
+                    int booked = 0;
+                    for (JsonNode worker : workers(cluster)) {
+                        blocks += worker.path("index_blocks").asInt();
+                        booked += worker.path("active_requests").asInt();
+                        booked += worker.path("active_blocks").asInt();
+                    }
+                    return blocks >= expected && booked == 0;
+                });
     }
 
     private static JsonNode workers(Cluster cluster) throws Exception {

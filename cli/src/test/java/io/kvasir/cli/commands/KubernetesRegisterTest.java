@@ -17,6 +17,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.KubernetesServer;
 import io.kvasir.testsupport.RunningKubernetes;
 
@@ -100,10 +101,11 @@ class KubernetesRegisterTest {
     private void define(String yaml, String probe, int expected) throws Exception {
         kubernetes.define(yaml);
         final String object = object("probe", probe);
-        while (kubernetes.server().send("POST", workers("?dryRun=All"), object).status()
-                != expected) {
-            Thread.sleep(20);
-        }
+        Eventually.until(
+                "the schema judges with " + expected,
+                () ->
+                        kubernetes.server().send("POST", workers("?dryRun=All"), object).status()
+                                == expected);
     }
 
     private KvasirProcess register(URI url, String... more) throws IOException {
@@ -152,10 +154,8 @@ class KubernetesRegisterTest {
                         .build());
     }
 
-    private static Worker onlyWorker(GatewayServer gateway) throws InterruptedException {
-        while (gateway.router().workers().isEmpty()) {
-            Thread.sleep(20);
-        }
+    private static Worker onlyWorker(GatewayServer gateway) {
+        Eventually.holds("a worker", () -> !gateway.router().workers().isEmpty());
         return gateway.router().workers().getFirst();
     }
 

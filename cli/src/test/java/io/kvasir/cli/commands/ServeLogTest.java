@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.KvasirProcess;
 import io.kvasir.cli.console.Json;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -149,31 +150,19 @@ class ServeLogTest {
                 KvasirProcess toOutput = serve("--access-log=stdout")) {
             String listening = toFile.await(each -> each.startsWith("listening on "));
             ask(listening, "/v1/completions?api_key=secret", "{");
-            await(() -> Files.size(file) > 0);
+            Eventually.until("output", () -> Files.size(file) > 0);
             final JsonNode line = Json.MAPPER.readTree(Files.readString(file));
             assertEquals("mine", line.get("request_id").textValue());
             assertEquals(400, line.get("status").intValue());
             Files.move(file, dir.resolve("access.log.1"));
             toFile.hangUp();
-            await(() -> Files.exists(file));
+            Eventually.until("a new file", () -> Files.exists(file));
             ask(listening, "/v1/completions", "{");
-            await(() -> Files.size(file) > 0);
+            Eventually.until("output", () -> Files.size(file) > 0);
             listening = toOutput.await(each -> each.startsWith("listening on "));
             ask(listening, "/v1/completions?api_key=secret", "{");
             final String text = toOutput.await(each -> each.contains(" id=mine "));
             assertTrue(text.contains("\"POST /v1/completions HTTP/1.1\" 400 "), text);
-        }
-    }
-
-    private interface Condition {
-        boolean holds() throws IOException;
-    }
-
-    private static void await(Condition condition) throws Exception {
-        final long startNs = System.nanoTime();
-        while (!condition.holds()) {
-            assertTrue(System.nanoTime() - startNs < 60_000_000_000L, "not within a minute");
-            Thread.sleep(10);
         }
     }
 }

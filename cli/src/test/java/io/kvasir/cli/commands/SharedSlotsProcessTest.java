@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.KvasirProcess;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 
 import org.junit.jupiter.api.AfterEach;
@@ -11,19 +12,17 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
 
 /** Processes of {@code kvasir slots} that share their requests over a real NATS server. */
 @Tag("integration") // starts a server
 class SharedSlotsProcessTest {
-    private static final long PATIENCE_NS = TimeUnit.SECONDS.toNanos(60);
 
     @RegisterExtension final RunningNats nats = new RunningNats();
 
@@ -55,13 +54,12 @@ class SharedSlotsProcessTest {
                             + "\"dp_size\":1}");
         }
 
-        void post(String path, String body) throws IOException, InterruptedException {
+        void post(String path, String body) throws Exception {
             final HttpResponse<String> answer = send(path, body);
             assertTrue(answer.statusCode() < 300, answer::body);
         }
 
-        HttpResponse<String> send(String path, String body)
-                throws IOException, InterruptedException {
+        HttpResponse<String> send(String path, String body) throws Exception {
             final HttpRequest.Builder request =
                     HttpRequest.newBuilder(URI.create(base + path))
                             .header("Content-Type", "application/json");
@@ -72,7 +70,7 @@ class SharedSlotsProcessTest {
                     HttpResponse.BodyHandlers.ofString());
         }
 
-        void add(String id, String hashes, int tokens) throws IOException, InterruptedException {
+        void add(String id, String hashes, int tokens) throws Exception {
             post(
                     "/add",
                     "{\"request_id\":\""
@@ -85,11 +83,11 @@ class SharedSlotsProcessTest {
                             + "}");
         }
 
-        void ends(String path, String id) throws IOException, InterruptedException {
+        void ends(String path, String id) throws Exception {
             post(path, "{\"request_id\":\"" + id + "\",\"model_name\":\"m\"}");
         }
 
-        void awaitLoad(int tokens, int blocks) throws IOException, InterruptedException {
+        void awaitLoad(int tokens, int blocks) throws Exception {
             await(
                     "/loads",
                     null,
@@ -100,14 +98,14 @@ class SharedSlotsProcessTest {
                             + "}");
         }
 
-        void await(String path, String body, String part) throws IOException, InterruptedException {
-            final long since = System.nanoTime();
-            String text = send(path, body).body();
-            while (!text.contains(part)) {
-                assertTrue(System.nanoTime() - since < PATIENCE_NS, text + " has no " + part);
-                Thread.sleep(5);
-                text = send(path, body).body();
-            }
+        void await(String path, String body, String part) throws Exception {
+            final AtomicReference<String> text = new AtomicReference<>();
+            Eventually.until(
+                    () -> text.get() + " has " + part,
+                    () -> {
+                        text.set(send(path, body).body());
+                        return text.get().contains(part);
+                    });
         }
     }
 

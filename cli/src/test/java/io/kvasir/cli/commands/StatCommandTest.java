@@ -13,6 +13,7 @@ import io.kvasir.cli.console.Terminal;
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
@@ -152,12 +153,9 @@ class StatCommandTest {
                             "--counters-dir=" + folder,
                             "--worker=" + engine.url() + ",name=one")) {
                 serve.await(line -> line.startsWith("worker one/0 "));
-                CommandRun running = stat();
-                for (int i = 0; i < 600 && running.exitCode() != 0; i++) {
-                    Thread.sleep(100); // a process without a core sets no values for a while
-                    running = stat();
-                }
-                assertEquals(0, running.exitCode(), running.out() + running.err());
+                // a process without a core sets no values for a while
+                Eventually.until("values", () -> stat().exitCode() == 0);
+                final CommandRun running = stat();
                 assertTrue(running.out().contains("active-requests limit"), running.out());
                 assertTrue(running.out().contains("worker one/0: active requests"), running.out());
                 assertTrue(running.out().contains("0 distinct errors"), running.out());

@@ -18,6 +18,7 @@ import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -31,6 +32,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Predicate;
 
 class StatusCommandTest {
@@ -138,15 +140,15 @@ class StatusCommandTest {
                         .anyMatch(line -> line.startsWith("zz/0 ") && line.contains("down: "));
     }
 
-    private static String until(String command, String url, Predicate<String> shown)
-            throws InterruptedException {
-        while (true) {
-            final CommandRun run = run(command, url, "--token=t");
-            if (shown.test(run.out())) {
-                return run.out();
-            }
-            Thread.sleep(20);
-        }
+    private static String until(String command, String url, Predicate<String> shown) {
+        final AtomicReference<String> out = new AtomicReference<>();
+        Eventually.holds(
+                out::get,
+                () -> {
+                    out.set(run(command, url, "--token=t").out());
+                    return shown.test(out.get());
+                });
+        return out.get();
     }
 
     @Test

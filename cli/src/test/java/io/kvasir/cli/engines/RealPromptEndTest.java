@@ -12,6 +12,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterAll;
@@ -74,12 +75,11 @@ class RealPromptEndTest {
                                 .set(RouterSettings.BLOCK_SIZE, VllmServer.BLOCK_SIZE)
                                 .worker(WorkerConfig.parse(flag))
                                 .build());
-        final long startNs = System.nanoTime();
-        while (gateway.router().workers().getFirst().state() != awaited
-                || !gateway.router().workers().getFirst().available()) {
-            assertTrue(System.nanoTime() - startNs < 90_000_000_000L, gateway.workersPage());
-            Thread.sleep(20);
-        }
+        Eventually.holds(
+                gateway::workersPage,
+                () ->
+                        gateway.router().workers().getFirst().state() == awaited
+                                && gateway.router().workers().getFirst().available());
         return gateway;
     }
 

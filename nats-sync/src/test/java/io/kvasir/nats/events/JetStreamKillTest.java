@@ -11,6 +11,7 @@ import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.Seeds;
 import io.nats.client.Connection;
@@ -165,11 +166,7 @@ class JetStreamKillTest {
     private void awaitAcknowledgedAndNotApplied(Life life) throws Exception {
         life.apply(Integer.MAX_VALUE);
         publish(1);
-        final long since = System.nanoTime();
-        while (!isAcknowledged(published)) {
-            assertTrue(System.nanoTime() - since < PATIENCE_NS, "no acknowledgement");
-            Thread.sleep(5);
-        }
+        Eventually.until("an acknowledgement", () -> isAcknowledged(published));
     }
 
     private boolean isAcknowledged(long message) throws IOException {

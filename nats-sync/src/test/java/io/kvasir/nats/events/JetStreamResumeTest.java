@@ -11,6 +11,7 @@ import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.Seeds;
 import io.nats.client.Connection;
@@ -143,14 +144,9 @@ class JetStreamResumeTest {
         return management.getStreamInfo(names.stream()).getStreamState().getLastSequence();
     }
 
-    private void await(String what, BooleanSupplier condition) throws InterruptedException {
-        final long since = System.nanoTime();
-        while (!condition.getAsBoolean()) {
-            assertTrue(
-                    System.nanoTime() - since < PATIENCE_NS,
-                    () -> what + ": " + router.status().planeOrNull() + " " + states());
-            Thread.sleep(2);
-        }
+    private void await(String what, BooleanSupplier condition) {
+        Eventually.holds(
+                () -> what + ": " + router.status().planeOrNull() + " " + states(), condition);
     }
 
     private String states() {

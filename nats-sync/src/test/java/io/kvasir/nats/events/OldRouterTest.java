@@ -1,7 +1,6 @@
 package io.kvasir.nats.events;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assertions.fail;
 import static org.junit.jupiter.api.Assumptions.abort;
 
@@ -10,6 +9,7 @@ import io.kvasir.pipeline.publish.KvEventPublisher;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.testsupport.DynamoRuntime;
 import io.kvasir.testsupport.EtcdServer;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
 import io.nats.client.JetStreamManagement;
@@ -35,7 +35,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 
@@ -47,7 +46,6 @@ class OldRouterTest {
     private static final int STORES = 1_000;
     private static final int FEW_STORES = 40;
     private static final int TRIES = 200;
-    private static final long PATIENCE_NS = TimeUnit.MINUTES.toNanos(2);
 
     @RegisterExtension static final RunningNats NATS = new RunningNats();
     @TempDir static Path folder;
@@ -108,18 +106,6 @@ class OldRouterTest {
         return line == null ? fail("it ended: " + other) : line.substring(word.length()).strip();
     }
 
-    private interface Condition {
-        boolean holds() throws Exception;
-    }
-
-    private static void eventually(String what, Condition condition) throws Exception {
-        final long sinceNs = System.nanoTime();
-        while (!condition.holds()) {
-            assertTrue(System.nanoTime() - sinceNs < PATIENCE_NS, what);
-            Thread.sleep(20);
-        }
-    }
-
     private static Set<Long> odd(int stores) {
         return LongStream.rangeClosed(1, stores)
                 .filter(i -> i % 2 == 1)
@@ -170,7 +156,7 @@ class OldRouterTest {
                 }
             }
             publisher.publishStored(new int[4], new long[] {-3}, null);
-            eventually("the last block", () -> scores(questions, 0).equals("[[7, 1]]"));
+            Eventually.until("the last block", () -> scores(questions, 0).equals("[[7, 1]]"));
             for (int i = 1; i <= FEW_STORES; i++) {
                 assertEquals(i % 2 == 1 ? "[[7, 1]]" : "[]", scores(questions, i), "token " + i);
             }
@@ -190,7 +176,7 @@ class OldRouterTest {
         final Connection connection = Patient.connect(NATS.url());
         try {
             final JetStreamManagement management = connection.jetStreamManagement();
-            eventually(
+            Eventually.until(
                     "it purges what it saves",
                     () -> {
                         final StreamState stream =
@@ -202,7 +188,7 @@ class OldRouterTest {
             connection.close();
         }
         // it purges before it saves: in between, nobody could know all
-        eventually("all that it knew", () -> isTakenOver(worker));
+        Eventually.until("all that it knew", () -> isTakenOver(worker));
     }
 
     private boolean isTakenOver(long worker) throws Exception {

@@ -4,7 +4,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assertions.fail;
 
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.nats.NatsAccess;
@@ -14,6 +13,7 @@ import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
 import io.kvasir.registry.LeasedStore;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.Seeds;
 import io.kvasir.testsupport.TcpProxy;
@@ -118,27 +118,13 @@ class PlaneSnapshotsTest {
         replicas.clear();
     }
 
-    private interface Condition {
-        boolean holds() throws Exception;
-    }
-
-    private static void eventually(String what, Condition condition) throws Exception {
-        final long sinceNs = System.nanoTime();
-        while (!condition.holds()) {
-            if (System.nanoTime() - sinceNs > TimeUnit.MINUTES.toNanos(2)) {
-                fail("not within two minutes: " + what);
-            }
-            Thread.sleep(10);
-        }
-    }
-
     /**
      * Takes a snapshot, which may need another try where the machine is slow, or is saved though
      * the lock was lost before all was tidied up.
      */
     private static void take(PlaneReplica replica) throws Exception {
         final long before = replica.snapshots.status().taken();
-        eventually(
+        Eventually.until(
                 "a snapshot: " + replica.snapshots.status(),
                 () -> replica.look() || replica.snapshots.status().taken() > before);
     }
@@ -163,10 +149,11 @@ class PlaneSnapshotsTest {
     private void settle(PlaneReplica replica) throws Exception {
         final long[] workers = replica.router.workers().stream().mapToLong(w -> w.id()).toArray();
         final Map<Long, Set<Long>> expected = publisher.held(workers);
-        eventually("all is known", () -> replica.held().equals(expected));
+        Eventually.until("all is known", () -> replica.held().equals(expected));
         final long last = stream().getLastSequence();
-        eventually("all is settled", () -> vouched(replica) == last || !knowsAll(replica));
-        eventually("all is acknowledged", this::isAcknowledged); // a purge goes as far as that
+        Eventually.until("all is settled", () -> vouched(replica) == last || !knowsAll(replica));
+        Eventually.until(
+                "all is acknowledged", this::isAcknowledged); // a purge goes as far as that
     }
 
     private boolean isAcknowledged() throws Exception {
@@ -199,10 +186,10 @@ class PlaneSnapshotsTest {
 
     private void awaitRecovered(PlaneReplica alone) throws Exception {
         final Map<Long, Set<Long>> expected = publisher.held(WORKERS);
-        eventually(
+        Eventually.until(
                 "the whole state: " + alone.snapshots.status(),
                 () -> alone.held().equals(expected));
-        eventually(
+        Eventually.until(
                 "exact",
                 () -> alone.router.workers().stream().allMatch(w -> w.state() == IndexState.EXACT));
     }
@@ -226,7 +213,7 @@ class PlaneSnapshotsTest {
     }
 
     private void awaitAllDropped() throws Exception {
-        eventually("all are dropped", () -> stream().getMsgCount() == 0);
+        Eventually.until("all are dropped", () -> stream().getMsgCount() == 0);
         keepMessages(Duration.ofHours(1));
     }
 
@@ -319,7 +306,7 @@ class PlaneSnapshotsTest {
     /** Takes the next snapshot; when its look began. */
     private static long takeNext(PlaneReplica replica) throws Exception {
         final long[] beganNs = new long[1];
-        eventually(
+        Eventually.until(
                 "a snapshot",
                 () -> {
                     beganNs[0] = System.nanoTime();
@@ -334,7 +321,7 @@ class PlaneSnapshotsTest {
         publisher.publish(5, 7, 8);
         settle(replica);
         publisher.publish(5, WORKERS); // 9 is not registered
-        eventually("all is known", () -> replica.held().equals(publisher.held(7, 8)));
+        Eventually.until("all is known", () -> replica.held().equals(publisher.held(7, 8)));
         keepMessages(LONG);
         final long firstNs = takeNext(replica);
         assertEquals(12, sequence(saved().getLast()), "before the first message of 9");
@@ -356,7 +343,7 @@ class PlaneSnapshotsTest {
         management.deleteStream(names.stream());
         EventStreams.open(management, names, 1);
         publishPastTheThreshold();
-        eventually("all is known", () -> replica.held().equals(publisher.held(WORKERS)));
+        Eventually.until("all is known", () -> replica.held().equals(publisher.held(WORKERS)));
         take(replica);
         assertTrue(sequence(saved().getLast()) < former, saved()::toString);
         assertRecovers(startAlone());
@@ -370,7 +357,7 @@ class PlaneSnapshotsTest {
         awaitAllDropped();
         publisher.publish(2, WORKERS);
         final PlaneReplica alone = startAlone();
-        eventually(
+        Eventually.until(
                 "degraded",
                 () ->
                         alone.router.workers().stream()
@@ -435,7 +422,7 @@ class PlaneSnapshotsTest {
         assertEquals(2, alone.snapshots.status().restoredWorkers());
         assertEquals(Set.of(), alone.held().get(9L));
         publisher.publish(1, 9);
-        eventually(
+        Eventually.until(
                 "degraded",
                 () ->
                         alone.router.workers().stream()
@@ -738,7 +725,7 @@ class PlaneSnapshotsTest {
             takesNone(late);
             publisher.clear(WORKERS[0]);
             publishPastTheThreshold();
-            eventually(
+            Eventually.until(
                     "it is exact",
                     () -> late.router.workers().getFirst().state() == IndexState.EXACT);
             way.heal();
@@ -769,10 +756,10 @@ class PlaneSnapshotsTest {
         stopped(dying);
         publisher.publish(3, WORKERS);
         final PlaneReplica alone = startAlone();
-        eventually(
+        Eventually.until(
                 "all that is left is read",
                 () -> alone.router.status().planeOrNull().messages() >= 3L * WORKERS.length);
-        eventually("and applied", () -> vouched(alone) == stream().getLastSequence());
+        Eventually.until("and applied", () -> vouched(alone) == stream().getLastSequence());
         assertNotEquals(publisher.held(WORKERS), alone.held());
     }
 
@@ -799,7 +786,7 @@ class PlaneSnapshotsTest {
         final long unknown = stream().getLastSequence();
         publisher.publish(THRESHOLD, 7, 8);
         settle(two);
-        eventually("what was before it is saved", () -> vouched(two) == unknown - 1);
+        Eventually.until("what was before it is saved", () -> vouched(two) == unknown - 1);
         take(two);
         assertEquals(saved + 1, stream().getFirstSequence());
         assertRecovers(startAlone());
@@ -852,7 +839,8 @@ class PlaneSnapshotsTest {
                         PlaneSnapshotsTest::nothing,
                         WORKERS);
         publishPastTheThreshold();
-        eventually("events", () -> other.router.status().planeOrNull().messages() > THRESHOLD);
+        Eventually.until(
+                "events", () -> other.router.status().planeOrNull().messages() > THRESHOLD);
         assertFalse(other.look());
         assertEquals(1, other.snapshots.status().abandoned().get("unrestored"));
         assertEquals(saved, saved());
@@ -874,7 +862,7 @@ class PlaneSnapshotsTest {
         assertEquals(0, stream().getMsgCount());
         assertEquals(0, reset.snapshots.status().restoredWorkers());
         publisher.publish(1, WORKERS);
-        eventually("it goes on", () -> vouched(reset) == stream().getLastSequence());
+        Eventually.until("it goes on", () -> vouched(reset) == stream().getLastSequence());
     }
 
     @Test
@@ -887,7 +875,7 @@ class PlaneSnapshotsTest {
                 .create(ObjectStoreConfiguration.builder(names.bucket()).build());
         connection.objectStore(names.bucket()).put("radix-state", legacy.array());
         final PlaneReplica replica = replica(PlaneSnapshotsTest::nothing, 7);
-        eventually("its blocks", () -> replica.held().get(7L).equals(Set.of(1_001L, 1_002L)));
+        Eventually.until("its blocks", () -> replica.held().get(7L).equals(Set.of(1_001L, 1_002L)));
         assertEquals(2, replica.snapshots.status().restoredBlocks());
         final KvBatch child = new KvBatch();
         child.reset(0, 0, CopyRule.LAST_COPY, false, ApplyListener.NONE);
@@ -897,10 +885,10 @@ class PlaneSnapshotsTest {
                 .publish(
                         names.streamSubject(),
                         RouterEventWriter.json(7, 0, 90, child, child.first()));
-        eventually(
+        Eventually.until(
                 "what goes on from them",
                 () -> replica.held().get(7L).equals(Set.of(1_001L, 1_002L, 1_003L)));
-        eventually( // it is stale until all that the stream has is read
+        Eventually.until( // it is stale until all that the stream has is read
                 "degraded, as nothing says up to which event it was",
                 () -> replica.router.workers().getFirst().state() == IndexState.DEGRADED);
     }

@@ -9,6 +9,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.router.EventPlaneWorker;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -82,9 +83,7 @@ class RadixStateTest {
             for (int slot = 1; slot <= 3; slot++) {
                 final int of = slot;
                 pipeline.visitRuns(slot, 0, 100, (depth, parent, engine, local, count) -> {});
-                while (pipeline.backlog() > 0) {
-                    Thread.sleep(1);
-                }
+                Eventually.holds("it is visited", () -> pipeline.backlog() == 0);
                 pipeline.visitRuns(
                         slot,
                         0,

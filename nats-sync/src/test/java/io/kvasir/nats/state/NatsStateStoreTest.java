@@ -14,6 +14,7 @@ import io.kvasir.registry.FaultyStore;
 import io.kvasir.registry.LeaseLock;
 import io.kvasir.router.spi.StateStore;
 import io.kvasir.router.spi.StateStoreContract;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
 import io.nats.client.JetStreamManagement;
@@ -38,7 +39,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 
@@ -115,18 +115,6 @@ class NatsStateStoreTest extends StateStoreContract {
                 .sum();
     }
 
-    private static void eventually(String what, Condition condition) throws Exception {
-        final long sinceNs = System.nanoTime();
-        while (!condition.holds()) {
-            assertTrue(System.nanoTime() - sinceNs < TimeUnit.MINUTES.toNanos(1), what);
-            Thread.sleep(10);
-        }
-    }
-
-    private interface Condition {
-        boolean holds() throws Exception;
-    }
-
     @Test
     void otherClientsOfObjectStoresReadWhatIsPutAndAreRead() throws Exception {
         final NatsStateStore store = open(NatsStateStoreTest::nothing);
@@ -160,7 +148,7 @@ class NatsStateStoreTest extends StateStoreContract {
         store.put("a", out -> out.write(content(10)));
         final Duration first = store.age("a");
         assertFalse(first.isNegative(), first::toString);
-        eventually("it grows older", () -> store.age("a").compareTo(first) > 0);
+        Eventually.until("it grows older", () -> store.age("a").compareTo(first) > 0);
         connection.objectStore(bucket).delete("a"); // leaves a message that says so
         assertNull(store.age("a"));
     }
@@ -237,7 +225,7 @@ class NatsStateStoreTest extends StateStoreContract {
     private static void stopUntilAnotherHasTheLock(FaultyStore locks, NatsStateStore other) {
         locks.cutOff(true);
         try {
-            eventually("the lock ends", other::lock);
+            Eventually.until("the lock ends", other::lock);
         } catch (Exception e) {
             throw new AssertionError(e);
         }
@@ -270,13 +258,13 @@ class NatsStateStoreTest extends StateStoreContract {
     @Test
     void aServerThatIsAwayIsSaidAndComesBack() throws Exception {
         final NatsStateStore store = open(NatsStateStoreTest::nothing, Duration.ofSeconds(5));
-        eventually("the lock", () -> isPut(store, "a"));
+        Eventually.until("the lock", () -> isPut(store, "a"));
         NATS.server().stop();
         assertThrows(IOException.class, () -> store.put("b", out -> out.write(content(10))));
         assertThrows(IOException.class, () -> store.get("a", 0));
         assertThrows(IOException.class, store::list);
         NATS.server().start();
-        eventually("the server is back", () -> isPut(store, "b"));
+        Eventually.until("the server is back", () -> isPut(store, "b"));
         assertEquals(List.of("a", "b"), store.list());
         assertArrayEquals(content(10), read(store, "a"));
     }
