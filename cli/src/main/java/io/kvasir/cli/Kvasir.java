@@ -142,6 +142,7 @@ public final class Kvasir implements Runnable {
         }
         return kvasir.setOut(Terminal.writer(System.out))
                 .setUsageHelpWidth(HELP_WIDTH)
+                .setUsageHelpAutoWidth(true)
                 .setCaseInsensitiveEnumValuesAllowed(true)
                 .setExecutionStrategy(Kvasir::run)
                 .setParameterExceptionHandler(Kvasir::wrongCommandLine)

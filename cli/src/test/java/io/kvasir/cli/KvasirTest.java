@@ -38,6 +38,14 @@ class KvasirTest {
     }
 
     @Test
+    void helpIsAsWideAsTheTerminalAndAHundredCharactersWithoutOne() {
+        for (CommandLine command : Kvasir.commandLine().getSubcommands().values()) {
+            assertTrue(command.isUsageHelpAutoWidth(), command.getCommandName());
+            assertEquals(100, command.getUsageHelpWidth(), command.getCommandName());
+        }
+    }
+
+    @Test
     void everyCommandHasAPurposeExamplesAndExitCodesInItsHelp() {
         for (CommandLine command : Kvasir.commandLine().getSubcommands().values()) {
             final CommandRun run = CommandRun.of(command.getCommandName(), "--help");
