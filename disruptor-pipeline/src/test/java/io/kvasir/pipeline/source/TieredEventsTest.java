@@ -167,7 +167,7 @@ class TieredEventsTest {
     void aClearEmptiesAllTiers() {
         announce();
         publisher.lose(batch(Map.of("type", "AllBlocksCleared"), store("CPU", 0, 1)));
-        awaitDepths("0 1 1 0", open());
+        awaitDepths("0 1 0 0", open());
     }
 
     @Test
@@ -180,7 +180,7 @@ class TieredEventsTest {
         publisher.close();
         publisher = Publisher.at(endpoint, replay);
         publisher.lose(batch(store("CPU", 0, 1)));
-        awaitDepths("0 1 1 0", source);
+        awaitDepths("0 1 0 0", source);
     }
 
     @Test
@@ -200,7 +200,7 @@ class TieredEventsTest {
                     pipeline.openZmq(
                             SourceConfig.of("next", SLOT, BLOCK, next.endpoint())
                                     .withReplayEndpoint(next.replayEndpoint()));
-            awaitDepths("2 3 3 0", ofNext);
+            awaitDepths("2 3 0 0", ofNext);
         }
     }
 
@@ -265,6 +265,6 @@ class TieredEventsTest {
         final byte[] message = batch(store("CPU", 3, 5));
         stream.onMessage(0, message);
         await(() -> depth(StorageTier.HOST) == 5, this::depths);
-        assertEquals("3 5 5 0", depths());
+        assertEquals("3 5 0 0", depths());
     }
 }
