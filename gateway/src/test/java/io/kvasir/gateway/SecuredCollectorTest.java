@@ -16,6 +16,7 @@ import io.kvasir.testsupport.Keytool;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -31,6 +32,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
 /** A collector whose authority is a private one, and that asks for a certificate and a key. */
+@Order(1) // takes long: begins first, beside the others
 class SecuredCollectorTest {
     private static final String ASK = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
     private static final String ANSWER = "{\"choices\":[{\"text\":\"ab\"}]}";

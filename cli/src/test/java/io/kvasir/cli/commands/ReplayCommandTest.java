@@ -43,7 +43,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** A small trace through gateway and simulated engines, over real sockets. */
-@Order(1) // takes long: begins first, beside the others
+@Order(0) // takes longest: begins before all others
 class ReplayCommandTest {
     private static final int REQUESTS = 60;
     private static final int CONVERSATIONS = 12;

@@ -16,6 +16,7 @@ import io.kvasir.pipeline.source.EngineStream.ReplayStep;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -23,6 +24,7 @@ import java.util.List;
 import java.util.function.BooleanSupplier;
 
 /** Engines whose replay socket drops what a slow reader has no room for. */
+@Order(1) // takes long: begins first, beside the others
 class ReplayHolesTest {
     private static final int SLOT = 1;
     private static final int BLOCK = 4;

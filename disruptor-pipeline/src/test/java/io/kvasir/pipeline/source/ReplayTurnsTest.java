@@ -15,6 +15,7 @@ import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -28,6 +29,7 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
 /** Replays beside other sources: their number, what waits meanwhile, and what does not. */
+@Order(1) // takes long: begins first, beside the others
 class ReplayTurnsTest {
     private static final int SLOT = 1;
     private static final int OTHER = 2;

@@ -13,6 +13,7 @@ import io.kvasir.pipeline.wire.PlaneLoad;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
@@ -32,6 +33,7 @@ import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
+@Order(0) // takes longest: begins before all others
 class ZmqEventPlaneSourceTest {
     private static final int SLOT = 1;
 

@@ -29,6 +29,7 @@ import io.nats.client.Options;
 
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -54,6 +55,7 @@ import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
 
 /** Files by which etcd and NATS are trusted, and by which etcd lets one in, change. */
+@Order(1) // takes long: begins first, beside the others
 class FollowedTrustTest {
     private static final Duration TTL = Duration.ofSeconds(9);
 

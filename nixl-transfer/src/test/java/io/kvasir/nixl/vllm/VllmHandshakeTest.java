@@ -14,6 +14,7 @@ import io.kvasir.protocol.handoff.VerbatimJson;
 import io.kvasir.testsupport.ConnectingContext;
 
 import org.junit.jupiter.api.Assumptions;
+import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
@@ -29,6 +30,7 @@ import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 
+@Order(0) // takes longest: begins before all others
 class VllmHandshakeTest {
     private static final String HOST = "127.0.0.1";
     private static final String HASH = "c0ffee";
