@@ -29,7 +29,7 @@ public final class EngineMessages {
         return stored(prompt, blocks, blockSize, firstHash, null);
     }
 
-    /** One batch that says that all blocks are gone. */
+    /** One batch with {@code AllBlocksCleared}. */
     static byte[] cleared() {
         final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
         try (DataOutputStream out = new DataOutputStream(bytes)) {

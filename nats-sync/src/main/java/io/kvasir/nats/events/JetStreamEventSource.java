@@ -297,8 +297,8 @@ public final class JetStreamEventSource implements AutoCloseable {
         openedNs = System.nanoTime();
         askedNs = openedNs;
         waitsThere = false;
+        lastDelivery = 0;
         final ConsumerInfo before = consumer(management);
-        lastDelivery = before == null ? 0 : before.getDelivered().getConsumerSequence();
         if (before == null) {
             create(management, lastInStream + 1);
         } else if (again
@@ -312,7 +312,8 @@ public final class JetStreamEventSource implements AutoCloseable {
             final long taken = Math.max(lastInStream, acknowledged);
             management.deleteConsumer(names.stream(), durable);
             create(management, taken + 1);
-            lastDelivery = 0;
+        } else {
+            lastDelivery = before.getDelivered().getConsumerSequence();
         }
         restored = false;
         stalled = false;
