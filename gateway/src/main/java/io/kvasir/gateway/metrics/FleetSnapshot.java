@@ -17,24 +17,28 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 
-/** What all metrics of one page are read from. */
-record FleetSnapshot(List<OfModel> models, List<OfWorker> views) {
+/**
+ * What all metrics of one page are read from.
+ *
+ * @param workers those of {@code views}
+ * @param sources those of {@code views}, of workers that have events
+ */
+record FleetSnapshot(
+        List<OfModel> models,
+        List<OfWorker> views,
+        List<Worker> workers,
+        List<SourceStatus> sources) {
     static FleetSnapshot of(Fleet fleet) {
-        return new FleetSnapshot(
-                fleet.registries().stream().map(OfModel::of).toList(),
+        final List<OfWorker> views =
                 fleet.upstreams().stream()
                         .flatMap(u -> u.ranks().stream())
                         .map(OfWorker::of)
-                        .toList());
-    }
-
-    List<Worker> workers() {
-        return views.stream().map(OfWorker::worker).toList();
-    }
-
-    /** Of workers that have events. */
-    List<SourceStatus> sources() {
-        return views.stream().map(OfWorker::sourceOrNull).filter(Objects::nonNull).toList();
+                        .toList();
+        return new FleetSnapshot(
+                fleet.registries().stream().map(OfModel::of).toList(),
+                views,
+                views.stream().map(OfWorker::worker).toList(),
+                views.stream().map(OfWorker::sourceOrNull).filter(Objects::nonNull).toList());
     }
 
     /**
