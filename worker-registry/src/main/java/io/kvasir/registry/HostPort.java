@@ -15,10 +15,15 @@ public final class HostPort {
     }
 
     /**
-     * The same of a port that is no number, as the {@code *} of ZMQ.
+     * The same for ZMQ to bind.
      *
-     * @param host name or address; one of IPv6 with or without brackets
+     * @param port 0 for any free one, which ZMQ writes as {@code *}
      */
+    public static String toBind(String host, int port) {
+        return of(host, port == 0 ? "*" : Integer.toString(port));
+    }
+
+    /** The same of a port that is written already. */
     public static String of(String host, String port) {
         return (isV6(host) && !host.startsWith("[") ? "[" + host + "]" : host) + ":" + port;
     }

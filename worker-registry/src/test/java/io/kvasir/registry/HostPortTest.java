@@ -14,6 +14,8 @@ class HostPortTest {
         assertEquals("0.0.0.0:3", HostPort.of("0.0.0.0", 3));
         assertEquals("name:4", HostPort.of("name", 4));
         assertEquals("[fe80::1%eth0]:*", HostPort.of("fe80::1%eth0", "*"));
+        assertEquals("[fe80::1%eth0]:*", HostPort.toBind("fe80::1%eth0", 0));
+        assertEquals("name:5", HostPort.toBind("name", 5));
     }
 
     @Test

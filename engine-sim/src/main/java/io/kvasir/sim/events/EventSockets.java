@@ -160,8 +160,7 @@ public final class EventSockets implements EventPublisher, AutoCloseable {
     }
 
     private static int bind(ZMQ.Socket socket, String host, int port) {
-        final String endpoint =
-                "tcp://" + HostPort.of(host, port == 0 ? "*" : Integer.toString(port));
+        final String endpoint = "tcp://" + HostPort.toBind(host, port);
         socket.setIPv6(HostPort.isV6(host));
         final long deadline = System.nanoTime() + BIND_RETRY_NS;
         while (true) {

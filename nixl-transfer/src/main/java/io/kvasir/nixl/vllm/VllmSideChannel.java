@@ -63,8 +63,7 @@ public final class VllmSideChannel implements AutoCloseable {
         this.router = context.createSocket(SocketType.ROUTER);
         router.setMaxMsgSize(MAX_QUESTION_BYTES);
         router.setHandshakeIvl(VllmHandshake.CONNECTION_HANDSHAKE_MS);
-        final String endpoint =
-                "tcp://" + HostPort.of(host, port == 0 ? "*" : Integer.toString(port));
+        final String endpoint = "tcp://" + HostPort.toBind(host, port);
         router.setIPv6(HostPort.isV6(host));
         try {
             router.bind(endpoint);

@@ -6,10 +6,6 @@ import io.kvasir.registry.HostPort;
 record SideAddress(String host, int port) {
     /** As ZMQ writes it. */
     String endpoint() {
-        return endpoint(host, Integer.toString(port));
-    }
-
-    static String endpoint(String host, String port) {
         return "tcp://" + HostPort.of(host, port);
     }
 }

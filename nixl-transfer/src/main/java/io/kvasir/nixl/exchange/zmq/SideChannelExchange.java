@@ -85,8 +85,7 @@ public final class SideChannelExchange extends ViewedExchange {
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
         router.setMaxMsgSize(MAX_QUESTION_BYTES);
         router.setIPv6(HostPort.isV6(host));
-        final String endpoint =
-                SideAddress.endpoint(host, port == 0 ? "*" : Integer.toString(port));
+        final String endpoint = "tcp://" + HostPort.toBind(host, port);
         try {
             router.bind(endpoint);
         } catch (ZMQException e) {
