@@ -23,7 +23,6 @@ import org.eclipse.jetty.server.Server;
 import org.eclipse.jetty.server.ServerConnector;
 import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Isolated;
 
 import java.io.IOException;
 import java.net.http.HttpResponse;
@@ -35,7 +34,6 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 
 /** What is looked at before anything is spent on a request. */
-@Isolated // looks at the threads of the process
 class AdmissionTest {
     private static final String SMALL = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
 
@@ -300,7 +298,7 @@ class AdmissionTest {
             try (RawClient working = new RawClient(gateway.port());
                     RawClient waiting = new RawClient(gateway.port())) {
                 working.post("/v1/chat/completions", endless);
-                Eventually.holds("it is rendered", () -> renders());
+                Eventually.holds("it is rendered", () -> renders(gateway));
                 waiting.post("/v1/chat/completions", endless);
                 Eventually.holds(
                         "the queue is full", () -> inBackground(gateway, SMALL).join() == 429);
@@ -316,13 +314,10 @@ class AdmissionTest {
         }
     }
 
-    private static boolean renders() {
-        return Thread.getAllStackTraces().entrySet().stream()
-                .filter(thread -> thread.getKey().getName().startsWith("kvasir-prompt-"))
-                .anyMatch(
-                        thread ->
-                                java.util.Arrays.stream(thread.getValue())
-                                        .anyMatch(f -> f.getMethodName().equals("render")));
+    private static boolean renders(GatewayServer gateway) {
+        final MetricsPage page = MetricsPage.of(gateway);
+        return page.sum("kvasir_requests_preparing") == 1
+                && page.sum("kvasir_prompts_waiting") == 0;
     }
 
     @Test

@@ -6,15 +6,11 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
-import com.sun.management.UnixOperatingSystemMXBean;
 
-import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
-import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
-import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.ReplacedFile;
 import io.kvasir.testsupport.Eventually;
 
@@ -22,9 +18,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Isolated;
 
-import java.lang.management.ManagementFactory;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -40,10 +34,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 
 /** Workers that come and go while the gateway runs. */
-@Isolated // looks at the threads of the process
 class LiveWorkersTest {
     private static final String ANSWER = "{\"choices\":[],\"usage\":{\"prompt_tokens\":1}}";
     private static final String WHOLE = "{\"prompt\":[1]}";
@@ -422,83 +414,6 @@ class LiveWorkersTest {
                 failures.add(e.toString());
             }
         }
-    }
-
-    @Test
-    void aThousandRoundsLeakNothing() throws Exception {
-        addAndRemoveAll(1_000);
-    }
-
-    @Tag("integration") // takes seconds
-    @Test
-    void tenThousandRoundsLeakNothing() throws Exception {
-        addAndRemoveAll(10_000);
-    }
-
-    private void addAndRemoveAll(int rounds) throws Exception {
-        final AtomicInteger kept = countProbes(first);
-        final AtomicInteger removed = countProbes(second);
-        start(Gateways.config(first.worker("one")));
-        for (int i = 0; i < 200; i++) {
-            addAndRemove(i);
-        }
-        assertEquals(200, complete().statusCode());
-        Eventually.holds(
-                "the request has its series",
-                () -> MetricsPage.of(gateway).sum("kvasir_requests_total") == 1);
-        final long descriptors = descriptors();
-        final int threads = Thread.activeCount();
-        final long series = metrics().lines().count();
-        for (int i = 200; i < 200 + rounds; i++) {
-            addAndRemove(i);
-        }
-        assertEquals(200, complete().statusCode());
-        Eventually.holds("descriptors", () -> descriptors() <= descriptors + 20);
-        Eventually.holds("threads", () -> Thread.activeCount() <= threads + 8);
-        Eventually.holds("series", () -> metrics().lines().count() <= series);
-        awaitQuiet(removed, kept);
-        assertEquals(1, gateway.router().workers().size());
-    }
-
-    private static AtomicInteger countProbes(FakeEngine engine) {
-        final AtomicInteger probes = new AtomicInteger();
-        engine.health =
-                call -> {
-                    probes.incrementAndGet();
-                    call.json(200, "{}");
-                };
-        return probes;
-    }
-
-    /** Waits until no probe comes to one engine while three come to another one. */
-    private static void awaitQuiet(AtomicInteger one, AtomicInteger other)
-            throws InterruptedException {
-        int before;
-        do {
-            before = one.get();
-            final int until = other.get() + 3;
-            Eventually.holds("probes of the other one", () -> other.get() >= until);
-        } while (one.get() != before);
-    }
-
-    /** A rank of its own and an event endpoint in every tenth: both are opened and closed. */
-    private void addAndRemove(int round) {
-        final String name = "w" + round;
-        final WorkerConfig worker =
-                WorkerConfig.parse(
-                        second.url()
-                                + ",name="
-                                + name
-                                + (round % 10 == 0
-                                        ? ",dp=2,events=tcp://127.0.0.1:" + (20_000 + round)
-                                        : ""));
-        assertTrue(gateway.admin().add(DiscoveredWorker.of("m", worker)));
-        assertTrue(gateway.admin().remove(name));
-    }
-
-    private static long descriptors() {
-        return ((UnixOperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean())
-                .getOpenFileDescriptorCount();
     }
 
     private String metrics() {

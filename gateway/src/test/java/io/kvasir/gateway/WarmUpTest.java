@@ -13,12 +13,10 @@ import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.parallel.Isolated;
 
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
 
-@Isolated // looks at the threads of the process
 class WarmUpTest {
     private static final Duration SHORT = Duration.ofMillis(300);
 

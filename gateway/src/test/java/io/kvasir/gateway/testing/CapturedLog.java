@@ -12,29 +12,53 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** What is logged by all of the process while this is open. */
+/** What is logged while this is open. */
 public final class CapturedLog implements AutoCloseable {
-    private final Logger root = (Logger) LoggerFactory.getLogger(org.slf4j.Logger.ROOT_LOGGER_NAME);
-    private final Logger own = (Logger) LoggerFactory.getLogger("io.kvasir");
-    private final Level before = own.getLevel();
+    private final Logger captured;
+    private final Logger leveled;
+    private final Level before;
     private final List<ILoggingEvent> events = new CopyOnWriteArrayList<>();
     private final AppenderBase<ILoggingEvent> appender =
             new AppenderBase<>() {
                 @Override
                 protected void append(ILoggingEvent event) {
-                    event.prepareForDeferredProcessing();
-                    events.add(event);
+                    if (thread == null || thread.equals(event.getThreadName())) {
+                        event.prepareForDeferredProcessing();
+                        events.add(event);
+                    }
                 }
             };
 
+    private final String thread;
+
     /**
+     * Captures the log of the whole process: the test must be isolated, but where it asserts only
+     * that something is there.
+     *
      * @param level of Kvasir's own loggers; others stay at WARN, as shipped
      */
     public CapturedLog(Level level) {
-        own.setLevel(level);
-        appender.setContext(root.getLoggerContext());
+        this(org.slf4j.Logger.ROOT_LOGGER_NAME, "io.kvasir", level, null);
+    }
+
+    /**
+     * Captures what a class logs in this thread.
+     *
+     * @param level of its logger
+     */
+    public CapturedLog(Class<?> type, Level level) {
+        this(type.getName(), type.getName(), level, Thread.currentThread().getName());
+    }
+
+    private CapturedLog(String captured, String leveled, Level level, String thread) {
+        this.captured = (Logger) LoggerFactory.getLogger(captured);
+        this.leveled = (Logger) LoggerFactory.getLogger(leveled);
+        this.thread = thread;
+        before = this.leveled.getLevel();
+        this.leveled.setLevel(level);
+        appender.setContext(this.captured.getLoggerContext());
         appender.start();
-        root.addAppender(appender);
+        this.captured.addAppender(appender);
     }
 
     /** The events from a level on. */
@@ -56,7 +80,7 @@ public final class CapturedLog implements AutoCloseable {
 
     @Override
     public void close() {
-        root.detachAppender(appender);
-        own.setLevel(before);
+        captured.detachAppender(appender);
+        leveled.setLevel(before);
     }
 }

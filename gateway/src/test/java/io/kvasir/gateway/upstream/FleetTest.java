@@ -35,7 +35,6 @@ import org.agrona.CloseHelper;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.api.parallel.Isolated;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -59,7 +58,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 
 /** Workers of several models in one gateway. */
-@Isolated // captures the log of the process
 class FleetTest {
     private List<PoolRouters> routers;
     private List<UpstreamRegistry> registries;
@@ -163,7 +161,7 @@ class FleetTest {
     void aWorkerOfAnUnknownModelIsLeftOutAndNamedOnce() {
         start();
         final String hostile = "o\n\u001b[2J" + "x".repeat(10_000);
-        try (CapturedLog log = new CapturedLog(Level.INFO)) {
+        try (CapturedLog log = new CapturedLog(Fleet.class, Level.INFO)) {
             for (int i = 0; i < 3; i++) {
                 source.view(List.of(worker("m", "a"), worker(hostile, "b"), worker("n", "c")));
             }
@@ -360,7 +358,7 @@ class FleetTest {
     @Test
     void whatASourceRefusesIsSaidInItsWords() {
         start();
-        try (CapturedLog log = new CapturedLog(Level.WARN)) {
+        try (CapturedLog log = new CapturedLog(Fleet.class, Level.WARN)) {
             source.refused("endpoint s/x is left out: no port is named http");
             assertEquals(
                     List.of("workers from test: endpoint s/x is left out: no port is named http"),
