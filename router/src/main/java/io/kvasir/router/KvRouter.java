@@ -421,7 +421,7 @@ public final class KvRouter implements AutoCloseable {
      * @param worker the worker
      * @throws ClosedException if the router is closed
      * @throws InterruptedException if the waiting thread is interrupted; where the index was to be
-     *     swept already, the worker joins all the same
+     *     swept already, when that is done and the worker has joined
      */
     public void rejoinPlane(Worker worker) throws InterruptedException {
         registry.rejoinPlane(worker);

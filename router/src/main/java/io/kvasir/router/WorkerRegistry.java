@@ -252,11 +252,21 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
         }
     }
 
+    /** Interrupted or not: what is restored before would be swept with the rest. */
     private void empty(int slot) throws InterruptedException {
         final CountDownLatch swept = new CountDownLatch(1);
         parts.indexPipeline.retire(slot, swept::countDown);
-        while (!swept.await(READY_POLL_MS, TimeUnit.MILLISECONDS)) {
+        InterruptedException interrupted = null;
+        while (swept.getCount() > 0) {
             checkOpen(); // a closed router sweeps nothing
+            try {
+                var _ = swept.await(READY_POLL_MS, TimeUnit.MILLISECONDS);
+            } catch (InterruptedException e) {
+                interrupted = e;
+            }
+        }
+        if (interrupted != null) {
+            throw interrupted;
         }
     }
 

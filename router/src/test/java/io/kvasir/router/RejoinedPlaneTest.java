@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -25,6 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -212,6 +214,50 @@ class RejoinedPlaneTest {
         released.countDown();
         rejoined.get();
         assertTrue(router.workers().isEmpty());
+    }
+
+    @Test
+    void anInterruptDoesNotHaveItRestoredBeforeItsSlotIsEmpty() throws Exception {
+        final AtomicInteger heldBefore = new AtomicInteger();
+        start(
+                new Saved() {
+                    @Override
+                    public Restored restore(
+                            EventPlaneWorker worker,
+                            int slot,
+                            IndexPipeline pipeline,
+                            PrefixIndex index) {
+                        heldBefore.set((int) index.heldBlocks(slot));
+                        return super.restore(worker, slot, pipeline, index);
+                    }
+                },
+                2);
+        final Worker one = add("one", 7);
+        stored(7, 1);
+        Eventually.holds("events", () -> one.indexedBlocks() == 1);
+        final CountDownLatch writing = new CountDownLatch(1);
+        router.indexPipeline()
+                .retire(
+                        1,
+                        () -> {
+                            writing.countDown();
+                            Latches.await(released); // and sweeps no other slot
+                        });
+        Latches.await(writing);
+        final FutureTask<Void> rejoined = rejoin(one);
+        final Thread waiter = Thread.ofPlatform().daemon().start(rejoined);
+        Eventually.holds("it waits", () -> waiter.getState() == Thread.State.TIMED_WAITING);
+        waiter.interrupt();
+        Eventually.holds("it is interrupted", () -> !waiter.isInterrupted());
+        released.countDown();
+        assertInstanceOf(
+                InterruptedException.class,
+                assertThrows(ExecutionException.class, rejoined::get).getCause());
+        assertEquals(2, restores.get());
+        assertEquals(0, heldBefore.get());
+        assertEquals(1, router.status().planeOrNull().streams());
+        settle();
+        assertEquals(1, one.indexedBlocks());
     }
 
     @ParameterizedTest
