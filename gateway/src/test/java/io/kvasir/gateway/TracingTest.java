@@ -21,6 +21,8 @@ import io.opentelemetry.proto.trace.v1.Status;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.net.URI;
 import java.net.http.HttpResponse;
@@ -148,6 +150,32 @@ class TracingTest {
                 FakeCollector.attributes(
                                 collector.batches.getFirst().getResource().getAttributesList())
                         .get("service.name"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        ", kvasir-a",
+        "OTEL_SERVICE_NAME, router",
+    })
+    void theGatewayIsKnownByWhatTheEnvironmentSaysOfIt(String nameVariable, String name)
+            throws Exception {
+        final Map<String, String> environment = new TreeMap<>();
+        environment.put(
+                "OTEL_RESOURCE_ATTRIBUTES",
+                "service.name=kvasir-a,k8s.pod.name=gw-0, zone = a%2Cb c+d,,");
+        if (nameVariable != null) {
+            environment.put(nameVariable, "router");
+        }
+        start(config().environment(environment), first.url() + ",name=w");
+        ask();
+        collector.await(3);
+        final Map<String, String> resource =
+                FakeCollector.attributes(
+                        collector.batches.getFirst().getResource().getAttributesList());
+        assertEquals(name, resource.get("service.name"));
+        assertEquals("gw-0", resource.get("k8s.pod.name"));
+        assertEquals("a,b c+d", resource.get("zone"));
+        assertEquals("java", resource.get("telemetry.sdk.language"));
     }
 
     /** The attributes of a span but for some, which are there and say something. */

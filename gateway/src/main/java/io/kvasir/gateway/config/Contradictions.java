@@ -237,7 +237,8 @@ final class Contradictions {
                             GatewaySettings.OTLP_HEADERS,
                             GatewaySettings.OTLP_HEADERS_FILE,
                             GatewaySettings.TRACE_SAMPLE_RATIO,
-                            GatewaySettings.TRACE_SERVICE_NAME));
+                            GatewaySettings.TRACE_SERVICE_NAME,
+                            GatewaySettings.TRACE_RESOURCE_ATTRIBUTES));
 
     private Contradictions() {}
 

@@ -1508,6 +1508,20 @@ public final class GatewaySettings {
                                     "service.name of the traces.")
                             .variable("OTEL_SERVICE_NAME"));
 
+    /** What else traces say of the gateway. */
+    public static final Setting<ResourceAttributes> TRACE_RESOURCE_ATTRIBUTES =
+            row(
+                    Setting.text(
+                                    "trace-resource-attributes",
+                                    "NAME=VALUE,…",
+                                    ResourceAttributes::parse,
+                                    null,
+                                    "Attributes of the gateway in its traces, such as k8s.pod.name,"
+                                            + " as OpenTelemetry writes them: name=value separated"
+                                            + " by commas, %2C for a comma. A service.name among"
+                                            + " them counts where trace-service-name is not set.")
+                            .variable("OTEL_RESOURCE_ATTRIBUTES"));
+
     /** How {@code kvasir serve} writes its log; embedders have their own. */
     public static final Setting<LogFormat> LOG_FORMAT =
             row(

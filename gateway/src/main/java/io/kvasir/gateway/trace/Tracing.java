@@ -2,6 +2,8 @@ package io.kvasir.gateway.trace;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.ResourceAttributes;
+import io.kvasir.router.settings.Settings;
 import io.opentelemetry.api.trace.SpanKind;
 import io.opentelemetry.api.trace.Tracer;
 import io.opentelemetry.api.trace.propagation.W3CTraceContextPropagator;
@@ -11,6 +13,7 @@ import io.opentelemetry.context.propagation.TextMapGetter;
 import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporter;
 import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporterBuilder;
 import io.opentelemetry.sdk.resources.Resource;
+import io.opentelemetry.sdk.resources.ResourceBuilder;
 import io.opentelemetry.sdk.trace.IdGenerator;
 import io.opentelemetry.sdk.trace.SdkTracerProvider;
 import io.opentelemetry.sdk.trace.export.BatchSpanProcessor;
@@ -29,6 +32,7 @@ import java.util.concurrent.TimeUnit;
  */
 public final class Tracing implements AutoCloseable {
     private static final String SCOPE = "io.kvasir.gateway";
+    private static final String SERVICE_NAME = "service.name";
     private static final Duration SEND_EVERY = Duration.ofSeconds(1);
     private static final Duration LAST_SEND = Duration.ofSeconds(5);
 
@@ -77,10 +81,7 @@ public final class Tracing implements AutoCloseable {
                         .setComponentLoader(answers);
         CollectorAccess.apply(config, exporter);
         return SdkTracerProvider.builder()
-                .setResource(
-                        Resource.getDefault().toBuilder()
-                                .put("service.name", config.get(GatewaySettings.TRACE_SERVICE_NAME))
-                                .build())
+                .setResource(resource())
                 .setSampler(sampler)
                 .addSpanProcessor(new EndedSpans(counts))
                 .addSpanProcessor(
@@ -93,6 +94,26 @@ public final class Tracing implements AutoCloseable {
                                 .setScheduleDelay(SEND_EVERY)
                                 .build())
                 .build();
+    }
+
+    private Resource resource() {
+        final ResourceBuilder resource =
+                Resource.getDefault().toBuilder()
+                        .put(SERVICE_NAME, config.get(GatewaySettings.TRACE_SERVICE_NAME));
+        final ResourceAttributes own = config.get(GatewaySettings.TRACE_RESOURCE_ATTRIBUTES);
+        if (own != null) {
+            final boolean isNamed =
+                    config.settings().source(GatewaySettings.TRACE_SERVICE_NAME)
+                            != Settings.Source.DEFAULT;
+            own.values()
+                    .forEach(
+                            (name, value) -> {
+                                if (!(isNamed && name.equals(SERVICE_NAME))) {
+                                    resource.put(name, value);
+                                }
+                            });
+        }
+        return resource.build();
     }
 
     private static String withoutUser(URI endpoint) {

@@ -57,6 +57,7 @@ class ContradictionsTest {
                 "index-memory-share=0.2 max-blocks=99|index-bytes",
                 "retries=0 retry-backoff-ms=9|retries above 0",
                 "trace-service-name=x|otlp-endpoint",
+                "trace-resource-attributes=a=b|otlp-endpoint",
                 "access-log-format=json|access-log",
                 "http2=false http2-max-concurrent-streams=9|http2",
                 "cors-max-age-secs=9|cors-origin",

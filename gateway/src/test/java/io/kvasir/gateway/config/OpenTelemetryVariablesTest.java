@@ -84,4 +84,29 @@ class OpenTelemetryVariablesTest {
                         .toString()
                         .contains("secret"));
     }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "pod|has 'pod', which is not name=value",
+                "a=1,=x|has '=x', which is not name=value",
+                "a=50%|has '50%', with a % that two hexadecimal digits do not follow",
+            })
+    void attributesThatAreNoneAreRefusedAsTheyAreWritten(String attributes, String why) {
+        assertEquals(
+                "OTEL_RESOURCE_ATTRIBUTES: trace-resource-attributes=" + attributes + " " + why,
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> of(Map.of("OTEL_RESOURCE_ATTRIBUTES", attributes)))
+                        .getMessage());
+    }
+
+    @Test
+    void attributesAreWrittenAsTheyAreRead() {
+        final String written = "a.b=1%2C2%3D3,c=%C3%BC%20%2B,d=";
+        final ResourceAttributes attributes = ResourceAttributes.parse(written);
+        assertEquals(Map.of("a.b", "1,2=3", "c", "ü +", "d", ""), attributes.values());
+        assertEquals(written, attributes.toString());
+    }
 }
