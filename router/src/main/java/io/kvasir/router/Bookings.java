@@ -27,7 +27,12 @@ final class Bookings {
         clock = config.clock();
         watch =
                 new PromptWatch(
-                        pipeline, parts.index, parts.board.slots(), clock, this::computedUnseen);
+                        pipeline,
+                        parts.index,
+                        parts.board.slots(),
+                        clock,
+                        this::computedUnseen,
+                        parts::matchFailed);
         blockSize = config.get(RouterSettings.BLOCK_SIZE);
     }
 

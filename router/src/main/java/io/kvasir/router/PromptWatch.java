@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.ObjLongConsumer;
 
@@ -33,6 +34,7 @@ final class PromptWatch implements AutoCloseable {
     private final PrefixIndex index;
     private final LongSupplier clock;
     private final ObjLongConsumer<Worker> found;
+    private final Consumer<Throwable> matchFailed;
     private final OverlapScores scores;
     private final LearnedLine anyWorker = new LearnedLine();
     private final Queue<WatchedPrompt> added = new ConcurrentLinkedQueue<>();
@@ -42,17 +44,20 @@ final class PromptWatch implements AutoCloseable {
 
     /**
      * @param found takes the worker of each prompt that is found to be computed, and when
+     * @param matchFailed takes what a match throws where the index is damaged
      */
     PromptWatch(
             BookingPipeline bookings,
             PrefixIndex index,
             int slots,
             LongSupplier clock,
-            ObjLongConsumer<Worker> found) {
+            ObjLongConsumer<Worker> found,
+            Consumer<Throwable> matchFailed) {
         this.bookings = bookings;
         this.index = index;
         this.clock = clock;
         this.found = found;
+        this.matchFailed = matchFailed;
         this.scores = new OverlapScores(slots);
     }
 
@@ -142,8 +147,13 @@ final class PromptWatch implements AutoCloseable {
     }
 
     private boolean holds(Worker worker, long[] hashes) {
-        index.match(hashes, hashes.length, scores);
-        return scores.depth(worker.slot()) == hashes.length;
+        try {
+            index.match(hashes, hashes.length, scores);
+            return scores.depth(worker.slot()) == hashes.length;
+        } catch (IndexOutOfBoundsException | InternalError e) { // as of PromptMatcher
+            matchFailed.accept(e);
+            return false;
+        }
     }
 
     private boolean isExpected(WatchedPrompt prompt, long nowNs) {

@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.SourceConfig;
@@ -53,14 +54,42 @@ class DamagedIndexTest {
                 .build();
     }
 
+    private FileChannel file() throws IOException {
+        return FileChannel.open(
+                folder.resolve("prefixes.index"),
+                StandardOpenOption.READ,
+                StandardOpenOption.WRITE);
+    }
+
+    private static Worker worker(KvRouter router) {
+        return router.addWorker(
+                new WorkerSpec(
+                        0,
+                        "a",
+                        "http://w",
+                        0,
+                        SourceConfig.of("a", 0, BLOCK, "tcp://127.0.0.1:1")));
+    }
+
+    private static EngineStream stored(KvRouter router, Worker worker) {
+        final EngineStream stream = router.openDirect(worker, EngineMessages.source("a", BLOCK));
+        stream.onMessage(0, EngineMessages.stored(PROMPT, BLOCKS, BLOCK, 0));
+        Eventually.holds("the event", worker::ready);
+        return stream;
+    }
+
     private static int overlap(KvRouter router) throws RouteException {
         final Decision decision = new Decision();
         router.select(router.newRequest().tokens(PROMPT, PROMPT.length), decision);
         return decision.overlapBlocks();
     }
 
+    private interface Match {
+        void run() throws RouteException;
+    }
+
     /** Flips a bit of one word after the other, until a match fails by one; its offset. */
-    private long damage(KvRouter router, FileChannel file) throws Exception {
+    private static long damage(KvRouter router, FileChannel file, Match match) throws Exception {
         final ByteBuffer all =
                 ByteBuffer.allocate((int) file.size()).order(ByteOrder.nativeOrder());
         file.read(all, 0);
@@ -68,7 +97,7 @@ class DamagedIndexTest {
             final long word = all.getLong(at);
             if (word != 0) {
                 write(file, at, word ^ HIGH_BIT);
-                overlap(router);
+                match.run();
                 if (router.status().failures() > 0) {
                     return at;
                 }
@@ -87,26 +116,13 @@ class DamagedIndexTest {
     @Test
     void aMatchThatFailsCostsItsRequestNoMoreThanItsCredit() throws Exception {
         try (KvRouter router = router();
-                FileChannel file =
-                        FileChannel.open(
-                                folder.resolve("prefixes.index"),
-                                StandardOpenOption.READ,
-                                StandardOpenOption.WRITE)) {
-            final Worker worker =
-                    router.addWorker(
-                            new WorkerSpec(
-                                    0,
-                                    "a",
-                                    "http://w",
-                                    0,
-                                    SourceConfig.of("a", 0, BLOCK, "tcp://127.0.0.1:1")));
-            final var stream = router.openDirect(worker, EngineMessages.source("a", BLOCK));
-            stream.onMessage(0, EngineMessages.stored(PROMPT, BLOCKS, BLOCK, 0));
-            Eventually.holds("the event", worker::ready);
+                FileChannel file = file()) {
+            final Worker worker = worker(router);
+            final EngineStream stream = stored(router, worker);
             assertEquals(BLOCKS, overlap(router));
             assertSame(IndexCause.NONE, worker.cause());
 
-            final long at = damage(router, file);
+            final long at = damage(router, file, () -> overlap(router));
             assertEquals(0, overlap(router));
             assertEquals(2, router.status().failures());
             Eventually.holds("the state", () -> worker.state() == IndexState.DEGRADED);
@@ -125,6 +141,31 @@ class DamagedIndexTest {
         try (KvRouter router = router()) {
             assertTrue(router.index().isKept());
             assertEquals(0, router.index().heldBlocks(), "it was not trusted");
+        }
+    }
+
+    @Test
+    void aWatchedPromptWhoseMatchFailsIsNotStoredAndIsWatchedStill() throws Exception {
+        try (KvRouter router = router();
+                FileChannel file = file()) {
+            final Worker worker = worker(router);
+            stored(router, worker);
+            final int[] longer = Arrays.copyOf(PROMPT, PROMPT.length + BLOCK);
+            final Lease lease =
+                    router.reserve(
+                            router.newRequest()
+                                    .tokens(longer, longer.length)
+                                    .firstTokenUnseen(true),
+                            new Decision());
+            Eventually.holds("the booking", () -> router.bookingPipeline().backlog() == 0);
+            final long at = damage(router, file, () -> router.tick(0));
+            Eventually.holds("the state", () -> worker.state() == IndexState.DEGRADED);
+            assertSame(IndexCause.INDEX_ERROR, worker.cause());
+            write(file, at, 0);
+            router.tick(0);
+            assertEquals(1, router.status().failures(), "of this worker nothing is matched");
+            assertEquals(PromptEnd.NOT_YET, lease.promptEnd());
+            lease.close();
         }
     }
 }
