@@ -46,7 +46,7 @@ final class HugePages {
         }
         final Calls calls = CALLS.get();
         final boolean large = isLarge(length);
-        final long mapped = large ? length + PAGE : length; // so that a page boundary is inside
+        final long mapped = large ? mapped(length) : length;
         try {
             final MemorySegment base =
                     (MemorySegment)
@@ -64,7 +64,7 @@ final class HugePages {
                 return Optional.of(base.reinterpret(length));
             }
             final long start = base.address();
-            final long aligned = (start + PAGE - 1) & -PAGE;
+            final long aligned = aligned(start);
             final long end = aligned + kept(length);
             unmap(start, aligned - start);
             unmap(end, start + mapped - end);
@@ -84,14 +84,25 @@ final class HugePages {
         return LARGE && length >= PAGE;
     }
 
-    /** Bytes that are mapped for a length: whole small pages, however large they are here. */
-    private static long kept(long length) {
-        return isLarge(length) ? (length + LARGEST_SMALL_PAGE - 1) & -LARGEST_SMALL_PAGE : length;
+    /** Bytes to map for large memory: what is kept is inside, wherever the kernel puts them. */
+    static long mapped(long length) {
+        return kept(length) + PAGE;
+    }
+
+    /** Where large memory begins in a mapping. */
+    static long aligned(long start) {
+        return (start + PAGE - 1) & -PAGE;
+    }
+
+    /** Bytes of large memory that stay mapped: whole small pages, however large they are here. */
+    static long kept(long length) {
+        return (length + LARGEST_SMALL_PAGE - 1) & -LARGEST_SMALL_PAGE;
     }
 
     /** Gives memory of {@link #map} back. */
     static void unmap(MemorySegment memory) {
-        unmap(memory.address(), kept(memory.byteSize()));
+        final long length = memory.byteSize();
+        unmap(memory.address(), isLarge(length) ? kept(length) : length);
     }
 
     private static void unmap(long start, long length) {
