@@ -4,6 +4,8 @@ import static io.kvasir.core.index.HeldRuns.NO_HELD_RUN;
 
 import io.kvasir.core.radix.RadixTree;
 
+import org.agrona.collections.IntHashSet;
+
 import java.util.Arrays;
 
 /**
@@ -71,11 +73,11 @@ final class Evictor {
      * Gives up blocks of one held run.
      *
      * @param slot slot to choose from
-     * @param kept its held run that stays, or {@link HeldRuns#NO_HELD_RUN}
+     * @param kept its held runs that stay
      * @param most engine hashes wanted
      * @return how many were given up, at most {@link #MOST}; 0 when none was found
      */
-    int evict(int slot, int kept, int most) {
+    int evict(int slot, IntHashSet kept, int most) {
         final int heldRun = choose(slot, kept, most);
         if (heldRun == NO_HELD_RUN) {
             return 0;
@@ -88,11 +90,11 @@ final class Evictor {
         return count;
     }
 
-    private int choose(int slot, int kept, int most) {
+    private int choose(int slot, IntHashSet kept, int most) {
         final HeldRuns mine = slots[slot];
         final int going = found[slot];
         if (going != NO_HELD_RUN
-                && going != kept
+                && !kept.contains(going)
                 && mine.isUsed(going)
                 && !mine.isStored(going)
                 && keptBelow(slot, going) < mine.high(going)) {
@@ -103,7 +105,7 @@ final class Evictor {
             final int heldRun = hands[slot] < mine.end() ? hands[slot] : 0;
             hands[slot] = heldRun + 1;
             steps++;
-            if (!mine.isUsed(heldRun) || heldRun == kept) {
+            if (!mine.isUsed(heldRun) || kept.contains(heldRun)) {
                 continue;
             }
             final boolean recent = mine.isStored(heldRun);

@@ -1,7 +1,5 @@
 package io.kvasir.core.index;
 
-import static io.kvasir.core.index.HeldRuns.NO_HELD_RUN;
-
 import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.WriterCounter;
 
@@ -29,7 +27,10 @@ final class IndexCapacity {
     /** Bytes that a missing block may need. */
     private static final int ROOM_PER_BLOCK = 64;
 
-    private static final int NO_SLOT = -1;
+    private static final int NO_SLOT = SlotShares.NO_SLOT;
+
+    /** Slots that are asked for something to evict. */
+    private static final int MOST_SLOTS = 16;
 
     private final PrefixIndexConfig config;
     private final IndexTables tables;
@@ -96,19 +97,33 @@ final class IndexCapacity {
     }
 
     /**
-     * Evicts blocks of one held run of the slot that holds most; of the slot that stores where the
-     * other one is pinned.
+     * Evicts blocks of one held run of the slot that holds most, or, where that one has nothing to
+     * give up, of one of those that hold most after it. Nothing of a slot that is pinned.
      *
      * @param slot slot that stores: chosen if it holds about as much
-     * @param kept held run of that slot that stays, or {@link HeldRuns#NO_HELD_RUN}
+     * @param kept what stays
      * @param most engine hashes wanted
      * @return how many were evicted; 0 when none was found
      */
-    int evict(int slot, int kept, int most) {
-        final int largest = shares.largest(slot);
-        final int victim = largest == pinned ? slot : largest;
+    int evict(int slot, KeptRuns kept, int most) {
+        final int first = shares.largest(slot);
+        int evicted = evictFrom(first, kept, most);
+        int other = shares.first();
+        for (int left = MOST_SLOTS; evicted == 0 && other != NO_SLOT && left > 0; left--) {
+            if (other != first) {
+                evicted = evictFrom(other, kept, most);
+            }
+            other = shares.after(other);
+        }
+        return evicted;
+    }
+
+    private int evictFrom(int victim, KeptRuns kept, int most) {
+        if (victim == pinned) {
+            return 0;
+        }
         tables.touch(victim);
-        final int evicted = evictor.evict(victim, victim == slot ? kept : NO_HELD_RUN, most);
+        final int evicted = evictor.evict(victim, kept.of(victim), most);
         if (evicted > 0) {
             shares.add(victim, -evicted);
             givenUp(victim, evictor.evicted(), evicted, evictor.copies());

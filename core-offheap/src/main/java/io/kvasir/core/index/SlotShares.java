@@ -12,7 +12,7 @@ import java.util.Arrays;
  * is known up to an eighth at no cost. Written by the writer thread.
  */
 final class SlotShares {
-    private static final int NO_SLOT = -1;
+    static final int NO_SLOT = -1;
     private static final int LISTS_PER_DOUBLING = 8;
     private static final int LIST_BITS = Integer.numberOfTrailingZeros(LISTS_PER_DOUBLING);
     private static final int LISTS = LISTS_PER_DOUBLING * Integer.SIZE;
@@ -88,14 +88,38 @@ final class SlotShares {
      * @return a slot, or {@code preferred} if none holds anything
      */
     int largest(int preferred) {
-        for (int word = occupied.length - 1; word >= 0; word--) {
-            if (occupied[word] != 0) {
-                final int list =
-                        (word + 1) * Long.SIZE - 1 - Long.numberOfLeadingZeros(occupied[word]);
-                return list(held(preferred)) == list ? preferred : first[list];
-            }
+        final int list = lastBelow(LISTS);
+        return list < 0 || list(held(preferred)) == list ? preferred : first[list];
+    }
+
+    /** A slot that holds most; {@link #NO_SLOT} if none holds anything. */
+    int first() {
+        final int list = lastBelow(LISTS);
+        return list < 0 ? NO_SLOT : first[list];
+    }
+
+    /**
+     * From {@link #first} on each slot that holds something, about by what it holds.
+     *
+     * @param slot one that holds something
+     * @return {@link #NO_SLOT} after the last one
+     */
+    int after(int slot) {
+        if (next[slot] != NO_SLOT) {
+            return next[slot];
         }
-        return preferred;
+        final int list = lastBelow(list(held(slot)));
+        return list < 0 ? NO_SLOT : first[list];
+    }
+
+    /** The longest list that has slots, of those below one; -1 if none has. */
+    private int lastBelow(int list) {
+        int word = list / Long.SIZE;
+        long left = word == occupied.length ? 0 : occupied[word] & ((1L << list) - 1);
+        while (left == 0 && word > 0) {
+            left = occupied[--word];
+        }
+        return left == 0 ? -1 : (word + 1) * Long.SIZE - 1 - Long.numberOfLeadingZeros(left);
     }
 
     /** The list of slots that hold so much: 0 for nothing, and each is longer by an eighth. */

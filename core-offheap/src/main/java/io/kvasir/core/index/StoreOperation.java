@@ -7,6 +7,8 @@ import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.radix.RadixTree;
 
+import org.agrona.collections.IntHashSet;
+
 import java.util.Arrays;
 
 /**
@@ -19,10 +21,15 @@ final class StoreOperation extends SlotOperation {
     /** Blocks of memory as large as its hashes that a new run should find: names and index too. */
     private static final int ARRAYS_PER_RUN = 3;
 
-    /** Blocks that a store evicts at most, beside four for each of its own. */
+    private static final int NO_SLOT = -1;
+
+    /**
+     * Blocks that a store evicts at most, beside some for each of its own: one that several slots
+     * hold is given up by each of them before there is room.
+     */
     private static final int MOST_EVICTED = 64;
 
-    private static final int MOST_EVICTED_PER_BLOCK = 4;
+    private static final int MOST_EVICTED_PER_BLOCK = 16;
 
     /** What a store has done about one block. */
     private static final byte STORED = 1;
@@ -76,6 +83,17 @@ final class StoreOperation extends SlotOperation {
 
     private int unsettledCount;
 
+    /** Held runs of a slot that are not evicted, see {@link #keptRuns}. */
+    private final IntHashSet keptRuns = new IntHashSet();
+
+    private final KeptRuns kept = this::keptRuns;
+
+    /** The slot whose they are; {@link #NO_SLOT} where they are to be found anew. */
+    private int keptOf = NO_SLOT;
+
+    /** Whether those are among them that have blocks of the store. */
+    private boolean keepsPath;
+
     StoreOperation(IndexTables tables, IndexCapacity capacity) {
         super(tables, capacity);
         this.arena = tables.arena;
@@ -108,6 +126,8 @@ final class StoreOperation extends SlotOperation {
     StoreResult addName(int workerSlot, long held, long further) {
         begin(workerSlot);
         single[0] = further;
+        root = false;
+        parentEngineHash = held;
         engineHashes = single;
         count = 1;
         refresh = true; // a name is no copy
@@ -133,13 +153,13 @@ final class StoreOperation extends SlotOperation {
             conflictingStores.add(1);
             position = lookup.position(held); // without memory for a hole it may have been released
         }
+        keep(false);
         for (int left = MOST_EVICTED; position != NO_POSITION && left > 0; left--) {
             if (capacity.fits(1, 0, heldChange) && lookup.addAlias(further, position)) {
                 heldChange++;
                 return StoreResult.STORED;
             }
-            if (!capacity.evicts()
-                    || capacity.evict(slot, HeldRunDescriptor.heldRun(position), 1) == 0) {
+            if (!capacity.evicts() || capacity.evict(slot, kept, 1) == 0) {
                 return StoreResult.CAPACITY;
             }
             position = lookup.position(held);
@@ -254,15 +274,62 @@ final class StoreOperation extends SlotOperation {
         if (!capacity.evicts() || !capacity.couldFit(newHashes, newBlocks)) {
             return newFits();
         }
-        final int kept = root ? NO_HELD_RUN : HeldRunDescriptor.heldRun(findParent());
+        keep(true);
         int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
-        while (left > 0 && !(newFits() && capacity.hasFreeLines(count))) {
-            final int excess = capacity.excess(newHashes, newBlocks, heldChange);
-            final int evicted = capacity.evict(slot, kept, Math.min(left, excess));
-            left = evicted == 0 ? 0 : left - evicted;
+        for (int least = 1; left > 0 && !hasRoom(); least = Math.min(2 * least, Evictor.MOST)) {
+            while (left > 0 && !hasRoom()) {
+                final int excess = capacity.excess(newHashes, newBlocks, heldChange);
+                final int evicted = evict(Math.min(left, Math.max(least, excess)));
+                left = evicted == 0 ? 0 : left - evicted;
+            }
+            countNew(); // where nothing else was left, some of the store's own are evicted
         }
-        countNew(); // some of the store's own blocks may be among the evicted
         return newFits();
+    }
+
+    private boolean hasRoom() {
+        return newFits() && capacity.hasFreeLines(count);
+    }
+
+    /** Evicts blocks, of the store's own path only where there are no others. */
+    private int evict(int most) {
+        final int evicted = capacity.evict(slot, kept, most);
+        if (evicted > 0 || !keepsPath) {
+            return evicted;
+        }
+        keep(false);
+        return capacity.evict(slot, kept, most);
+    }
+
+    private void keep(boolean path) {
+        keepsPath = path;
+        keptOf = NO_SLOT;
+    }
+
+    /**
+     * The held runs of a slot that are not evicted for the store: its own one that has the parent,
+     * and those that have blocks of the store, which were new then and would need room themselves.
+     */
+    private IntHashSet keptRuns(int victim) {
+        if (victim == keptOf) {
+            return keptRuns;
+        }
+        keptOf = victim;
+        keptRuns.clear();
+        if (!root && victim == slot) {
+            keptRuns.add(HeldRunDescriptor.heldRun(findParent()));
+        }
+        if (keepsPath) {
+            followPath();
+            int before = RadixTree.NO_RUN;
+            for (int i = 0; i < trace.length(); i++) {
+                if (trace.run(i) != before) {
+                    before = trace.run(i);
+                    keptRuns.add(holders.findHeldRun(before, victim)); // or NO_HELD_RUN
+                }
+            }
+        }
+        return keptRuns;
     }
 
     /**
@@ -275,10 +342,10 @@ final class StoreOperation extends SlotOperation {
         }
         int left = MOST_EVICTED + MOST_EVICTED_PER_BLOCK * count;
         while (left > 0) {
+            keep(true);
             int round = MOST_EVICTED / 2 + count;
             while (round > 0) {
-                final int kept = root ? NO_HELD_RUN : HeldRunDescriptor.heldRun(parent);
-                final int evicted = capacity.evict(slot, kept, Math.min(round, Evictor.MOST));
+                final int evicted = evict(Math.min(round, Evictor.MOST));
                 if (evicted == 0) {
                     return false;
                 }

@@ -343,6 +343,84 @@ class PrefixIndexEvictionTest {
         }
     }
 
+    /** Else its blocks were new again, and room would be needed for these, too. */
+    @ParameterizedTest
+    @ValueSource(ints = {50, 5_000})
+    void aStoreIsNoReasonToEvictThePrefixThatItGoesOnFrom(int length) {
+        try (PrefixIndex index = new PrefixIndex(evicting(2, 2 * length, 20 * length))) {
+            final long[] prefix = storedInParts(index, prompt(length)); // the oldest one
+            final long[] other = storedInParts(index, prompt(length));
+            final long[] longer = Arrays.copyOf(prefix, length + 10);
+            System.arraycopy(prompt(10), 0, longer, length, 10);
+            assertEquals(StoreResult.STORED, store(index, 1, longer));
+            assertEquals(0, index.missingBlocks(1));
+            assertEquals(length + 10, depth(index, longer, 1));
+            assertEquals(length, depth(index, longer, 0), "it was of use just now");
+            assertEquals(length - 10, depth(index, other, 0));
+            assertEquals(10, index.evictedBlocks());
+        }
+    }
+
+    /** By slot 0, as an engine stores it that computes it a part at a time. */
+    private static long[] storedInParts(PrefixIndex index, long[] prompt) {
+        for (int i = 0; i < prompt.length; i += 50) {
+            final long[] part = Arrays.copyOfRange(prompt, i, i + 50);
+            final long parent = i == 0 ? 0 : prompt[i - 1];
+            assertEquals(StoreResult.STORED, index.store(0, i == 0, parent, part, part, 50, false));
+        }
+        return prompt;
+    }
+
+    private static int depth(PrefixIndex index, long[] prompt, int slot) {
+        final OverlapScores scores = new OverlapScores(8);
+        index.match(prompt, prompt.length, scores);
+        return scores.depth(slot);
+    }
+
+    /** Each of its blocks takes as many evictions as slots hold it. */
+    @Test
+    void aPromptThatManySlotsHoldGivesWay() {
+        try (PrefixIndex index = new PrefixIndex(evicting(8, 100, 10_000))) {
+            final long[] shared = prompt(100);
+            for (int slot = 0; slot < 8; slot++) {
+                store(index, slot, shared);
+            }
+            final long[] other = prompt(90);
+            assertEquals(StoreResult.STORED, store(index, 0, other));
+            assertEquals(90, depth(index, other));
+            assertEquals(100, index.blocks());
+            assertEquals(10, depth(index, shared, 7));
+        }
+    }
+
+    @Test
+    void whereThereIsNothingElseTheRestOfItsOwnPrefixIsEvicted() {
+        try (PrefixIndex index = new PrefixIndex(evicting(2, 100, 1_000))) {
+            final long[] only = prompt(100);
+            store(index, 0, only);
+            final long[] branch = Arrays.copyOf(only, 60);
+            System.arraycopy(prompt(10), 0, branch, 50, 10);
+            assertEquals(StoreResult.STORED, store(index, 1, branch));
+            assertEquals(60, depth(index, branch, 1));
+            assertEquals(90, depth(index, only, 0));
+        }
+    }
+
+    @Test
+    void anotherSlotIsEvictedFromWhereTheOneThatHoldsMostHasNothingToGiveUp() {
+        try (PrefixIndex index = new PrefixIndex(evicting(5, 1_000, 100))) {
+            final long[] most = prompt(60);
+            store(index, 0, most);
+            for (int slot = 1; slot < 5; slot++) {
+                store(index, slot, prompt(10));
+            }
+            final long[] next = prompt(1);
+            assertEquals(StoreResult.STORED, index.store(0, false, most[59], next, next, 1, false));
+            assertEquals(61, index.heldBlocks(0));
+            assertEquals(100, index.heldBlocks());
+        }
+    }
+
     /** Each copy is removed by itself: what the engine has left of an evicted block is missing. */
     @RepeatedTest(5)
     void anEvictedBlockIsMissingUntilItsLastCopyIsRemoved() {
@@ -623,9 +701,7 @@ class PrefixIndexEvictionTest {
 
     /** Blocks of a prompt that slot 0 holds. */
     private static int depth(PrefixIndex index, long[] prompt) {
-        final OverlapScores scores = new OverlapScores(2);
-        index.match(prompt, prompt.length, scores);
-        return scores.depth(0);
+        return depth(index, prompt, 0);
     }
 
     private static void goOn(PrefixIndex index, int slot, long parent, long[] blocks) {
