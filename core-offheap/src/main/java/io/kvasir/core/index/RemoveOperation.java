@@ -128,9 +128,14 @@ final class RemoveOperation extends SlotOperation {
         }
     }
 
-    /** The same as {@link PrefixIndex#removeTo}. */
-    void removeTo(int workerSlot, long engineHash, int remainingCopies) {
+    /**
+     * The same as {@link PrefixIndex#removeTo}.
+     *
+     * @return copies that there is no memory to count
+     */
+    int removeTo(int workerSlot, long engineHash, int remainingCopies) {
         begin(workerSlot);
+        int uncounted = 0;
         final int position = lookup.position(engineHash);
         if (position == NO_POSITION) {
             final int removed = remainingCopies <= 0 ? 1 : 0;
@@ -138,10 +143,11 @@ final class RemoveOperation extends SlotOperation {
         } else if (remainingCopies <= 0) {
             release(engineHash, position);
             removed(1, 0);
-        } else {
-            lookup.copies(engineHash, remainingCopies);
+        } else if (!lookup.copies(engineHash, remainingCopies)) {
+            uncounted = remainingCopies - lookup.copies(engineHash);
         }
         end();
+        return uncounted;
     }
 
     /** The same as {@link PrefixIndex#clear}. */

@@ -30,6 +30,7 @@ public final class SlotImport {
     private long holes;
     private long removedHoles;
     private long evictedHoles;
+    private long uncounted; // copies
 
     SlotImport(IndexTables tables, StoreOperation store, RemoveOperation remove, int slot) {
         this.store = store;
@@ -73,9 +74,12 @@ public final class SlotImport {
         return result != StoreResult.UNKNOWN_PARENT && result != StoreResult.INVALID;
     }
 
-    /** Sets the copies of an engine hash; of one that found no room, nothing is changed. */
+    /**
+     * Sets the copies of an engine hash; of one that found no room, nothing is changed. Those that
+     * there is no memory to count are missing.
+     */
     public void copies(long engineHash, int copies) {
-        remove.removeTo(slot, engineHash, copies);
+        uncounted += remove.removeTo(slot, engineHash, copies);
     }
 
     /**
@@ -112,7 +116,10 @@ public final class SlotImport {
                 slot,
                 missingBlocks,
                 turnover,
-                givenUp() - givenUpBefore - evictedHoles,
+                givenUp()
+                        - givenUpBefore
+                        - evictedHoles
+                        + (rule == CopyRule.PHYSICAL ? uncounted : 0), // else removed at once
                 shares.held(slot));
     }
 

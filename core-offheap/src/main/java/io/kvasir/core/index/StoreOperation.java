@@ -602,7 +602,8 @@ final class StoreOperation extends SlotOperation {
             return false;
         }
         outcomes[done] = refresh ? KEPT : COPIED;
-        return refresh || lookup.copies(engineHash, lookup.copies(engineHash) + 1);
+        final int copies = lookup.copies(engineHash); // as many as can be said, of a hostile engine
+        return refresh || copies == Integer.MAX_VALUE || lookup.copies(engineHash, copies + 1);
     }
 
     /** Takes back the blocks stored so far, last first. */

@@ -78,6 +78,40 @@ class SlotExportTest {
         }
     }
 
+    /** A copy takes memory beside that of its block. */
+    @ParameterizedTest
+    @CsvSource({"PHYSICAL, 128", "PHYSICAL, 160", "PHYSICAL, 300", "LAST_COPY, 128"})
+    void copiesThatThereIsNoMemoryToCountAreMissing(CopyRule rule, long kib) {
+        final int blocks = 4_000;
+        final PrefixIndexConfig config = new PrefixIndexConfig(SLOT + 1, 20_000, 20_000);
+        try (PrefixIndex index = new PrefixIndex(config);
+                PrefixIndex other = new PrefixIndex(config.withBudgetBytes(kib << 10))) {
+            store(index, SLOT, 1, blocks);
+            store(index, SLOT, 1, blocks);
+            index.remove(SLOT, new long[0], 0, rule);
+            SlotCopies.importInto(
+                    other, SLOT, SlotCopies.export(index, SLOT, 64, () -> {}), () -> {});
+            assertEquals(blocks, other.heldBlocks(SLOT));
+            final long[] copies = new long[1];
+            other.forEach((slot, engineHash, sequence, count) -> copies[0] += count);
+            assertEquals(
+                    rule == CopyRule.PHYSICAL ? 2L * blocks - copies[0] : 0,
+                    other.missingBlocks(SLOT));
+            assertEquals(kib < 300, copies[0] < 2L * blocks);
+        }
+    }
+
+    @Test
+    void moreCopiesThanCanBeSaidAreAsManyAsCan() {
+        try (PrefixIndex index = index(100)) {
+            store(index, SLOT, 1, 1);
+            index.removeTo(SLOT, 1_000_001, Integer.MAX_VALUE);
+            store(index, SLOT, 1, 1);
+            index.forEach(
+                    (slot, engineHash, sequence, count) -> assertEquals(Integer.MAX_VALUE, count));
+        }
+    }
+
     @Test
     void whatFindsNoRoomIsMissingAndNothingElse() {
         try (PrefixIndex index = index(100);
