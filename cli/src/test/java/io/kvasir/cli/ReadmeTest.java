@@ -4,16 +4,21 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
- * README.md, docs/embedding.md, docs/transfers.md and docs/operations/engine-events.md show only
- * Java that the build compiles and runs, and files that exist.
+ * README.md and the pages below docs show only Java that the build compiles and runs, and files
+ * that exist.
  */
 class ReadmeTest {
     private static final Path ROOT = Path.of(System.getProperty("kvasir.root"));
@@ -49,6 +54,35 @@ class ReadmeTest {
                         "disruptor-pipeline/src/test/java/io/kvasir/pipeline/publish/"
                                 + "EngineHooksExampleTest.java"),
                 shown("docs/operations/engine-events.md"));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"EngineHostExampleTest, engine-host", "RegistrationExampleTest, discovery"})
+    void theExamplesOfHostsAndRegistrationsAreThoseThatTheBuildRuns(String test, String page)
+            throws IOException {
+        assertEquals(
+                examples("gateway/src/test/java/io/kvasir/gateway/" + test + ".java"),
+                shown("docs/operations/" + page + ".md"));
+    }
+
+    @Test
+    void noOtherPageShowsJava() throws IOException {
+        try (Stream<Path> pages = Files.walk(ROOT.resolve("docs"))) {
+            final Set<String> showing = new TreeSet<>();
+            for (Path page : pages.filter(each -> each.toString().endsWith(".md")).toList()) {
+                if (Files.readString(page).contains("```java")) {
+                    showing.add(ROOT.relativize(page).toString());
+                }
+            }
+            assertEquals(
+                    Set.of(
+                            "docs/embedding.md",
+                            "docs/transfers.md",
+                            "docs/operations/discovery.md",
+                            "docs/operations/engine-events.md",
+                            "docs/operations/engine-host.md"),
+                    showing);
+        }
     }
 
     /** What stands between the marks of a test, in its order. */

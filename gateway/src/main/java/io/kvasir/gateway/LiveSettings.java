@@ -135,7 +135,8 @@ final class LiveSettings {
             take(SettingsCounts.By.FILE, next, false);
             if (!next.waiting().isEmpty()) {
                 LOG.warn(
-                        "{} in the file are others than at the start, and hold after the next one",
+                        "the file has changed settings that only a start can apply; until then the"
+                                + " values of the last start hold: {}",
                         LogText.of(
                                 next.waiting().stream()
                                         .map(late -> of(late.model()) + late.setting())

@@ -197,7 +197,15 @@ class QueueGatewayTest {
         assertTrue(refused.body().contains(value), refused.body());
         assertEquals(
                 !header.equals("x-kvasir-max-wait-ms"),
-                refused.body().contains("a higher one goes first"),
+                refused.body().contains("requests with a higher one are served first"),
+                refused.body());
+        assertTrue(
+                refused.body()
+                        .contains(
+                                header.endsWith("priority")
+                                                && !header.equals("x-dynamo-request-priority")
+                                        ? "' must be a whole number from -1000 to 1000"
+                                        : "' must be a number from "),
                 refused.body());
         final HttpResponse<String> body =
                 get(askWith("\"prompt\":[1],\"nvext\":{\"agent_hints\":{\"priority\":\"x\"}}"));

@@ -121,11 +121,14 @@ public final class QueueHints {
                 name
                         + ": '"
                         + text
-                        + "' must be a number of "
+                        + (least < 0
+                                ? "' must be a whole number from "
+                                : "' must be a number from ")
                         + (long) least
-                        + ".."
+                        + " to "
                         + (long) most
-                        + (least < 0 ? ", a whole one" : "")
-                        + (name.equals(MAX_WAIT) ? "" : "; a higher one goes first"));
+                        + (name.equals(MAX_WAIT)
+                                ? ""
+                                : "; requests with a higher one are served first"));
     }
 }

@@ -265,12 +265,13 @@ public final class RouterSettings {
                             0,
                             0,
                             Double.POSITIVE_INFINITY,
-                            "How much less a cached block counts that a share h of the candidates"
-                                    + " holds, with the linear cost: X × (2h − 1), at most all of"
-                                    + " it, where h is above a half; so that a prompt that most"
-                                    + " hold does not keep requests from the others. 0 = nothing;"
-                                    + " with 1 a block counts nothing if all hold it, with 5 if"
-                                    + " three in five do."));
+                            "With the linear cost, takes credit off cached blocks that most"
+                                    + " candidates hold, so that a prompt that most hold does not"
+                                    + " keep requests from the others. Of a block that a share h"
+                                    + " of the candidates holds (1 = all), where h is above 0.5,"
+                                    + " the part min(1, X × (2h − 1)) of its credit is taken off."
+                                    + " 0 takes nothing off; with 1 a block counts nothing if all"
+                                    + " hold it, with 5 if three in five do."));
 
     /** Seed of ties, sampling and random mode. */
     public static final Setting<Long> SEED =
