@@ -177,8 +177,7 @@ public final class Kvasir implements Runnable {
         final CommandLine command = e.getCommandLine();
         final PrintWriter err = command.getErr();
         final String name = command.getCommandSpec().qualifiedName();
-        err.println(name + ": " + e.getMessage());
-        CommandLine.UnmatchedArgumentException.printSuggestions(e, err);
+        err.println(name + ": " + UnknownWords.problem(e));
         err.println("see: " + name + " --help");
         err.flush();
         return ExitCode.USAGE;

@@ -9,6 +9,7 @@ import io.kvasir.opstreams.kvops.ReplayMode;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import picocli.CommandLine;
@@ -103,6 +104,39 @@ class KvasirTest {
         assertTrue(run.err().startsWith("kvasir"), run.err());
         assertTrue(run.err().contains("--help"), run.err());
         assertFalse(run.err().contains("\tat "), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "serve --prot 3              | kvasir serve: unknown option '--prot'; the nearest"
+                        + " is '--port'",
+                "serve --qeue-threshold=1    | kvasir serve: unknown option '--qeue-threshold'; the"
+                        + " nearest is '--queue-threshold'",
+                "serve --no-kv-event         | kvasir serve: unknown option '--no-kv-event'; the"
+                        + " nearest is '--no-kv-events'",
+                "serve --router-tll 5        | kvasir serve: unknown option '--router-tll'; the"
+                        + " nearest is '--router-ttl'",
+                "serve --prot 3 --xyzzy s3c  | kvasir serve: unknown option '--prot'; the nearest"
+                        + " is '--port'; unknown option '--xyzzy'",
+                "register --ulr http://h     | kvasir register: unknown option '--ulr'; the nearest"
+                        + " is '--url'",
+                "top -x                      | kvasir top: unknown option '-x'",
+                "top extra                   | kvasir top: Unmatched argument at index 1: 'extra'",
+                "--deubg serve               | kvasir: unknown option '--deubg'; the nearest is"
+                        + " '--debug'",
+                "srve --port 3               | kvasir: unknown command 'srve'; the nearest is"
+                        + " 'serve'",
+                "nosuch                      | kvasir: unknown command 'nosuch'",
+                "bench kvop                  | kvasir bench: unknown command 'kvop'; the nearest is"
+                        + " 'kvops'"
+            })
+    void anUnknownOptionOrCommandIsNamedWithTheNearestIfOneIsNear(String line, String problem) {
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(2, run.exitCode());
+        assertEquals(problem, run.err().lines().findFirst().orElseThrow());
+        assertEquals(2, run.err().lines().count(), run.err());
     }
 
     @Test
