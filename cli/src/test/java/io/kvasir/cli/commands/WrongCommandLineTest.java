@@ -41,6 +41,17 @@ class WrongCommandLineTest {
                         + " | --jvm-option is for forks, of which --forks 0 has none",
                 "settings --url http://127.0.0.1:1 mode=kv temperature=0.5 temperature=0.6"
                         + " | 'temperature' is given twice; one value would be dropped",
+                "serve --router-ttl-secs 4 --router-ttl 5 | --router-ttl-secs 4 and --router-ttl 5"
+                        + " are names of one option and differ; give --ttl-secs alone",
+                "serve --ttl-secs 4 --router-ttl=5 | --ttl-secs 4 and --router-ttl 5 are names of"
+                        + " one option and differ; give --ttl-secs alone",
+                "serve --no-kv-events --router-kv-events | --no-kv-events and --router-kv-events"
+                        + " are names of one option and differ; give --kv-events alone",
+                "serve --worker http://u:p@h:1 --workers http://h:2 --worker http://h:3 | --worker"
+                        + " http://***@h:1 --worker http://h:3 and --workers http://h:2 are names"
+                        + " of one option and differ; give --worker alone",
+                "serve --ttl-secs 5 --router-ttl 5 | no model; give --model NAME, or model in a"
+                        + " file, as the workers call it",
             })
     void optionsOfWhichOneWouldHaveNoEffect(String line, String message) {
         assertRefused(line, message);
