@@ -140,10 +140,10 @@ public final class Kvasir implements Runnable {
         for (Class<?> command : named.isEmpty() ? COMMANDS : named) {
             kvasir.addSubcommand(new CommandLine(command)); // its modelTransformer is run so
         }
+        LowerCaseValues.register(kvasir);
         return kvasir.setOut(Terminal.writer(System.out))
                 .setUsageHelpWidth(HELP_WIDTH)
                 .setUsageHelpAutoWidth(true)
-                .setCaseInsensitiveEnumValuesAllowed(true)
                 .setExecutionStrategy(Kvasir::run)
                 .setParameterExceptionHandler(Kvasir::wrongCommandLine)
                 .setExecutionExceptionHandler(Kvasir::failed);

@@ -26,6 +26,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
+import java.util.Locale;
 
 class KvasirTest {
     @Test
@@ -85,6 +86,23 @@ class KvasirTest {
         final String help = CommandRun.of("bench", "kvops", "--help").out();
         for (ReplayMode mode : ReplayMode.values()) {
             assertTrue(help.contains("\n  " + mode.label() + "  "), mode + " in " + help);
+        }
+    }
+
+    @Test
+    void aDefaultThatIsAWordIsInLowerCase() {
+        final Deque<CommandLine> open = new ArrayDeque<>(List.of(Kvasir.commandLine()));
+        while (!open.isEmpty()) {
+            final CommandLine command = open.pop();
+            open.addAll(command.getSubcommands().values());
+            for (OptionSpec option : command.getCommandSpec().options()) {
+                if (option.type().isEnum() && option.defaultValue() != null) {
+                    assertEquals(
+                            option.defaultValue().toLowerCase(Locale.ROOT),
+                            option.defaultValue(),
+                            option.longestName());
+                }
+            }
         }
     }
 

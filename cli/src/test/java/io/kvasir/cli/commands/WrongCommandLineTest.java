@@ -147,6 +147,26 @@ class WrongCommandLineTest {
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "sim --handoff foo | --handoff': 'foo' is none of: vllm, sglang, trtllm",
+                "sim --role Foo | --role': 'Foo' is none of: both, prefill, decode",
+                "register --role x | --role': 'x' is none of: both, prefill, decode",
+                "register --input x | --input': 'x' is none of: tokens, text",
+                "select --session-affinity-mode x | --session-affinity-mode': 'x' is none"
+                        + " of: hard, soft",
+                "bench kvops none --mode x | --mode': 'x' is none of: inorder, events, beside,"
+                        + " openloop",
+                "nixl bench --transport x | --transport': 'x' is none of: nixl, loopback",
+                "nixl bench --operation x | --operation': 'x' is none of: read, write",
+            })
+    void valuesThatAreNoneOfThoseThatAreListedInLowerCase(String line, String message) {
+        assertRefused(line, "Invalid value for option '" + message);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
             value = {
                 "bench generate --out none/o --trace none --speedup 0 | --speedup out of range:"
                         + " value=0.0, must be above 0 and finite",
