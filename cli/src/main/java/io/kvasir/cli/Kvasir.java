@@ -140,10 +140,10 @@ public final class Kvasir implements Runnable {
         for (Class<?> command : named.isEmpty() ? COMMANDS : named) {
             kvasir.addSubcommand(new CommandLine(command)); // its modelTransformer is run so
         }
+        LowerCaseValues.register(kvasir);
         return kvasir.setOut(Terminal.writer(System.out))
                 .setUsageHelpWidth(HELP_WIDTH)
                 .setUsageHelpAutoWidth(true)
-                .setCaseInsensitiveEnumValuesAllowed(true)
                 .setExecutionStrategy(Kvasir::run)
                 .setParameterExceptionHandler(Kvasir::wrongCommandLine)
                 .setExecutionExceptionHandler(Kvasir::failed);
@@ -177,8 +177,7 @@ public final class Kvasir implements Runnable {
         final CommandLine command = e.getCommandLine();
         final PrintWriter err = command.getErr();
         final String name = command.getCommandSpec().qualifiedName();
-        err.println(name + ": " + e.getMessage());
-        CommandLine.UnmatchedArgumentException.printSuggestions(e, err);
+        err.println(name + ": " + UnknownWords.problem(e));
         err.println("see: " + name + " --help");
         err.flush();
         return ExitCode.USAGE;

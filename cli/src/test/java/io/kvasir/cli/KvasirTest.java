@@ -9,6 +9,7 @@ import io.kvasir.opstreams.kvops.ReplayMode;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import picocli.CommandLine;
@@ -25,6 +26,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
+import java.util.Locale;
 
 class KvasirTest {
     @Test
@@ -88,6 +90,23 @@ class KvasirTest {
     }
 
     @Test
+    void aDefaultThatIsAWordIsInLowerCase() {
+        final Deque<CommandLine> open = new ArrayDeque<>(List.of(Kvasir.commandLine()));
+        while (!open.isEmpty()) {
+            final CommandLine command = open.pop();
+            open.addAll(command.getSubcommands().values());
+            for (OptionSpec option : command.getCommandSpec().options()) {
+                if (option.type().isEnum() && option.defaultValue() != null) {
+                    assertEquals(
+                            option.defaultValue().toLowerCase(Locale.ROOT),
+                            option.defaultValue(),
+                            option.longestName());
+                }
+            }
+        }
+    }
+
+    @Test
     void versionNamesTheProgramAndItsJava() {
         final CommandRun run = CommandRun.of("--version");
         assertEquals(0, run.exitCode());
@@ -103,6 +122,39 @@ class KvasirTest {
         assertTrue(run.err().startsWith("kvasir"), run.err());
         assertTrue(run.err().contains("--help"), run.err());
         assertFalse(run.err().contains("\tat "), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "serve --prot 3              | kvasir serve: unknown option '--prot'; the nearest"
+                        + " is '--port'",
+                "serve --qeue-threshold=1    | kvasir serve: unknown option '--qeue-threshold'; the"
+                        + " nearest is '--queue-threshold'",
+                "serve --no-kv-event         | kvasir serve: unknown option '--no-kv-event'; the"
+                        + " nearest is '--no-kv-events'",
+                "serve --router-tll 5        | kvasir serve: unknown option '--router-tll'; the"
+                        + " nearest is '--router-ttl'",
+                "serve --prot 3 --xyzzy s3c  | kvasir serve: unknown option '--prot'; the nearest"
+                        + " is '--port'; unknown option '--xyzzy'",
+                "register --ulr http://h     | kvasir register: unknown option '--ulr'; the nearest"
+                        + " is '--url'",
+                "top -x                      | kvasir top: unknown option '-x'",
+                "top extra                   | kvasir top: Unmatched argument at index 1: 'extra'",
+                "--deubg serve               | kvasir: unknown option '--deubg'; the nearest is"
+                        + " '--debug'",
+                "srve --port 3               | kvasir: unknown command 'srve'; the nearest is"
+                        + " 'serve'",
+                "nosuch                      | kvasir: unknown command 'nosuch'",
+                "bench kvop                  | kvasir bench: unknown command 'kvop'; the nearest is"
+                        + " 'kvops'"
+            })
+    void anUnknownOptionOrCommandIsNamedWithTheNearestIfOneIsNear(String line, String problem) {
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(2, run.exitCode());
+        assertEquals(problem, run.err().lines().findFirst().orElseThrow());
+        assertEquals(2, run.err().lines().count(), run.err());
     }
 
     @Test

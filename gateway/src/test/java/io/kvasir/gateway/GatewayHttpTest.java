@@ -401,6 +401,7 @@ class GatewayHttpTest {
         final JsonNode newest =
                 json(Gateways.get(gateway, "/debug/decisions?limit=1")).at("/decisions/0");
         assertEquals(all.get(0), newest);
+        assertEquals(1, newest.get("prompts").intValue());
         assertEquals(81, newest.get("tokens").intValue());
         assertEquals(5, newest.get("blocks").intValue());
         assertEquals("w1", newest.get("worker").textValue());
@@ -412,6 +413,16 @@ class GatewayHttpTest {
         assertEquals(0, newest.at("/candidates/0/overlap_blocks").intValue());
         assertTrue(newest.at("/candidates/0/cost").isNumber());
         assertError(Gateways.get(gateway, "/debug/decisions?limit=x"), 400, null, "not a number");
+    }
+
+    @Test
+    void aDecisionSaysOfHowManyPromptsItsTokensAre() throws Exception {
+        start(Gateways.config(engine.worker("w1")));
+        Gateways.post(gateway, "/v1/completions", "{\"prompt\":[[1,2,3],[1,2,4],[1,2,5]]}");
+        final JsonNode batch =
+                json(Gateways.get(gateway, "/debug/decisions?limit=1")).at("/decisions/0");
+        assertEquals(3, batch.path("prompts").intValue(), batch.toString());
+        assertEquals(5, batch.path("tokens").intValue(), "what they have in common counts once");
     }
 
     @Test

@@ -219,10 +219,10 @@ public record Registration(
         if (prefillOnly != (role == InstanceRole.PREFILL)) {
             throw new IllegalArgumentException(
                     "role="
-                            + role
+                            + Fields.spelling(role)
                             + " contradicts types="
-                            + types
-                            + ": the role prefill answers PREFILL alone");
+                            + types.stream().sorted().map(Fields::spelling).toList()
+                            + ": the role prefill has the type prefill alone");
         }
     }
 

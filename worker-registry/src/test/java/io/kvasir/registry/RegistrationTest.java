@@ -281,6 +281,21 @@ class RegistrationTest {
     }
 
     @Test
+    void aRoleThatContradictsTheTypesIsRefusedInTheWordsOfTheDocument() {
+        final Registration.Builder builder =
+                Registration.builder(
+                                new InstanceId("prod", "prefill", "generate", "p-0"),
+                                "m",
+                                URI.create("http://h:1"))
+                        .role(InstanceRole.PREFILL)
+                        .types(Set.of(ModelType.COMPLETIONS, ModelType.CHAT));
+        assertEquals(
+                "role=prefill contradicts types=[chat, completions]: the role prefill has the type"
+                        + " prefill alone",
+                assertThrows(IllegalArgumentException.class, builder::build).getMessage());
+    }
+
+    @Test
     void theRoleSaysWhatIsAnsweredWhereNothingElseDoes() {
         final Registration.Builder builder =
                 Registration.builder(

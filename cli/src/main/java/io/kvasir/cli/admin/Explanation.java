@@ -99,6 +99,19 @@ public final class Explanation {
         return decision.path("by_session").asBoolean();
     }
 
+    /** Prompts of the request; 1 where the record does not say. */
+    int prompts() {
+        return decision.path("prompts").asInt(1);
+    }
+
+    /**
+     * Whether what the engine states of prompt tokens is of what the gateway has counted. Of a
+     * batch the engine states the sum, the gateway counts what prompts have in common once.
+     */
+    boolean isComparable() {
+        return prompts() == 1;
+    }
+
     /** Whether costs decide in this mode. */
     boolean isByCost() {
         return decision.path("mode").asText().equals("kv");
@@ -131,8 +144,10 @@ public final class Explanation {
         put(
                 json,
                 "engine_minus_predicted_tokens",
-                number(decision, "engine_cached_tokens")
-                        - number(decision, "predicted_cached_tokens"));
+                isComparable()
+                        ? number(decision, "engine_cached_tokens")
+                                - number(decision, "predicted_cached_tokens")
+                        : Double.NaN);
         json.set("decision", decision);
         return json;
     }

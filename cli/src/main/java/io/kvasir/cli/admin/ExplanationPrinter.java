@@ -43,7 +43,7 @@ public final class ExplanationPrinter {
             runnerUp(explained, workers);
             table(explained, workers);
             excluded(explained);
-            outcome(explained.decision());
+            outcome(explained);
             split(explained.decision().path("split"));
             out.println();
         }
@@ -79,7 +79,11 @@ public final class ExplanationPrinter {
         out.println(
                 "  "
                         + d.path("tokens").asInt()
-                        + " tokens, "
+                        + " tokens"
+                        + (explained.isComparable()
+                                ? ""
+                                : " of " + explained.prompts() + " prompts")
+                        + ", "
                         + d.path("blocks").asInt()
                         + " whole blocks"
                         + (d.path("block_size").isNumber()
@@ -245,23 +249,27 @@ public final class ExplanationPrinter {
         };
     }
 
-    private void outcome(JsonNode d) {
+    private void outcome(Explanation explained) {
+        final JsonNode d = explained.decision();
         final JsonNode engine = d.path("engine_cached_tokens");
         final int predicted = d.path("predicted_cached_tokens").asInt();
         String cached = "cached tokens: " + predicted + " predicted, ";
         if (engine.isNumber()) {
             final int difference = engine.asInt() - predicted;
-            cached +=
-                    engine.asInt()
-                            + " by the engine: "
-                            + (difference == 0
-                                    ? "exact"
-                                    : Math.abs(difference) + (difference < 0 ? " fewer" : " more"));
+            cached += engine.asInt() + " by the engine: ";
+            if (!explained.isComparable()) {
+                cached += "not compared, a batch of " + explained.prompts() + " prompts";
+            } else if (difference == 0) {
+                cached += "exact";
+            } else {
+                cached += Math.abs(difference) + (difference < 0 ? " fewer" : " more");
+            }
         } else {
             cached += "the engine has not said";
         }
         out.println(cached);
-        if (d.path("engine_prompt_tokens").isNumber()
+        if (explained.isComparable()
+                && d.path("engine_prompt_tokens").isNumber()
                 && d.path("tokens").asInt() > 0
                 && d.path("engine_prompt_tokens").asInt() != d.path("tokens").asInt()) {
             out.println(

@@ -48,7 +48,7 @@ final class NixlBenchCommand implements Callable<Integer> {
     @Option(
             names = "--operation",
             paramLabel = "OP",
-            defaultValue = "READ",
+            defaultValue = "read",
             description = "read (pull) or write (push). Default: ${DEFAULT-VALUE}.")
     private Operation operation;
 
@@ -119,7 +119,7 @@ final class NixlBenchCommand implements Callable<Integer> {
     private void printTable(TransferEnd.Kind chosen, List<TransferSweep.Result> results) {
         final TextTable table =
                 new TextTable(
-                        chosen.name().toLowerCase(Locale.ROOT) + " " + operation,
+                        spelling(chosen) + " " + spelling(operation),
                         "blocks",
                         "post p50 us",
                         "p50 us",
@@ -138,14 +138,18 @@ final class NixlBenchCommand implements Callable<Integer> {
         common.out().flush();
     }
 
+    private static String spelling(Enum<?> value) {
+        return value.name().toLowerCase(Locale.ROOT);
+    }
+
     private static String number(double value) {
         return String.format(Locale.ROOT, "%.2f", value);
     }
 
     private void printJson(TransferEnd.Kind chosen, List<TransferSweep.Result> results) {
         final ObjectNode root = Json.object();
-        root.put("transport", chosen.name().toLowerCase(Locale.ROOT));
-        root.put("operation", operation.name());
+        root.put("transport", spelling(chosen));
+        root.put("operation", spelling(operation));
         final ArrayNode sizes = root.putArray("sizes");
         for (TransferSweep.Result result : results) {
             sizes.addObject()

@@ -271,7 +271,9 @@ public final class RegisterCommand implements Callable<Integer> {
             defaultValue = "10000",
             description =
                     "Lease: the registration ends so long after this process is killed, 1000 to"
-                            + " 3600000. Default: ${DEFAULT-VALUE}.")
+                            + " 3600000. In NATS that is the TTL of the bucket: one that is there"
+                            + " keeps the TTL that it was made with (by a gateway 30000), and a"
+                            + " warning says so. Default: ${DEFAULT-VALUE}.")
     private long ttlMs;
 
     @Option(
@@ -350,8 +352,9 @@ public final class RegisterCommand implements Callable<Integer> {
     }
 
     private synchronized void begin(Registration described, BoundedClient engine) {
-        registrar = new Registrar(store(), new Renewals());
-        final Reports reports = new Reports(described.url());
+        final LeasedStore store = store();
+        registrar = new Registrar(store, new Renewals());
+        final Reports reports = new Reports(described.url(), store);
         watched =
                 new WatchedRegistration(
                         registrar, described, () -> answers(engine, reports), PERIOD, reports);
@@ -400,12 +403,15 @@ public final class RegisterCommand implements Callable<Integer> {
     /** Says what happens, a line each. */
     private final class Reports implements WatchedRegistration.Listener {
         private final URI engine;
+        private final LeasedStore store;
+        private long saidTtlMs = ttlMs;
         private String reason = ""; // of the last question without an answer
         private String refusal = "";
         private boolean isRegistered;
 
-        private Reports(URI engine) {
+        private Reports(URI engine, LeasedStore store) {
             this.engine = engine;
+            this.store = store;
         }
 
         /** A question had no answer, or one that is a fault. */
@@ -420,7 +426,32 @@ public final class RegisterCommand implements Callable<Integer> {
         public void registered(Registration described) {
             refusal = "";
             isRegistered = true;
+            warnOfAnotherTtl();
             say("registered " + described.id() + " generation " + described.generation());
+        }
+
+        /** Of a bucket of NATS, which keeps its own; the other stores take what they are given. */
+        private void warnOfAnotherTtl() {
+            final long keptMs = store.ttl().toMillis();
+            if (keptMs != saidTtlMs) { // not with each registration
+                saidTtlMs = keptMs;
+                common.err()
+                        .println(
+                                "warning: --ttl-ms "
+                                        + ttlMs
+                                        + " has no effect: bucket "
+                                        + bucket
+                                        + " of NATS was made with a TTL of "
+                                        + keptMs
+                                        + " ms, so long after this process is killed the"
+                                        + " registration ends; for all in the bucket it is changed"
+                                        + " by: nats stream edit KV_"
+                                        + bucket
+                                        + " --max-age "
+                                        + ttlMs
+                                        + "ms");
+                common.err().flush();
+            }
         }
 
         @Override

@@ -11,8 +11,11 @@ import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.ParseResult;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 
 /** Options of a command made of {@link GatewaySettings}; former names are hidden in its help. */
 final class SettingOptions implements IModelTransformer {
@@ -49,14 +52,25 @@ final class SettingOptions implements IModelTransformer {
                 + (usual.isEmpty() ? "" : " Default: " + usual + ".");
     }
 
-    /** Sets what the command line says. */
+    /**
+     * Sets what the command line says.
+     *
+     * @throws WrongSettingsException if values are wrong, or two names of one setting have others
+     */
     static void apply(ParseResult parsed, GatewayConfig.Builder config) {
         final List<String> problems = new ArrayList<>();
+        final Map<Setting<?>, OptionSpec> given = new HashMap<>();
         for (OptionSpec option : new LinkedHashSet<>(parsed.matchedOptions())) { // of lists again
             final String name = option.longestName().substring("--".length());
             if (GatewaySettings.TABLE.has(name)) {
                 try {
-                    apply(GatewaySettings.TABLE.named(name), option.getValue(), config);
+                    final Setting<?> setting = GatewaySettings.TABLE.named(name);
+                    final OptionSpec other = given.putIfAbsent(setting, option);
+                    if (other == null) {
+                        config.flag(setting, texts(option));
+                    } else {
+                        checkSame(setting, other, option);
+                    }
                 } catch (IllegalArgumentException e) {
                     problems.add(e.getMessage());
                 }
@@ -65,11 +79,33 @@ final class SettingOptions implements IModelTransformer {
         WrongSettingsException.throwIfAny(problems);
     }
 
-    private static void apply(Setting<?> setting, Object value, GatewayConfig.Builder config) {
-        config.flag(
-                setting,
-                value instanceof List<?> all
-                        ? all.stream().map(String::valueOf).toList()
-                        : List.of(value.toString()));
+    private static List<String> texts(OptionSpec option) {
+        final Object value = option.getValue();
+        return value instanceof List<?> all
+                ? all.stream().map(String::valueOf).toList()
+                : List.of(value.toString());
+    }
+
+    private static void checkSame(Setting<?> setting, OptionSpec one, OptionSpec other) {
+        if (!texts(one).equals(texts(other))) {
+            throw new IllegalArgumentException(
+                    written(setting, one)
+                            + " and "
+                            + written(setting, other)
+                            + " are names of one option and differ; give --"
+                            + setting.name()
+                            + " alone");
+        }
+    }
+
+    /** An option with its values, as it may stand in a message. */
+    private static String written(Setting<?> setting, OptionSpec option) {
+        final String name = option.longestName();
+        if (setting.label() == null) {
+            return option.<Boolean>getValue() ? name : name.replaceFirst("^--", "--no-");
+        }
+        return texts(option).stream()
+                .map(text -> name + " " + Setting.withoutPasswords(text))
+                .collect(Collectors.joining(" "));
     }
 }

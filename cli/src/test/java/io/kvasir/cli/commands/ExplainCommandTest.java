@@ -249,6 +249,39 @@ class ExplainCommandTest {
     }
 
     @Test
+    void whatTheEngineStatesOfABatchIsNotComparedAndNoAlarm() throws Exception {
+        final String stated =
+                "\"predicted_cached_tokens\":16,\"engine_cached_tokens\":48,"
+                        + "\"engine_prompt_tokens\":110,";
+        try (StubServer stub = new StubServer()) {
+            stub.page(
+                    "/debug/decisions",
+                    200,
+                    decision("\"prompts\":3," + stated, candidate("a", 9, null)));
+            final String out = explain(stub, "r").out();
+            assertTrue(out.contains("  64 tokens of 3 prompts, 4 whole blocks"), out);
+            assertTrue(
+                    out.contains(
+                            "cached tokens: 16 predicted, 48 by the engine: not compared, a batch"
+                                    + " of 3 prompts\n"),
+                    out);
+            assertFalse(out.contains("kvasir doctor"), out);
+            final JsonNode json = Json.parse(explain(stub, "r", "--json").out());
+            assertTrue(json.at("/decisions/0/engine_minus_predicted_tokens").isNull(), out);
+
+            for (String one : List.of("", "\"prompts\":1,")) {
+                stub.page("/debug/decisions", 200, decision(one + stated, candidate("a", 9, null)));
+                final String alone = explain(stub, "r").out();
+                assertTrue(alone.contains("  64 tokens, 4 whole blocks"), alone);
+                assertTrue(alone.contains("48 by the engine: 32 more\n"), alone);
+                assertTrue(
+                        alone.contains("the engine counts 110 prompt tokens, the gateway 64"),
+                        alone);
+            }
+        }
+    }
+
+    @Test
     void tenThousandCandidatesAreCutAndCounted() throws Exception {
         try (StubServer stub = new StubServer()) {
             final String[] many = new String[10_001];

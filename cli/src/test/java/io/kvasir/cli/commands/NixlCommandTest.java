@@ -41,6 +41,7 @@ class NixlCommandTest {
         assertEquals(ExitCode.OK, run.exitCode(), run.err());
         final JsonNode root = Json.MAPPER.readTree(run.out());
         assertEquals("loopback", root.path("transport").asText());
+        assertEquals("read", root.path("operation").asText());
         assertEquals(4, root.path("sizes").size());
         for (JsonNode size : root.path("sizes")) {
             assertTrue(size.path("requests").asLong() >= 3, size.toString());
@@ -65,7 +66,7 @@ class NixlCommandTest {
                         "--millis",
                         "5");
         assertEquals(ExitCode.OK, run.exitCode(), run.err());
-        assertTrue(run.out().startsWith("loopback WRITE"), run.out());
+        assertTrue(run.out().startsWith("loopback write"), run.out());
         assertTrue(run.out().contains("16384 B"), run.out());
     }
 

@@ -262,6 +262,44 @@ class RegisterCommandTest {
 
     @Test
     @Tag("integration") // starts a server
+    void aBucketWithAnotherTtlIsWarnedOfWithBothNumbers(@TempDir Path folder) throws Exception {
+        try (NatsServer nats = RunningNats.started(folder);
+                StubServer engine = new StubServer().page("/health", 200, "");
+                NatsStore made =
+                        new NatsStore(NatsAccess.of(nats.url()), "b", Duration.ofSeconds(30))) {
+            assertNull(made.get("ns/a"), "it is made");
+            assertEquals(
+                    List.of(
+                            "warning: --ttl-ms 2000 has no effect: bucket b of NATS was made with"
+                                    + " a TTL of 30000 ms, so long after this process is killed"
+                                    + " the registration ends; for all in the bucket it is"
+                                    + " changed by: nats stream edit KV_b --max-age 2000ms"),
+                    warnings(nats, engine, "--ttl-ms=2000"));
+            assertEquals(List.of(), warnings(nats, engine, "--ttl-ms=30000"));
+        }
+    }
+
+    /** What it warns of until it has registered. */
+    private static List<String> warnings(NatsServer nats, StubServer engine, String ttl)
+            throws Exception {
+        try (KvasirProcess register =
+                new KvasirProcess(
+                        "register",
+                        "--url=" + engine.url(),
+                        "--model=m",
+                        "--name=w",
+                        "--drain-ms=0",
+                        "--bucket=b",
+                        ttl,
+                        "--nats=" + nats.url())) {
+            register.await(l -> l.startsWith("registered "));
+            assertEquals(143, register.terminate());
+            return register.output().stream().filter(l -> l.startsWith("warning: ")).toList();
+        }
+    }
+
+    @Test
+    @Tag("integration") // starts a server
     void anEngineIsRegisteredWhileItAnswersAndTakenBackAtTheEnd(@TempDir Path folder)
             throws Exception {
         final InstanceId id = new InstanceId("dynamo", "backend", "generate", "w");

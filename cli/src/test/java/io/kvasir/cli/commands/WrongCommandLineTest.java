@@ -41,6 +41,17 @@ class WrongCommandLineTest {
                         + " | --jvm-option is for forks, of which --forks 0 has none",
                 "settings --url http://127.0.0.1:1 mode=kv temperature=0.5 temperature=0.6"
                         + " | 'temperature' is given twice; one value would be dropped",
+                "serve --router-ttl-secs 4 --router-ttl 5 | --router-ttl-secs 4 and --router-ttl 5"
+                        + " are names of one option and differ; give --ttl-secs alone",
+                "serve --ttl-secs 4 --router-ttl=5 | --ttl-secs 4 and --router-ttl 5 are names of"
+                        + " one option and differ; give --ttl-secs alone",
+                "serve --no-kv-events --router-kv-events | --no-kv-events and --router-kv-events"
+                        + " are names of one option and differ; give --kv-events alone",
+                "serve --worker http://u:p@h:1 --workers http://h:2 --worker http://h:3 | --worker"
+                        + " http://***@h:1 --worker http://h:3 and --workers http://h:2 are names"
+                        + " of one option and differ; give --worker alone",
+                "serve --ttl-secs 5 --router-ttl 5 | no model; give --model NAME, or model in a"
+                        + " file, as the workers call it",
             })
     void optionsOfWhichOneWouldHaveNoEffect(String line, String message) {
         assertRefused(line, message);
@@ -131,6 +142,26 @@ class WrongCommandLineTest {
             })
     void valuesOutOfRange(String line, String message) {
         assertRefused(line, message);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '"',
+            value = {
+                "sim --handoff foo | --handoff': 'foo' is none of: vllm, sglang, trtllm",
+                "sim --role Foo | --role': 'Foo' is none of: both, prefill, decode",
+                "register --role x | --role': 'x' is none of: both, prefill, decode",
+                "register --input x | --input': 'x' is none of: tokens, text",
+                "select --session-affinity-mode x | --session-affinity-mode': 'x' is none"
+                        + " of: hard, soft",
+                "bench kvops none --mode x | --mode': 'x' is none of: inorder, events, beside,"
+                        + " openloop",
+                "nixl bench --transport x | --transport': 'x' is none of: nixl, loopback",
+                "nixl bench --operation x | --operation': 'x' is none of: read, write",
+            })
+    void valuesThatAreNoneOfThoseThatAreListedInLowerCase(String line, String message) {
+        assertRefused(line, "Invalid value for option '" + message);
     }
 
     @ParameterizedTest

@@ -184,16 +184,15 @@ public final class ConfigFile {
         if (!(root instanceof MappingNode mapping)) {
             throw error(root, "a mapping of keys is needed");
         }
-        final Set<Setting<?>> seen = new HashSet<>();
-        WrongSettingsException.throwIfAnyFails(mapping.getValue(), tuple -> read(tuple, seen));
+        final NamedSettings named = new NamedSettings();
+        WrongSettingsException.throwIfAnyFails(mapping.getValue(), tuple -> read(tuple, named));
     }
 
-    private void read(NodeTuple tuple, Set<Setting<?>> seen) {
+    private void read(NodeTuple tuple, NamedSettings named) {
         final Node key = tuple.getKeyNode();
-        final Setting<?> setting = at(key, () -> GatewaySettings.TABLE.named(text(key)));
-        if (!seen.add(setting)) {
-            throw error(key, "'" + text(key) + "' is given twice");
-        }
+        final String name = text(key);
+        final Setting<?> setting =
+                at(key, () -> named.add(GatewaySettings.TABLE.named(name), name));
         if (setting == GatewaySettings.WORKERS) {
             final List<WorkerConfig> workers = new ArrayList<>();
             final List<String> written = new ArrayList<>();

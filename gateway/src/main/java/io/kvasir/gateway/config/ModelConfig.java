@@ -7,7 +7,6 @@ import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;
 import io.kvasir.router.settings.WrongSettingsException;
 
-import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
@@ -175,7 +174,7 @@ public final class ModelConfig {
     /** Collects what is set for one model. Owned by one thread. */
     public static final class Builder {
         private final Settings.Builder own = Settings.builder(TABLE);
-        private final List<Setting<?>> seen = new ArrayList<>();
+        private final NamedSettings named = new NamedSettings();
         private String name;
 
         /** Begins with a model that has no name yet. */
@@ -226,12 +225,7 @@ public final class ModelConfig {
          *     before
          */
         Setting<?> key(String key) {
-            final Setting<?> setting = known(key);
-            if (seen.contains(setting)) {
-                throw new IllegalArgumentException("'" + key + "' is given twice");
-            }
-            seen.add(setting);
-            return setting;
+            return named.add(known(key), key);
         }
 
         Builder parse(Setting<?> setting, List<String> texts, Source source, String origin) {

@@ -78,6 +78,7 @@ public final class DecisionRecord {
     private final int attempt;
     private final Leg leg; // null for a whole request
     private final String model;
+    private final int prompts;
     private final RoutingMode mode;
     private final boolean bySession;
     private final double overlapWeight;
@@ -117,6 +118,7 @@ public final class DecisionRecord {
     /**
      * @param leg part of a split request; null for a whole one
      * @param model name of the model whose workers were chosen among
+     * @param prompts how many prompts the request has, 1 or more
      */
     DecisionRecord(
             String requestId,
@@ -125,6 +127,7 @@ public final class DecisionRecord {
             int attempt,
             Leg leg,
             String model,
+            int prompts,
             Decision decision) {
         this.requestId = requestId;
         this.at = at;
@@ -132,6 +135,7 @@ public final class DecisionRecord {
         this.attempt = attempt;
         this.leg = leg;
         this.model = model;
+        this.prompts = prompts;
         this.mode = decision.mode();
         this.bySession = decision.bySession();
         this.overlapWeight = decision.overlapWeight();
@@ -384,6 +388,7 @@ public final class DecisionRecord {
         json.put("shared_cache_multiplier", sharedMultiplier);
         json.put("temperature", temperature);
         json.put("settings_version", settingsVersion);
+        json.put("prompts", prompts);
         json.put("tokens", tokens);
         json.put("blocks", blocks);
         json.put("worker", worker);

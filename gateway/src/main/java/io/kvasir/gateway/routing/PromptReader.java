@@ -94,7 +94,7 @@ public final class PromptReader {
                 tokens,
                 (int) Math.min(decodeTokens, Integer.MAX_VALUE),
                 !request.stream,
-                request.prompts() > 1,
+                request.prompts(),
                 computedAnew,
                 lora,
                 request.cacheSalt,

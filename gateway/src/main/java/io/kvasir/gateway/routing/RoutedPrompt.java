@@ -10,7 +10,7 @@ public final class RoutedPrompt {
     private final int[] tokens;
     private final int decodeTokens;
     private final boolean firstTokenUnseen;
-    private final boolean several;
+    private final int prompts;
     private final boolean computedAnew;
     private final String lora;
     private final String salt;
@@ -22,7 +22,7 @@ public final class RoutedPrompt {
      *     not copied; null when they cannot be known. Of a batch, all that is computed
      * @param decodeTokens tokens that count as generated from the start, of further answers
      * @param firstTokenUnseen whether the answer comes as a whole
-     * @param several whether the tokens are those of several prompts
+     * @param prompts how many prompts the tokens are of, 1 or more
      * @param computedAnew whether the engine computes all of them, whatever it holds
      * @param lora adapter, null for the base model
      * @param salt cache salt, null for none
@@ -33,7 +33,7 @@ public final class RoutedPrompt {
             int[] tokens,
             int decodeTokens,
             boolean firstTokenUnseen,
-            boolean several,
+            int prompts,
             boolean computedAnew,
             String lora,
             String salt,
@@ -42,7 +42,7 @@ public final class RoutedPrompt {
         this.tokens = tokens == null ? UNKNOWN : tokens;
         this.decodeTokens = decodeTokens;
         this.firstTokenUnseen = firstTokenUnseen;
-        this.several = several;
+        this.prompts = prompts;
         this.computedAnew = computedAnew;
         this.lora = lora;
         this.salt = salt;
@@ -63,8 +63,8 @@ public final class RoutedPrompt {
         return firstTokenUnseen;
     }
 
-    boolean several() {
-        return several;
+    int prompts() {
+        return prompts;
     }
 
     boolean computedAnew() {

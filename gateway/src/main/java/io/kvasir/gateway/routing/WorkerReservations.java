@@ -143,6 +143,7 @@ public final class WorkerReservations {
                         attempt,
                         part.leg(),
                         registry.model(),
+                        prompt.prompts(),
                         made);
         log.add(decision);
         return new Booking(lease, decision, upstream);
@@ -428,7 +429,7 @@ public final class WorkerReservations {
                 .lora(prompt.lora())
                 .salt(prompt.salt())
                 .firstTokenUnseen(prompt.firstTokenUnseen() && part.leg() != Leg.PREFILL)
-                .severalPrompts(prompt.several())
+                .severalPrompts(prompt.prompts() > 1)
                 .readsNoCache(prompt.computedAnew());
         part.fill(
                 request,

@@ -142,7 +142,10 @@ class ConfigFileTest {
                 "'model: m\nblok-size: 3' | :2: unknown setting 'blok-size'; the nearest is"
                         + " 'block-size'",
                 "'model: m\nmodel: n'              | :2: 'model' is given twice",
-                "'lora: [m]\nlora-adapters: [n]'   | :2: 'lora-adapters' is given twice",
+                "'lora: [m]\nlora-adapters: [n]'   | :2: 'lora' and 'lora-adapters' are names of"
+                        + " one setting; give 'lora' alone",
+                "'router-ttl: 4\nrouter-ttl-secs: 5' | :2: 'router-ttl' and 'router-ttl-secs' are"
+                        + " names of one setting; give 'ttl-secs' alone",
                 "'model: m\nport: high'            | :2: port=high is not a number",
                 "'model: m\n"
                     + "port: 70000'           | :2: port=70000 is out of range; range: 0..65535",

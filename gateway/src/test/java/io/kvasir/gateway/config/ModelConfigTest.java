@@ -131,7 +131,8 @@ class ModelConfigTest {
                 "'name= '              | not blank",
                 "block-size=32         | needs name=",
                 "name=n,name=o         | 'name' is given twice",
-                "name=n,lora=a,lora-adapters=b | 'lora-adapters' is given twice",
+                "name=n,lora=a,lora-adapters=b | 'lora' and 'lora-adapters' are names of one"
+                        + " setting; give 'lora' alone",
                 "name=n,blok-size=3    | the nearest is 'block-size'",
                 "name=n,block-size=x   | block-size=x is not a number",
                 "name=n,block-size=0   | out of range",

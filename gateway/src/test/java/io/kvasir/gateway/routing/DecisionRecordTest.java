@@ -16,7 +16,7 @@ import java.time.Instant;
 
 class DecisionRecordTest {
     private static DecisionRecord recordOf(Decision decision) {
-        return new DecisionRecord("kv-1", Instant.EPOCH, "completions", 1, null, "m", decision);
+        return new DecisionRecord("kv-1", Instant.EPOCH, "completions", 1, null, "m", 1, decision);
     }
 
     @Test

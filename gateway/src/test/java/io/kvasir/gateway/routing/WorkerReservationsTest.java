@@ -85,7 +85,7 @@ class WorkerReservationsTest {
             throws ApiException {
         return reservations.reserve(
                 part,
-                new RoutedPrompt(PROMPT, 0, false, false, false, null, null, headers, null),
+                new RoutedPrompt(PROMPT, 0, false, 1, false, null, null, headers, null),
                 List.of(),
                 "r",
                 "c",
@@ -103,7 +103,7 @@ class WorkerReservationsTest {
         while (true) {
             final RoutedPrompt prompt =
                     new RoutedPrompt(
-                            PROMPT, 0, false, false, false, null, null, RoutingHeaders.NONE, form);
+                            PROMPT, 0, false, 1, false, null, null, RoutingHeaders.NONE, form);
             try {
                 final WorkerReservations.Booking booking =
                         reservations.reserve(part, prompt, excluded, "r", "c", 1);

@@ -71,33 +71,6 @@ public final class SettingTable {
      * @return a name or a former one; null of a table without rows
      */
     public String nearest(String name) {
-        String best = null;
-        int least = Integer.MAX_VALUE;
-        for (String known : byName.keySet()) {
-            final int distance = distance(name, known);
-            if (distance < least) {
-                least = distance;
-                best = known;
-            }
-        }
-        return best;
-    }
-
-    /** Letters to insert, delete or replace (Levenshtein). */
-    private static int distance(String a, String b) {
-        int[] above = new int[b.length() + 1];
-        for (int j = 0; j <= b.length(); j++) {
-            above[j] = j;
-        }
-        for (int i = 1; i <= a.length(); i++) {
-            final int[] row = new int[b.length() + 1];
-            row[0] = i;
-            for (int j = 1; j <= b.length(); j++) {
-                final int replaced = above[j - 1] + (a.charAt(i - 1) == b.charAt(j - 1) ? 0 : 1);
-                row[j] = Math.min(replaced, 1 + Math.min(above[j], row[j - 1]));
-            }
-            above = row;
-        }
-        return above[b.length()];
+        return NearestName.ofOrNull(name, byName.keySet());
     }
 }
