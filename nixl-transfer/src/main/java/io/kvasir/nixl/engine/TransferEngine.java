@@ -45,8 +45,9 @@ import java.util.function.Function;
  * it, and {@link #link} with fresh metadata makes a new one. One that the transport refuses as
  * {@code INVALID} fails its own transfer alone.
  *
- * <p>What listeners throw disturbs nothing: {@link #doWork} throws it when its round is over, the
- * first with the others suppressed.
+ * <p>What listeners and notification handlers throw disturbs nothing: {@link #doWork} throws it
+ * when its round is over, the first with the others suppressed, and can be called again. The thread
+ * of {@link #start} hands it to its error handler and goes on, also after an {@link Error}.
  *
  * <p>Submitting, posting, polling and ending allocate nothing once arrays have grown.
  */
@@ -73,7 +74,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private int waitingCount;
     private long busySinceNs; // if something is in flight
     private final AtomicLong stuck = new AtomicLong(); // one writer
-    private Throwable thrown; // by listeners in this round, the first one; null for nothing
+    private Throwable
+            thrown; // by listeners and handlers in this round, the first one; null for nothing
     private AgentRunner runner;
 
     /**
@@ -106,7 +108,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @param idle what the thread does when there is nothing to do; a transport without a progress
      *     thread needs one that does not sleep long
      * @param notifications receives what peers send, on that thread
-     * @param errors receives what listeners and notification handlers throw
+     * @param errors receives what listeners and notification handlers throw; what it throws itself
+     *     is logged
      * @return running
      */
     public static TransferEngine start(
@@ -117,7 +120,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             ErrorHandler errors) {
         final TransferEngine engine =
                 new TransferEngine(transport, config, System::nanoTime, notifications);
-        engine.runner = new AgentRunner(idle, errors, null, engine);
+        engine.runner = new AgentRunner(idle, errors, null, new LastingAgent(engine, errors));
         AgentRunner.startOnThread(engine.runner);
         return engine;
     }
@@ -189,7 +192,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
                 () -> {
                     try {
                         what.run();
-                    } catch (RuntimeException e) {
+                    } catch (Throwable e) {
                         end.completeExceptionally(e);
                     }
                 };
@@ -335,6 +338,17 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     @Override
     public int doWork() {
+        int work = 0;
+        try {
+            work = round();
+        } catch (Throwable e) {
+            keep(e);
+        }
+        rethrow();
+        return work;
+    }
+
+    private int round() {
         int work = runCalls();
         final long nowNs = clock.nanoTime();
         work += takeSubmitted();
@@ -343,12 +357,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
         work += takeFromAside(nowNs);
         work += endWaiting(nowNs);
         work += post(nowNs);
-        work += transport.notifications(notifications);
-        rethrow();
-        return work;
+        return work + transport.notifications(notifications);
     }
 
-    /** Keeps what a listener has thrown until the round is over. */
+    /** Keeps what was thrown until the round is over. */
     @SuppressWarnings("ReferenceEquality") // nothing suppresses itself
     private void keep(Throwable fault) {
         if (thrown == null) {
@@ -474,7 +486,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             telemetry.took(Span.STAGE, nowNs - transfer.stageStartNs[transfer.completedStages()]);
             try {
                 transfer.completeStage();
-            } catch (RuntimeException | Error e) {
+            } catch (Throwable e) {
                 keep(e);
             }
         }
@@ -489,7 +501,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             }
             try {
                 transfer.end();
-            } catch (RuntimeException | Error e) {
+            } catch (Throwable e) {
                 keep(e);
             }
         }
@@ -663,6 +675,17 @@ public final class TransferEngine implements Agent, AutoCloseable {
      */
     @Override
     public void onClose() {
+        try {
+            endAll();
+        } catch (Throwable e) {
+            keep(e);
+        } finally {
+            transport.close();
+        }
+        rethrow();
+    }
+
+    private void endAll() {
         submitted.close();
         calls.close();
         for (WaitingTransfers queue : waiting) {
@@ -687,8 +710,6 @@ public final class TransferEngine implements Agent, AutoCloseable {
             call.run();
         }
         leaving.close();
-        transport.close();
-        rethrow();
     }
 
     /** Of a transfer that waits, nothing more is posted. */

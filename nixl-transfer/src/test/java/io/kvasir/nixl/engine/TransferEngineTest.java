@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -22,11 +23,14 @@ import io.kvasir.nixl.transport.ScriptedTransport;
 import io.kvasir.panama.nixl.NixlMemory;
 
 import org.HdrHistogram.Histogram;
+import org.agrona.LangUtil;
 import org.agrona.concurrent.BusySpinIdleStrategy;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -670,6 +674,58 @@ class TransferEngineTest {
         assertTrue(future.isDone());
         assertEquals(State.DONE, other.state(), "in the same round");
         work(1);
+    }
+
+    /** Checked exceptions too: not all languages know them. */
+    @ParameterizedTest
+    @MethodSource("faults")
+    void aCallEndsWithWhateverItThrows(Throwable fault) {
+        final CompletableFuture<Object> call = engine.call(t -> thrown(fault));
+        final CompletableFuture<String> next = engine.call(KvTransport::name);
+        engine.doWork();
+        assertSame(fault, call.exceptionNow());
+        assertEquals("scripted", next.join());
+    }
+
+    @ParameterizedTest
+    @MethodSource("faults")
+    void whateverListenersAndHandlersThrowTheRoundGoesToItsEnd(Throwable fault) {
+        final Transfer other = transfer("other", 2);
+        final Transfer transfer = transfer("a", 0);
+        transfer.listener(
+                new Transfer.Listener() {
+                    @Override
+                    public void onStage(Transfer staged, int stage) {
+                        thrown(fault);
+                    }
+
+                    @Override
+                    public void onEnd(Transfer ended) {
+                        thrown(new IllegalStateException("end"));
+                    }
+                });
+        engine.submit(other);
+        engine.submit(transfer);
+        work(2);
+        IntStream.range(0, 2).forEach(this::done);
+        assertSame(fault, assertThrows(Throwable.class, engine::doWork));
+        assertEquals("end", fault.getSuppressed()[0].getMessage());
+        assertEquals(State.DONE, transfer.state());
+        assertEquals(State.DONE, other.state(), "in the same round");
+        work(1);
+    }
+
+    private static Stream<Throwable> faults() {
+        return Stream.of(
+                new AssertionError("scripted"),
+                new NoClassDefFoundError("scripted"),
+                new Exception("scripted"),
+                new IllegalStateException("scripted"));
+    }
+
+    private static Object thrown(Throwable fault) {
+        LangUtil.rethrowUnchecked(fault);
+        return null;
     }
 
     @Test
