@@ -4,40 +4,46 @@ import io.kvasir.nixl.log.FaultLog;
 
 import org.agrona.ErrorHandler;
 import org.agrona.concurrent.Agent;
+import org.agrona.concurrent.AgentTerminationException;
 
 /**
- * An agent that nothing it throws ends: an {@link org.agrona.concurrent.AgentRunner} would leave at
- * an {@link Error} without closing it, and at whatever its error handler throws.
+ * A transfer engine that ends when it is closed and by nothing that it throws: an {@link
+ * org.agrona.concurrent.AgentRunner} would leave at an {@link Error} without closing it, and at
+ * whatever its error handler throws.
  */
 final class LastingAgent implements Agent {
-    private final Agent agent;
+    private final TransferEngine engine;
     private final ErrorHandler errors;
     private final FaultLog log = new FaultLog("the error handler of a transfer engine");
 
-    LastingAgent(Agent agent, ErrorHandler errors) {
-        this.agent = agent;
+    LastingAgent(TransferEngine engine, ErrorHandler errors) {
+        this.engine = engine;
         this.errors = errors;
     }
 
     @Override
     public String roleName() {
-        return agent.roleName();
+        return engine.roleName();
     }
 
     @Override
     public int doWork() {
+        int work = 0; // idles: what fails in each round does not take a core
         try {
-            return agent.doWork();
+            work = engine.doWork();
         } catch (Throwable e) {
             report(e);
-            return 0; // idles: what fails in each round does not take a core
         }
+        if (engine.isEnded()) {
+            throw new AgentTerminationException(true);
+        }
+        return work;
     }
 
     @Override
     public void onClose() {
         try {
-            agent.onClose();
+            engine.onClose();
         } catch (Throwable e) {
             report(e);
         }

@@ -76,6 +76,9 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private final AtomicLong stuck = new AtomicLong(); // one writer
     private Throwable
             thrown; // by listeners and handlers in this round, the first one; null for nothing
+    private boolean inRound;
+    private boolean closeAsked; // in the round
+    private boolean ended;
     private AgentRunner runner;
 
     /**
@@ -338,14 +341,27 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     @Override
     public int doWork() {
+        if (ended) {
+            return 0;
+        }
         int work = 0;
+        inRound = true;
         try {
             work = round();
         } catch (Throwable e) {
             keep(e);
         }
+        inRound = false;
+        if (closeAsked) {
+            onClose();
+        }
         rethrow();
         return work;
+    }
+
+    /** Whether it is closed, and nothing is left to do. */
+    boolean isEnded() {
+        return ended;
     }
 
     private int round() {
@@ -675,6 +691,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
      */
     @Override
     public void onClose() {
+        if (ended) {
+            return;
+        }
+        ended = true;
         try {
             endAll();
         } catch (Throwable e) {
@@ -721,16 +741,19 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     /**
      * Ends it: what has not ended is cancelled, what is submitted later is refused. Blocks until
-     * the engine's thread is through.
+     * the engine's thread is through. What runs on that thread, such as a listener, may call it
+     * too: then the engine ends when its round is over, after this has returned. Idempotent.
      */
     @Override
     public void close() {
         submitted.close();
         calls.close();
-        if (runner == null) {
-            onClose();
-        } else {
+        if (runner != null && !Thread.currentThread().equals(runner.thread())) {
             runner.close();
+        } else if (runner != null || inRound) {
+            closeAsked = true;
+        } else {
+            onClose();
         }
     }
 }

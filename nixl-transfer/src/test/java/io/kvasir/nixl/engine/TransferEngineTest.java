@@ -756,6 +756,30 @@ class TransferEngineTest {
         futures.forEach(future -> assertThrows(CancellationException.class, future::join));
     }
 
+    /** The round would go on with a transport that is closed. */
+    @Test
+    void closingInAListenerClosesWhenTheRoundIsOver() {
+        final List<Boolean> closedInside = new ArrayList<>();
+        final Transfer first = transfer("first", 0);
+        first.listener(
+                ended -> {
+                    engine.close();
+                    closedInside.add(transport.closed);
+                });
+        final Transfer second = transfer("second", 1);
+        final Transfer gated = transfer("gated", 2).gated();
+        Stream.of(second, first, gated).forEach(engine::submit);
+        work(2);
+        done(0);
+        done(1);
+        work(1);
+        assertEquals(List.of(false), closedInside);
+        assertTrue(transport.closed);
+        assertEquals(State.DONE, second.state(), "in the same round");
+        assertEquals(State.CANCELLED, gated.state());
+        assertEquals(0, engine.doWork(), "nothing is left to do");
+    }
+
     @Test
     void closingCancelsWhatIsLeft() {
         final Transfer running = transfer("running", 0);

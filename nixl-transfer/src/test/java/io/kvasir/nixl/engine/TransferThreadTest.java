@@ -23,6 +23,7 @@ import java.util.List;
 import java.util.Queue;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.stream.Stream;
 
@@ -130,5 +131,45 @@ class TransferThreadTest {
         assertTrue(transport.closed);
         assertThrows(CancellationException.class, gated::join);
         assertEquals("a listener's", errors.remove().getMessage());
+    }
+
+    @Test
+    void closingOnTheEnginesOwnThreadEndsItWhenItsRoundIsOver() {
+        start(errors::add);
+        final CompletableFuture<Transfer> gated = engine.move(transfer().gated());
+        final CompletableFuture<Void> closed = new CompletableFuture<>();
+        final Transfer last =
+                transfer()
+                        .listener(
+                                ended -> {
+                                    engine.close();
+                                    engine.close();
+                                    closed.complete(null);
+                                });
+        final CompletableFuture<Transfer> moved = engine.move(last);
+        ended(closed);
+        assertTrue(ended(moved).state().isEnd());
+        Eventually.holds("the end of the thread", () -> !thread.isAlive());
+        assertTrue(transport.closed);
+        assertThrows(CancellationException.class, gated::join);
+        assertThrows(CompletionException.class, engine.call(KvTransport::name)::join);
+        engine.close();
+        assertEquals(List.of(), List.copyOf(errors));
+    }
+
+    @Test
+    void aListenerOfTheCloseMayCloseToo() {
+        start(errors::add);
+        final CompletableFuture<Void> gated =
+                engine.move(transfer().gated()).handle((ended, why) -> close(engine));
+        engine.close();
+        ended(gated);
+        assertFalse(thread.isAlive());
+        assertTrue(transport.closed);
+    }
+
+    private static Void close(TransferEngine closing) {
+        closing.close();
+        return null;
     }
 }
