@@ -20,6 +20,7 @@ import org.agrona.concurrent.NanoClock;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -94,10 +95,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
             TransferConfig config,
             NanoClock clock,
             NotificationHandler notifications) {
-        this.transport = transport;
-        this.config = config;
-        this.clock = clock;
-        this.notifications = notifications;
+        this.transport = Objects.requireNonNull(transport, "transport");
+        this.config = Objects.requireNonNull(config, "config");
+        this.clock = Objects.requireNonNull(clock, "clock");
+        this.notifications = Objects.requireNonNull(notifications, "notifications");
         submitted = new SubmissionQueue<>(config.queueCapacity());
         inFlight = new InFlight(config.inFlightRequests());
         leaving = new LeavingLinks(transport, inFlight);
@@ -121,6 +122,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
             IdleStrategy idle,
             NotificationHandler notifications,
             ErrorHandler errors) {
+        Objects.requireNonNull(idle, "idle");
+        Objects.requireNonNull(errors, "errors");
         final TransferEngine engine =
                 new TransferEngine(transport, config, System::nanoTime, notifications);
         engine.runner = new AgentRunner(idle, errors, null, new LastingAgent(engine, errors));
@@ -137,6 +140,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @return ends exceptionally with a {@link KvTransportException} if it cannot be
      */
     public CompletableFuture<LocalBlocks> local(Descriptors descriptors) {
+        Objects.requireNonNull(descriptors, "descriptors");
         return call(t -> new LocalBlocks(this, t.prepare(null, descriptors), descriptors));
     }
 
@@ -149,6 +153,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @return ends exceptionally with a {@link KvTransportException} if it cannot be
      */
     public CompletableFuture<KvLink> link(byte[] metadata, Descriptors descriptors) {
+        Objects.requireNonNull(metadata, "metadata");
+        Objects.requireNonNull(descriptors, "descriptors");
         return call(
                 t -> {
                     final String peer = t.connect(metadata);
@@ -170,6 +176,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *     kind {@code INVALID} if it is another engine's, or nothing was left of it before
      */
     public CompletableFuture<Void> unlink(KvLink link) {
+        Objects.requireNonNull(link, "link");
         final CompletableFuture<Void> left = new CompletableFuture<>();
         submit(() -> leave(link, left), left);
         return left;
@@ -184,6 +191,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *     the engine is closed or has {@value #CALLS} such calls waiting
      */
     public <T> CompletableFuture<T> call(Function<KvTransport, T> what) {
+        Objects.requireNonNull(what, "what");
         final CompletableFuture<T> result = new CompletableFuture<>();
         submit(() -> result.complete(what.apply(transport)), result);
         return result;
@@ -219,6 +227,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *     engine's
      */
     public boolean submit(Transfer transfer) {
+        Objects.requireNonNull(transfer, "transfer");
         if (transfer.stages == 0 || transfer.stageEnds[transfer.stages - 1] < transfer.count) {
             transfer.endStage(null);
         }
@@ -268,6 +277,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @throws KvTransportException as {@link #submit} does
      */
     public CompletableFuture<Transfer> move(Transfer transfer) {
+        Objects.requireNonNull(transfer, "transfer");
         final TransferFuture future = new TransferFuture(transfer.listener);
         boolean taken = false;
         transfer.listener(future);
@@ -310,7 +320,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @throws IllegalArgumentException if it is not empty or its range is too small
      */
     public CompletableFuture<Histogram> takeTimes(Span span, Histogram empty) {
-        EngineTelemetry.check(empty);
+        Objects.requireNonNull(span, "span");
+        EngineTelemetry.check(Objects.requireNonNull(empty, "empty"));
         return call(t -> telemetry.swap(span, empty));
     }
 

@@ -160,6 +160,8 @@ public final class PeerDirectory {
      * @param patience how long at most
      */
     public synchronized PeerRecord find(String name, Duration patience) {
+        Objects.requireNonNull(name, "name");
+        Objects.requireNonNull(patience, "patience");
         final long deadlineNs = System.nanoTime() + patience.toNanos();
         while (true) {
             final PeerRecord record = get(name);
@@ -195,6 +197,7 @@ public final class PeerDirectory {
      * @param listener notified
      */
     public synchronized Watch watch(String name, Listener listener) {
+        Objects.requireNonNull(listener, "listener");
         if (registrations.size() >= MetadataExchange.MAX_RECORDS) {
             throw new ExchangeException(
                     Kind.CAPACITY,

@@ -8,6 +8,7 @@ import io.kvasir.nixl.exchange.MetadataExchange;
 import org.agrona.concurrent.NanoClock;
 
 import java.util.List;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadLocalRandom;
@@ -54,11 +55,11 @@ public final class LinkManager implements AutoCloseable {
             LinkConfig config,
             NanoClock clock,
             RandomGenerator random) {
-        this.exchange = exchange;
-        this.engine = engine;
-        this.config = config;
-        this.clock = clock;
-        this.random = random;
+        this.exchange = Objects.requireNonNull(exchange, "exchange");
+        this.engine = Objects.requireNonNull(engine, "engine");
+        this.config = Objects.requireNonNull(config, "config");
+        this.clock = Objects.requireNonNull(clock, "clock");
+        this.random = Objects.requireNonNull(random, "random");
     }
 
     /**
@@ -101,6 +102,9 @@ public final class LinkManager implements AutoCloseable {
      */
     public synchronized ManagedLink keep(
             String peer, String digest, ManagedLink.Listener listener) {
+        Objects.requireNonNull(peer, "peer");
+        Objects.requireNonNull(digest, "digest");
+        Objects.requireNonNull(listener, "listener");
         if (closed) {
             throw new ExchangeException(Kind.UNAVAILABLE, "the link keeper is closed");
         }

@@ -15,6 +15,7 @@ import io.kvasir.nixl.engine.Transfer.State;
 import io.kvasir.nixl.memory.Descriptors;
 import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.KvTransport.NotificationHandler;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 import io.kvasir.nixl.transport.KvTransport.Progress;
 import io.kvasir.nixl.transport.KvTransportException;
@@ -935,6 +936,37 @@ class TransferEngineTest {
                 "link",
                 assertThrows(NullPointerException.class, () -> new Transfer().pull(own, null))
                         .getMessage());
+    }
+
+    @Test
+    void whatIsMissingIsNamedWhereItIsGiven() {
+        final Transfer transfer = transfer("a", 0);
+        final byte[] metadata = {'p'};
+        missing("priority", () -> transfer.priority(null));
+        missing("listener", () -> transfer.listener(null));
+        missing("transfer", () -> engine.submit(null));
+        missing("transfer", () -> engine.move(null));
+        missing("what", () -> engine.call(null));
+        missing("descriptors", () -> engine.local(null));
+        missing("metadata", () -> engine.link(null, descriptors()));
+        missing("descriptors", () -> engine.link(metadata, null));
+        missing("link", () -> engine.unlink(null));
+        missing("span", () -> engine.takeTimes(null, EngineTelemetry.histogram()));
+        missing("empty", () -> engine.takeTimes(Span.STAGE, null));
+        final TransferConfig config = TransferConfig.DEFAULT;
+        final NotificationHandler handler = (peer, message) -> {};
+        missing("transport", () -> new TransferEngine(null, config, () -> 0, handler));
+        missing("config", () -> new TransferEngine(transport, null, () -> 0, handler));
+        missing("clock", () -> new TransferEngine(transport, config, null, handler));
+        missing("notifications", () -> new TransferEngine(transport, config, () -> 0, null));
+        transport.doneAtOnce = true;
+        engine.submit(transfer);
+        work(2);
+        assertEquals(List.of("a stage 0", "a DONE"), told);
+    }
+
+    private static void missing(String name, Executable call) {
+        assertEquals(name, assertThrows(NullPointerException.class, call).getMessage());
     }
 
     @Test

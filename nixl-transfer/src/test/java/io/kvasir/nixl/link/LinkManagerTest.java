@@ -22,6 +22,7 @@ import io.kvasir.nixl.transport.ScriptedTransport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -373,5 +374,23 @@ class LinkManagerTest {
         assertTrue(transport.peers.isEmpty());
         assertEquals(0, link.failures());
         assertFalse(told.contains(GONE));
+    }
+
+    @Test
+    void whatIsMissingIsNamedWhereItIsGiven() {
+        missing("peer", () -> keeper.keep(null, "", (l, s, w) -> {}));
+        missing("digest", () -> keeper.keep("other", null, (l, s, w) -> {}));
+        missing("listener", () -> keeper.keep("other", "", null));
+        final LinkConfig config = LinkConfig.DEFAULT;
+        missing("exchange", () -> new LinkManager(null, engine, config, () -> 0, random));
+        missing("engine", () -> new LinkManager(exchange, null, config, () -> 0, random));
+        missing("config", () -> new LinkManager(exchange, engine, null, () -> 0, random));
+        missing("clock", () -> new LinkManager(exchange, engine, config, null, random));
+        missing("random", () -> new LinkManager(exchange, engine, config, () -> 0, null));
+        up();
+    }
+
+    private static void missing(String name, Executable call) {
+        assertEquals(name, assertThrows(NullPointerException.class, call).getMessage());
     }
 }

@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
@@ -45,7 +46,7 @@ public final class SideChannelExchange extends ViewedExchange {
 
     private final SideChannelConfig config;
     private final LongSupplier clock; // ns; asked for heartbeats and silence
-    private final ZContext context = new ZContext(1);
+    private final ZContext context;
     private final ZMQ.Socket router;
     private final int port;
     private final long instance = ThreadLocalRandom.current().nextLong() | 1; // not 0: none
@@ -78,8 +79,10 @@ public final class SideChannelExchange extends ViewedExchange {
             SideChannelConfig config,
             LongSupplier clock,
             HostLookups.Resolver resolver) {
-        this.config = config;
+        Objects.requireNonNull(host, "host");
+        this.config = Objects.requireNonNull(config, "config");
         this.clock = clock;
+        context = new ZContext(1);
         context.setLinger(0);
         router = context.createSocket(SocketType.ROUTER);
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
@@ -119,11 +122,11 @@ public final class SideChannelExchange extends ViewedExchange {
      * @throws ExchangeException of kind {@code CAPACITY} if {@code maxPeers} others are known
      */
     public void know(String host, int peerPort) {
+        final SideAddress address = new SideAddress(host, peerPort);
         if (peerPort < 1 || peerPort > MAX_PORT) {
             throw new IllegalArgumentException(
                     HostPort.of(host, peerPort) + ": ports are 1 to " + MAX_PORT);
         }
-        final SideAddress address = new SideAddress(host, peerPort);
         synchronized (known) {
             if (!known.contains(address) && known.size() >= config.maxPeers()) {
                 throw new ExchangeException(
@@ -150,6 +153,7 @@ public final class SideChannelExchange extends ViewedExchange {
     @Override
     public synchronized void publish(PeerRecord record) {
         requireOpen();
+        Objects.requireNonNull(record, "record");
         PeerDirectory.requireNewer(record, view.get(record.name()));
         own.check(record);
         if (own.put(record)) {

@@ -14,6 +14,7 @@ import io.kvasir.nixl.exchange.Records.Received;
 import io.kvasir.testsupport.ConnectingContext;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
@@ -196,5 +197,26 @@ class SideChannelExchangeTest extends ExchangeContract {
         a.know(HOST, 1); // known already
         assertThrows(ExchangeException.class, () -> a.know(HOST, 9));
         assertThrows(IllegalArgumentException.class, () -> a.know(HOST, 0));
+    }
+
+    @Test
+    void whatIsMissingIsNamedWhereItIsGiven() {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        final MetadataExchange b = open();
+        missing("host", () -> a.know(null, 1));
+        missing("host", () -> a.know(null, 0));
+        missing("host", () -> a.forget(null, 1));
+        missing("record", () -> a.publish(null));
+        missing("name", () -> a.find(null, Duration.ZERO));
+        missing("patience", () -> a.find("a", null));
+        missing("listener", () -> a.watch("a", null));
+        missing("host", () -> new SideChannelExchange(null, 0, CONFIG));
+        missing("config", () -> new SideChannelExchange(HOST, 0, null));
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("a", b.find("a", PATIENCE).name());
+    }
+
+    private static void missing(String name, Executable call) {
+        assertEquals(name, assertThrows(NullPointerException.class, call).getMessage());
     }
 }
