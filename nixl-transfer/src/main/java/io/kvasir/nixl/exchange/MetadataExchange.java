@@ -38,7 +38,7 @@ public interface MetadataExchange extends AutoCloseable {
         /**
          * Something happened. Called while the exchange holds its lock, on its thread, or on that
          * which called {@code watch}, {@code publish} or {@code withdraw}: must not block, throw or
-         * call the exchange.
+         * call the exchange. What it throws is logged and ends nothing.
          *
          * @param change what
          * @param record the new record; of {@link Change#GONE} the last one known

@@ -4,6 +4,7 @@ import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange.Change;
 import io.kvasir.nixl.exchange.MetadataExchange.Listener;
 import io.kvasir.nixl.exchange.MetadataExchange.Watch;
+import io.kvasir.nixl.log.FaultLog;
 
 import java.time.Duration;
 import java.util.ArrayList;
@@ -38,6 +39,7 @@ public final class PeerDirectory {
 
     private final Map<String, Known> records = new HashMap<>();
     private final List<Registration> registrations = new ArrayList<>();
+    private final FaultLog faults = new FaultLog("a listener to peer records");
     private long refused;
 
     /**
@@ -209,7 +211,7 @@ public final class PeerDirectory {
         registrations.add(registration);
         for (Known known : records.values()) {
             if (name == null || name.equals(known.record.name())) {
-                listener.onRecord(Change.UP, known.record);
+                notify(listener, Change.UP, known.record);
             }
         }
         return () -> remove(registration);
@@ -222,10 +224,18 @@ public final class PeerDirectory {
     private void tell(Change change, PeerRecord record) {
         for (Registration registration : registrations) {
             if (registration.name == null || Objects.equals(registration.name, record.name())) {
-                registration.listener.onRecord(change, record);
+                notify(registration.listener, change, record);
             }
         }
         notifyAll();
+    }
+
+    private void notify(Listener listener, Change change, PeerRecord record) {
+        try {
+            listener.onRecord(change, record);
+        } catch (Throwable e) {
+            faults.add(e, System.nanoTime()); // the others are notified, and the exchange goes on
+        }
     }
 
     /**

@@ -4,6 +4,7 @@ import io.kvasir.nixl.engine.TransferEngine;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.log.FaultLog;
 
 import org.agrona.concurrent.NanoClock;
 
@@ -36,6 +37,7 @@ public final class LinkManager implements AutoCloseable {
     private final NanoClock clock;
     private final RandomGenerator random;
     private final List<ManagedLink> links = new CopyOnWriteArrayList<>();
+    private final FaultLog faults = new FaultLog("a listener of managed links");
     private volatile Thread thread; // null if the caller runs it
     private volatile boolean closed;
 
@@ -154,6 +156,10 @@ public final class LinkManager implements AutoCloseable {
 
     long backoffNs(int failures) {
         return config.backoffNs(failures, random);
+    }
+
+    void listenerFailed(Throwable fault) {
+        faults.add(fault, clock.nanoTime());
     }
 
     boolean isClosed() {

@@ -10,6 +10,7 @@ import io.kvasir.nixl.exchange.MetadataExchange.Watch;
 import io.kvasir.nixl.exchange.Records.Received;
 import io.kvasir.testsupport.Signals;
 
+import org.agrona.LangUtil;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -105,6 +106,32 @@ public abstract class ExchangeContract {
         assertEquals("GONE a 1.2", all.next());
         assertEquals("UP other 1.1", all.next());
         assertEquals(0, one.waiting());
+    }
+
+    @Test
+    void whateverAListenerThrowsTheOthersAreNotifiedAndTheExchangeGoesOn() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        final Received received = new Received();
+        final List<Throwable> faults =
+                List.of(
+                        new IllegalStateException("scripted"),
+                        new AssertionError("scripted"),
+                        new Exception("scripted"));
+        for (Throwable fault : faults) {
+            b.watch("a", (change, record) -> LangUtil.rethrowUnchecked(fault));
+        }
+        b.watch("a", received);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", received.next());
+        a.publish(Records.record("a", 1, 2));
+        assertEquals("CHANGED a 1.2", received.next());
+        for (Throwable fault : faults) {
+            final Watch watch = b.watch("a", (change, record) -> LangUtil.rethrowUnchecked(fault));
+            watch.close();
+        }
+        a.withdraw("a");
+        assertEquals("GONE a 1.2", received.next());
     }
 
     @Test

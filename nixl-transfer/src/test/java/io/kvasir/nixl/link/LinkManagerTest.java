@@ -19,16 +19,20 @@ import io.kvasir.nixl.link.ManagedLink.State;
 import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.nixl.transport.ScriptedTransport;
 
+import org.agrona.LangUtil;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 
 /** Timing and order, by a script: one thread, a clock by hand, no jitter unless said. */
 class LinkManagerTest {
@@ -374,6 +378,31 @@ class LinkManagerTest {
         assertTrue(transport.peers.isEmpty());
         assertEquals(0, link.failures());
         assertFalse(told.contains(GONE));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faults")
+    void whateverAListenerThrowsItsLinkGoesOnAndTheOthersToo(Throwable fault) {
+        final ManagedLink other =
+                keeper.keep("other", "", (kept, state, why) -> LangUtil.rethrowUnchecked(fault));
+        exchange.publish(Records.record("other", 1, 1));
+        up();
+        assertEquals(State.UP, other.state());
+        exchange.withdraw("other");
+        work();
+        assertEquals(State.LOST, other.state());
+        assertEquals(List.of("peer"), transport.peers);
+        other.close();
+        work();
+        assertEquals(State.CLOSED, other.state());
+        assertEquals(State.UP, link.state());
+    }
+
+    private static Stream<Throwable> faults() {
+        return Stream.of(
+                new AssertionError("scripted"),
+                new Exception("scripted"),
+                new IllegalStateException("scripted"));
     }
 
     @Test
