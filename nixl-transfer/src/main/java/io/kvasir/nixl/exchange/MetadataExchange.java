@@ -49,7 +49,10 @@ public interface MetadataExchange extends AutoCloseable {
     /** A listener's registration. */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
-        /** Ends it; afterwards the listener is not called any more. Idempotent. */
+        /**
+         * Ends it; afterwards the listener is not called any more. A listener may do it too.
+         * Idempotent.
+         */
         @Override
         void close();
     }

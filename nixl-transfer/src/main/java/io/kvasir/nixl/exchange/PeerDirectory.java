@@ -7,11 +7,11 @@ import io.kvasir.nixl.exchange.MetadataExchange.Watch;
 import io.kvasir.nixl.log.FaultLog;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.function.Predicate;
 
 /**
@@ -30,6 +30,7 @@ public final class PeerDirectory {
     private static final class Registration {
         private final String name;
         private final Listener listener;
+        private boolean ended;
 
         private Registration(String name, Listener listener) {
             this.name = name;
@@ -38,7 +39,8 @@ public final class PeerDirectory {
     }
 
     private final Map<String, Known> records = new HashMap<>();
-    private final List<Registration> registrations = new ArrayList<>();
+    private final List<Registration> registrations = // a listener may end one
+            new CopyOnWriteArrayList<>();
     private final FaultLog faults = new FaultLog("a listener to peer records");
     private long refused;
 
@@ -218,12 +220,15 @@ public final class PeerDirectory {
     }
 
     private synchronized void remove(Registration registration) {
+        registration.ended = true;
         registrations.remove(registration);
     }
 
     private void tell(Change change, PeerRecord record) {
         for (Registration registration : registrations) {
-            if (registration.name == null || Objects.equals(registration.name, record.name())) {
+            final boolean named =
+                    registration.name == null || registration.name.equals(record.name());
+            if (named && !registration.ended) {
                 notify(registration.listener, change, record);
             }
         }

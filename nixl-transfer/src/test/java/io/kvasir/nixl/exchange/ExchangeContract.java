@@ -135,6 +135,32 @@ public abstract class ExchangeContract {
     }
 
     @Test
+    void aListenerMayEndItsOwnWatchAndThatOfAnother() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        final List<Watch> watches = new ArrayList<>();
+        final Received first = new Received();
+        final Received other = new Received();
+        final Received last = new Received();
+        watches.add(
+                b.watch(
+                        "a",
+                        (change, record) -> {
+                            first.onRecord(change, record);
+                            watches.forEach(Watch::close);
+                        }));
+        watches.add(b.watch("a", other));
+        b.watch("a", last);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", last.next());
+        a.publish(Records.record("a", 1, 2));
+        assertEquals("CHANGED a 1.2", last.next());
+        assertEquals("UP a 1.1", first.next());
+        assertEquals(0, first.waiting());
+        assertEquals(0, other.waiting());
+    }
+
+    @Test
     void aLateWatcherHearsOfWhatIsThereAndAClosedOneOfNothing() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
