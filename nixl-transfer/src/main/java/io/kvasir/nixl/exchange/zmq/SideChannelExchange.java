@@ -23,6 +23,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
@@ -38,6 +39,7 @@ public final class SideChannelExchange extends ViewedExchange {
     private static final int MAX_QUESTION_BYTES = 1 << 10;
     private static final int MAX_TICK_MS = 50;
     private static final int MAX_PORT = 65_535;
+    private static final long CLOSE_PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
     private static final String SELF = "self";
     private static final byte[] NO_FRAME = new byte[0];
 
@@ -212,7 +214,18 @@ public final class SideChannelExchange extends ViewedExchange {
 
     // -- the thread
 
+    /** Ends with all that it uses, however long {@link #close} waits. */
     private void run() {
+        try {
+            serve();
+        } finally {
+            closed = true;
+            lookups.close();
+            context.close();
+        }
+    }
+
+    private void serve() {
         final ZMQ.Poller poller = context.createPoller(config.maxPeers() + 1);
         poller.register(router, ZMQ.Poller.POLLIN);
         final int tickMs = Math.clamp(config.heartbeat().toMillis() / 4, 1, MAX_TICK_MS);
@@ -358,16 +371,27 @@ public final class SideChannelExchange extends ViewedExchange {
         }
     }
 
-    /** As promised; takes two heartbeats if something is published, so that peers see it. */
+    /**
+     * As promised; takes two heartbeats if something is published, so that peers see it. A thread
+     * that is interrupted waits all the same, and stays interrupted. After a minute the exchange
+     * ends by itself.
+     */
     @Override
     public void close() {
         closed = true;
-        try {
-            thread.join();
-        } catch (InterruptedException e) {
+        final long startNs = System.nanoTime();
+        boolean interrupted = false;
+        long leftNs = CLOSE_PATIENCE_NS;
+        while (thread.isAlive() && leftNs > 0) {
+            try {
+                TimeUnit.NANOSECONDS.timedJoin(thread, leftNs);
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+            leftNs = CLOSE_PATIENCE_NS - (System.nanoTime() - startNs);
+        }
+        if (interrupted) {
             Thread.currentThread().interrupt();
         }
-        lookups.close();
-        context.close();
     }
 }

@@ -1,6 +1,7 @@
 package io.kvasir.nixl.exchange.zmq;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -197,6 +198,28 @@ class SideChannelExchangeTest extends ExchangeContract {
         a.know(HOST, 1); // known already
         assertThrows(ExchangeException.class, () -> a.know(HOST, 9));
         assertThrows(IllegalArgumentException.class, () -> a.know(HOST, 0));
+    }
+
+    @Test
+    void anInterruptedThreadClosesAllOfItAndStaysInterrupted() throws InterruptedException {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        final MetadataExchange b = open();
+        final Received received = new Received();
+        b.watch("a", received);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", received.next());
+        Thread.currentThread().interrupt();
+        a.close();
+        assertTrue(Thread.interrupted());
+        assertFalse(runs(a));
+        closing(new SideChannelExchange(HOST, a.port(), CONFIG)); // the port is free
+        assertEquals("GONE a 1.1", received.next());
+    }
+
+    private static boolean runs(SideChannelExchange exchange) {
+        final String name = "kvasir-exchange-" + exchange.port();
+        return Thread.getAllStackTraces().keySet().stream()
+                .anyMatch(thread -> thread.getName().equals(name));
     }
 
     @Test
