@@ -168,7 +168,8 @@ public final class LinkManager implements AutoCloseable {
 
     /**
      * Gives all links up. Waits up to 10 s for the engine to let go of them; if the caller runs
-     * this, call {@link #doWork} until it returns 0 instead. Idempotent.
+     * this, call {@link #doWork} until it returns 0 instead. A listener may call it too: then it
+     * does not wait. Idempotent.
      */
     @Override
     public void close() {
@@ -178,7 +179,7 @@ public final class LinkManager implements AutoCloseable {
         links.forEach(ManagedLink::close);
         wake();
         final Thread runner = thread;
-        if (runner == null) {
+        if (runner == null || Thread.currentThread().equals(runner)) {
             return;
         }
         try {

@@ -374,11 +374,14 @@ public final class SideChannelExchange extends ViewedExchange {
     /**
      * As promised; takes two heartbeats if something is published, so that peers see it. A thread
      * that is interrupted waits all the same, and stays interrupted. After a minute the exchange
-     * ends by itself.
+     * ends by itself; so it does if a listener calls this, which does not wait then.
      */
     @Override
     public void close() {
         closed = true;
+        if (Thread.holdsLock(view)) {
+            return; // a listener, for which the thread waits, or which runs on it
+        }
         final long startNs = System.nanoTime();
         boolean interrupted = false;
         long leftNs = CLOSE_PATIENCE_NS;

@@ -13,6 +13,7 @@ import io.kvasir.nixl.exchange.RecordOwner;
 import io.kvasir.nixl.exchange.Records;
 import io.kvasir.nixl.exchange.Records.Received;
 import io.kvasir.testsupport.ConnectingContext;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
@@ -220,6 +221,27 @@ class SideChannelExchangeTest extends ExchangeContract {
         final String name = "kvasir-exchange-" + exchange.port();
         return Thread.getAllStackTraces().keySet().stream()
                 .anyMatch(thread -> thread.getName().equals(name));
+    }
+
+    @Test
+    void aListenerMayCloseTheExchangeThatNotifiesIt() {
+        final MetadataExchange a = open();
+        final SideChannelExchange b = (SideChannelExchange) open();
+        b.publish(Records.record("b", 1, 1));
+        a.find("b", PATIENCE);
+        b.watch("a", (change, record) -> b.close());
+        a.publish(Records.record("a", 1, 1));
+        Eventually.holds("the end of the exchange's thread", () -> !runs(b));
+        assertThrows(ExchangeException.class, () -> b.publish(Records.record("b", 1, 2)));
+        b.close();
+    }
+
+    @Test
+    void aListenerMayCloseItInTheThreadThatPublishes() {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        a.watch("a", (change, record) -> a.close());
+        a.publish(Records.record("a", 1, 1));
+        Eventually.holds("the end of the exchange's thread", () -> !runs(a));
     }
 
     @Test
