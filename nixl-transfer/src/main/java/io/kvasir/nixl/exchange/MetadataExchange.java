@@ -83,7 +83,8 @@ public interface MetadataExchange extends AutoCloseable {
      * @param patience how long at most; zero only checks
      * @return the newest one known
      * @throws ExchangeException of kind {@code NOT_FOUND}, or {@code UNAVAILABLE} if the calling
-     *     thread is interrupted
+     *     thread is interrupted or the exchange is closed, also while it waits
+     * @throws IllegalArgumentException if the patience is negative
      */
     PeerRecord find(String name, Duration patience);
 

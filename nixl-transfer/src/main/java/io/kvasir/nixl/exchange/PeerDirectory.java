@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
 /**
@@ -43,6 +44,7 @@ public final class PeerDirectory {
             new CopyOnWriteArrayList<>();
     private final FaultLog faults = new FaultLog("a listener to peer records");
     private long refused;
+    private boolean closed;
 
     /**
      * Hears a record. One that is older than the known one, or beyond {@value
@@ -166,8 +168,16 @@ public final class PeerDirectory {
     public synchronized PeerRecord find(String name, Duration patience) {
         Objects.requireNonNull(name, "name");
         Objects.requireNonNull(patience, "patience");
-        final long deadlineNs = System.nanoTime() + patience.toNanos();
+        if (patience.isNegative()) {
+            throw new IllegalArgumentException("patience=" + patience + ", at least 0");
+        }
+        final long patienceNs = TimeUnit.NANOSECONDS.convert(patience); // the longest for longer
+        final long deadlineNs = System.nanoTime() + patienceNs;
         while (true) {
+            if (closed) {
+                throw new ExchangeException(
+                        Kind.UNAVAILABLE, "the exchange is closed: " + name + " is not looked for");
+            }
             final PeerRecord record = get(name);
             if (record != null) {
                 return record;
@@ -179,7 +189,7 @@ public final class PeerDirectory {
                         "no record of "
                                 + name
                                 + " within "
-                                + patience.toMillis()
+                                + TimeUnit.NANOSECONDS.toMillis(patienceNs)
                                 + " ms; known are "
                                 + records.size()
                                 + " others. Does it run, and publish here?");
@@ -192,6 +202,12 @@ public final class PeerDirectory {
                         Kind.UNAVAILABLE, "interrupted while looking for " + name, e);
             }
         }
+    }
+
+    /** Ends {@link #find}: calls that wait are refused, and later ones. Idempotent. */
+    public synchronized void close() {
+        closed = true;
+        notifyAll();
     }
 
     /**

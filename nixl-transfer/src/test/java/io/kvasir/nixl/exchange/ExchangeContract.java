@@ -1,6 +1,7 @@
 package io.kvasir.nixl.exchange;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange.Watch;
 import io.kvasir.nixl.exchange.Records.Received;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Signals;
 
 import org.agrona.LangUtil;
@@ -19,6 +21,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 
 /** What every exchange promises, tried with real parts. */
 public abstract class ExchangeContract {
@@ -84,6 +87,43 @@ public abstract class ExchangeContract {
         final MetadataExchange a = open();
         refused(Kind.NOT_FOUND, "nobody", () -> a.find("nobody", Duration.ofMillis(20)));
         refused(Kind.NOT_FOUND, "nobody", () -> a.find("nobody", Duration.ZERO));
+    }
+
+    @Test
+    void aPatienceBelowZeroIsRefusedAndTheLongestIsTaken() throws Exception {
+        final MetadataExchange a = open();
+        final IllegalArgumentException refusal =
+                assertThrows(
+                        IllegalArgumentException.class, () -> a.find("a", Duration.ofSeconds(-1)));
+        assertEquals("patience=PT-1S, at least 0", refusal.getMessage());
+        final FutureTask<PeerRecord> search =
+                new FutureTask<>(() -> a.find("a", Duration.ofSeconds(Long.MAX_VALUE)));
+        searching(search);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals(Records.record("a", 1, 1), search.get());
+    }
+
+    /** Returns when the search waits. */
+    private static void searching(FutureTask<PeerRecord> search) {
+        final Thread thread = Thread.ofPlatform().daemon().start(search);
+        Eventually.holds(
+                "a search that waits",
+                () -> search.isDone() || thread.getState() == Thread.State.TIMED_WAITING);
+    }
+
+    @Test
+    void aSearchEndsWithItsExchange() throws Exception {
+        final MetadataExchange a = open();
+        final FutureTask<PeerRecord> search =
+                new FutureTask<>(() -> a.find("nobody", Duration.ofDays(1)));
+        searching(search);
+        a.close();
+        Eventually.holds("the end of the search", search::isDone);
+        final ExchangeException refusal =
+                assertInstanceOf(ExchangeException.class, search.exceptionNow());
+        assertEquals(Kind.UNAVAILABLE, refusal.kind());
+        assertEquals("the exchange is closed: nobody is not looked for", refusal.getMessage());
+        refused(Kind.UNAVAILABLE, "closed", () -> a.find("nobody", Duration.ofDays(1)));
     }
 
     @Test

@@ -220,6 +220,7 @@ public final class SideChannelExchange extends ViewedExchange {
             serve();
         } finally {
             closed = true;
+            view.close();
             lookups.close();
             context.close();
         }
@@ -380,6 +381,7 @@ public final class SideChannelExchange extends ViewedExchange {
     public void close() {
         closed = true;
         if (Thread.holdsLock(view)) {
+        view.close();
             return; // a listener, for which the thread waits, or which runs on it
         }
         final long startNs = System.nanoTime();
