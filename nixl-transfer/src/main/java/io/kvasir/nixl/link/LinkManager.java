@@ -85,7 +85,7 @@ public final class LinkManager implements AutoCloseable {
     private void run() {
         while (!closed || !links.isEmpty()) {
             if (doWork() == 0) {
-                LockSupport.parkNanos(config.poll().toNanos());
+                LockSupport.parkNanos(config.pollNs());
             }
         }
     }

@@ -220,6 +220,31 @@ class LinkManagerTest {
     }
 
     @Test
+    void theLongestTimesAreTakenAndThoseBelowTheirLimitsNamed() {
+        final Duration longest = Duration.ofSeconds(Long.MAX_VALUE);
+        final LinkConfig config = new LinkConfig(1, longest, longest, 0, longest);
+        assertEquals(Long.MAX_VALUE, config.backoffNs(100, random));
+        assertEquals(Long.MAX_VALUE, config.pollNs());
+        refused(
+                "firstBackoff=PT0S, backoffCap="
+                        + longest
+                        + ": at least 1 ms, and the cap not below the first",
+                Duration.ZERO,
+                longest,
+                longest);
+        refused("poll=PT-1S, at least 1 µs", longest, longest, Duration.ofSeconds(-1));
+    }
+
+    private static void refused(String why, Duration first, Duration cap, Duration poll) {
+        assertEquals(
+                why,
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> new LinkConfig(1, first, cap, 0, poll))
+                        .getMessage());
+    }
+
+    @Test
     void aPeerThatIsGoneIsUnlinkedAndLinkedAgainWhenItIsBack() {
         up();
         exchange.withdraw("peer");

@@ -229,14 +229,15 @@ public final class SideChannelExchange extends ViewedExchange {
     private void serve() {
         final ZMQ.Poller poller = context.createPoller(config.maxPeers() + 1);
         poller.register(router, ZMQ.Poller.POLLIN);
-        final int tickMs = Math.clamp(config.heartbeat().toMillis() / 4, 1, MAX_TICK_MS);
+        final int tickMs =
+                Math.clamp(TimeUnit.NANOSECONDS.toMillis(config.heartbeatNs()) / 4, 1, MAX_TICK_MS);
         while (!closed) {
             poller.poll(tickMs);
             answerAll();
             hearAll();
             meetPeers(poller);
             askAll(poller);
-            dropYielded(clock.getAsLong() - config.silence().toNanos());
+            dropYielded(clock.getAsLong() - config.silenceNs());
         }
         sayGoodbye(poller);
         poller.close();
@@ -249,7 +250,7 @@ public final class SideChannelExchange extends ViewedExchange {
             return;
         }
         own.all().forEach(record -> withdraw(record.name()));
-        final long patienceNs = config.heartbeat().multipliedBy(2).toNanos();
+        final long patienceNs = 2 * Math.min(config.heartbeatNs(), Long.MAX_VALUE / 2);
         final long startNs = clock.getAsLong();
         while (clock.getAsLong() - startNs < patienceNs) {
             poller.poll(1);
@@ -380,8 +381,8 @@ public final class SideChannelExchange extends ViewedExchange {
     @Override
     public void close() {
         closed = true;
-        if (Thread.holdsLock(view)) {
         view.close();
+        if (Thread.holdsLock(view)) {
             return; // a listener, for which the thread waits, or which runs on it
         }
         final long startNs = System.nanoTime();

@@ -17,6 +17,8 @@ import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
@@ -242,6 +244,58 @@ class SideChannelExchangeTest extends ExchangeContract {
         a.watch("a", (change, record) -> a.close());
         a.publish(Records.record("a", 1, 1));
         Eventually.holds("the end of the exchange's thread", () -> !runs(a));
+    }
+
+    @ParameterizedTest
+    @MethodSource("longTimes")
+    void theLongestTimesAreTaken(Duration longest) throws InterruptedException {
+        final SideChannelConfig patient = new SideChannelConfig(Duration.ofMillis(20), longest, 8);
+        final SideChannelExchange a = closing(new SideChannelExchange(HOST, 0, patient));
+        final MetadataExchange b = closing(new SideChannelExchange(HOST, 0, patient));
+        ((SideChannelExchange) b).know(HOST, a.port());
+        final Received received = new Received();
+        b.watch("a", received);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", received.next());
+        a.publish(Records.record("a", 1, 2));
+        assertEquals("CHANGED a 1.2", received.next());
+        final SideChannelExchange c =
+                closing(
+                        new SideChannelExchange(
+                                HOST,
+                                0,
+                                new SideChannelConfig(
+                                        longest.dividedBy(2).minusSeconds(1), longest, 8)));
+        c.know(HOST, a.port()); // which is asked once, at once
+        assertEquals("a", c.find("a", PATIENCE).name());
+    }
+
+    private static List<Duration> longTimes() {
+        return List.of(Duration.ofSeconds(Long.MAX_VALUE), Duration.ofDays(200 * 365));
+    }
+
+    @Test
+    void timesThatCannotBeAreNamed() {
+        final Duration longest = Duration.ofSeconds(Long.MAX_VALUE);
+        refused("heartbeat=PT0.0009S, at least 1 ms", Duration.ofNanos(900_000), longest);
+        refused("heartbeat=PT-1S, at least 1 ms", Duration.ofSeconds(-1), longest);
+        refused(
+                "silence=PT0.2S must be longer than two heartbeats of PT0.1S",
+                Duration.ofMillis(100),
+                Duration.ofMillis(200));
+        refused(
+                "silence=" + longest + " must be longer than two heartbeats of " + longest,
+                longest,
+                longest);
+    }
+
+    private static void refused(String why, Duration heartbeat, Duration silence) {
+        assertEquals(
+                why,
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> new SideChannelConfig(heartbeat, silence, 8))
+                        .getMessage());
     }
 
     @Test
