@@ -254,6 +254,7 @@ public final class NatsExchange extends ViewedExchange {
                 unreachable.incrementAndGet(); // they go away by themselves
             }
         }
+        view.close();
         thread.interrupt();
         try {
             thread.join(CLOSE_PATIENCE_MS);

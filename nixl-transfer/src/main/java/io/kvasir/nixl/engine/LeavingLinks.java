@@ -64,7 +64,7 @@ final class LeavingLinks {
                 leaving.link.forget();
             }
             leaving.end.complete(null);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             leaving.end.completeExceptionally(e);
         }
     }

@@ -267,7 +267,7 @@ public final class Transfer {
      * @return this
      */
     public Transfer priority(Priority which) {
-        priority = which;
+        priority = Objects.requireNonNull(which, "priority");
         return this;
     }
 
@@ -289,7 +289,7 @@ public final class Transfer {
      * @return this
      */
     public Transfer listener(Listener next) {
-        listener = next;
+        listener = Objects.requireNonNull(next, "listener");
         return this;
     }
 

@@ -3,8 +3,8 @@ package io.kvasir.nixl.engine;
 /**
  * Limits of a {@link TransferEngine}.
  *
- * @param queueCapacity transfers that wait at most, at least 1; more are refused
- * @param inFlightRequests requests posted at a time at most, at least 1
+ * @param queueCapacity transfers that wait at most, 1..2^20; more are refused
+ * @param inFlightRequests requests posted at a time at most, 1..2^20
  * @param inFlightBytes bytes posted at a time at most, at least 1; one request that is larger goes
  *     alone
  * @param requestBytes bytes of one request at most, at least 1; a larger descriptor goes alone. A
@@ -17,6 +17,8 @@ public record TransferConfig(
         long inFlightBytes,
         long requestBytes,
         int requestDescriptors) {
+    private static final int MOST = 1 << 20; // each takes memory from the start on
+
     /**
      * 1,024 waiting, 64 requests and 256 MiB in flight, requests of 8 MiB and 4,096 descriptors.
      */
@@ -26,14 +28,20 @@ public record TransferConfig(
     /**
      * Checks the values.
      *
-     * @throws IllegalArgumentException naming the one that is below 1
+     * @throws IllegalArgumentException naming the one that is outside its limits
      */
     public TransferConfig {
-        check("queueCapacity", queueCapacity);
-        check("inFlightRequests", inFlightRequests);
+        checkCount("queueCapacity", queueCapacity);
+        checkCount("inFlightRequests", inFlightRequests);
         check("inFlightBytes", inFlightBytes);
         check("requestBytes", requestBytes);
         check("requestDescriptors", requestDescriptors);
+    }
+
+    private static void checkCount(String name, int value) {
+        if (value < 1 || value > MOST) {
+            throw new IllegalArgumentException(name + "=" + value + ", limits are 1.." + MOST);
+        }
     }
 
     private static void check(String name, long value) {

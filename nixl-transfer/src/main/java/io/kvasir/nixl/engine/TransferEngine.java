@@ -20,6 +20,7 @@ import org.agrona.concurrent.NanoClock;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -45,8 +46,9 @@ import java.util.function.Function;
  * it, and {@link #link} with fresh metadata makes a new one. One that the transport refuses as
  * {@code INVALID} fails its own transfer alone.
  *
- * <p>What listeners throw disturbs nothing: {@link #doWork} throws it when its round is over, the
- * first with the others suppressed.
+ * <p>What listeners and notification handlers throw disturbs nothing: {@link #doWork} throws it
+ * when its round is over, the first with the others suppressed, and can be called again. The thread
+ * of {@link #start} hands it to its error handler and goes on, also after an {@link Error}.
  *
  * <p>Submitting, posting, polling and ending allocate nothing once arrays have grown.
  */
@@ -73,7 +75,11 @@ public final class TransferEngine implements Agent, AutoCloseable {
     private int waitingCount;
     private long busySinceNs; // if something is in flight
     private final AtomicLong stuck = new AtomicLong(); // one writer
-    private Throwable thrown; // by listeners in this round, the first one; null for nothing
+    private Throwable
+            thrown; // by listeners and handlers in this round, the first one; null for nothing
+    private boolean inRound;
+    private boolean closeAsked; // in the round
+    private boolean ended;
     private AgentRunner runner;
 
     /**
@@ -89,10 +95,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
             TransferConfig config,
             NanoClock clock,
             NotificationHandler notifications) {
-        this.transport = transport;
-        this.config = config;
-        this.clock = clock;
-        this.notifications = notifications;
+        this.transport = Objects.requireNonNull(transport, "transport");
+        this.config = Objects.requireNonNull(config, "config");
+        this.clock = Objects.requireNonNull(clock, "clock");
+        this.notifications = Objects.requireNonNull(notifications, "notifications");
         submitted = new SubmissionQueue<>(config.queueCapacity());
         inFlight = new InFlight(config.inFlightRequests());
         leaving = new LeavingLinks(transport, inFlight);
@@ -106,7 +112,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @param idle what the thread does when there is nothing to do; a transport without a progress
      *     thread needs one that does not sleep long
      * @param notifications receives what peers send, on that thread
-     * @param errors receives what listeners and notification handlers throw
+     * @param errors receives what listeners and notification handlers throw; what it throws itself
+     *     is logged
      * @return running
      */
     public static TransferEngine start(
@@ -115,9 +122,11 @@ public final class TransferEngine implements Agent, AutoCloseable {
             IdleStrategy idle,
             NotificationHandler notifications,
             ErrorHandler errors) {
+        Objects.requireNonNull(idle, "idle");
+        Objects.requireNonNull(errors, "errors");
         final TransferEngine engine =
                 new TransferEngine(transport, config, System::nanoTime, notifications);
-        engine.runner = new AgentRunner(idle, errors, null, engine);
+        engine.runner = new AgentRunner(idle, errors, null, new LastingAgent(engine, errors));
         AgentRunner.startOnThread(engine.runner);
         return engine;
     }
@@ -131,6 +140,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @return ends exceptionally with a {@link KvTransportException} if it cannot be
      */
     public CompletableFuture<LocalBlocks> local(Descriptors descriptors) {
+        Objects.requireNonNull(descriptors, "descriptors");
         return call(t -> new LocalBlocks(this, t.prepare(null, descriptors), descriptors));
     }
 
@@ -143,6 +153,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @return ends exceptionally with a {@link KvTransportException} if it cannot be
      */
     public CompletableFuture<KvLink> link(byte[] metadata, Descriptors descriptors) {
+        Objects.requireNonNull(metadata, "metadata");
+        Objects.requireNonNull(descriptors, "descriptors");
         return call(
                 t -> {
                     final String peer = t.connect(metadata);
@@ -164,6 +176,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *     kind {@code INVALID} if it is another engine's, or nothing was left of it before
      */
     public CompletableFuture<Void> unlink(KvLink link) {
+        Objects.requireNonNull(link, "link");
         final CompletableFuture<Void> left = new CompletableFuture<>();
         submit(() -> leave(link, left), left);
         return left;
@@ -178,6 +191,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *     the engine is closed or has {@value #CALLS} such calls waiting
      */
     public <T> CompletableFuture<T> call(Function<KvTransport, T> what) {
+        Objects.requireNonNull(what, "what");
         final CompletableFuture<T> result = new CompletableFuture<>();
         submit(() -> result.complete(what.apply(transport)), result);
         return result;
@@ -189,7 +203,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
                 () -> {
                     try {
                         what.run();
-                    } catch (RuntimeException e) {
+                    } catch (Throwable e) {
                         end.completeExceptionally(e);
                     }
                 };
@@ -213,6 +227,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *     engine's
      */
     public boolean submit(Transfer transfer) {
+        Objects.requireNonNull(transfer, "transfer");
         if (transfer.stages == 0 || transfer.stageEnds[transfer.stages - 1] < transfer.count) {
             transfer.endStage(null);
         }
@@ -262,6 +277,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @throws KvTransportException as {@link #submit} does
      */
     public CompletableFuture<Transfer> move(Transfer transfer) {
+        Objects.requireNonNull(transfer, "transfer");
         final TransferFuture future = new TransferFuture(transfer.listener);
         boolean taken = false;
         transfer.listener(future);
@@ -304,7 +320,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @throws IllegalArgumentException if it is not empty or its range is too small
      */
     public CompletableFuture<Histogram> takeTimes(Span span, Histogram empty) {
-        EngineTelemetry.check(empty);
+        Objects.requireNonNull(span, "span");
+        EngineTelemetry.check(Objects.requireNonNull(empty, "empty"));
         return call(t -> telemetry.swap(span, empty));
     }
 
@@ -335,6 +352,30 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     @Override
     public int doWork() {
+        if (ended) {
+            return 0;
+        }
+        int work = 0;
+        inRound = true;
+        try {
+            work = round();
+        } catch (Throwable e) {
+            keep(e);
+        }
+        inRound = false;
+        if (closeAsked) {
+            onClose();
+        }
+        rethrow();
+        return work;
+    }
+
+    /** Whether it is closed, and nothing is left to do. */
+    boolean isEnded() {
+        return ended;
+    }
+
+    private int round() {
         int work = runCalls();
         final long nowNs = clock.nanoTime();
         work += takeSubmitted();
@@ -343,12 +384,10 @@ public final class TransferEngine implements Agent, AutoCloseable {
         work += takeFromAside(nowNs);
         work += endWaiting(nowNs);
         work += post(nowNs);
-        work += transport.notifications(notifications);
-        rethrow();
-        return work;
+        return work + transport.notifications(notifications);
     }
 
-    /** Keeps what a listener has thrown until the round is over. */
+    /** Keeps what was thrown until the round is over. */
     @SuppressWarnings("ReferenceEquality") // nothing suppresses itself
     private void keep(Throwable fault) {
         if (thrown == null) {
@@ -474,7 +513,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             telemetry.took(Span.STAGE, nowNs - transfer.stageStartNs[transfer.completedStages()]);
             try {
                 transfer.completeStage();
-            } catch (RuntimeException | Error e) {
+            } catch (Throwable e) {
                 keep(e);
             }
         }
@@ -489,7 +528,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
             }
             try {
                 transfer.end();
-            } catch (RuntimeException | Error e) {
+            } catch (Throwable e) {
                 keep(e);
             }
         }
@@ -663,6 +702,21 @@ public final class TransferEngine implements Agent, AutoCloseable {
      */
     @Override
     public void onClose() {
+        if (ended) {
+            return;
+        }
+        ended = true;
+        try {
+            endAll();
+        } catch (Throwable e) {
+            keep(e);
+        } finally {
+            transport.close();
+        }
+        rethrow();
+    }
+
+    private void endAll() {
         submitted.close();
         calls.close();
         for (WaitingTransfers queue : waiting) {
@@ -687,8 +741,6 @@ public final class TransferEngine implements Agent, AutoCloseable {
             call.run();
         }
         leaving.close();
-        transport.close();
-        rethrow();
     }
 
     /** Of a transfer that waits, nothing more is posted. */
@@ -700,16 +752,19 @@ public final class TransferEngine implements Agent, AutoCloseable {
 
     /**
      * Ends it: what has not ended is cancelled, what is submitted later is refused. Blocks until
-     * the engine's thread is through.
+     * the engine's thread is through. What runs on that thread, such as a listener, may call it
+     * too: then the engine ends when its round is over, after this has returned. Idempotent.
      */
     @Override
     public void close() {
         submitted.close();
         calls.close();
-        if (runner == null) {
-            onClose();
-        } else {
+        if (runner != null && !Thread.currentThread().equals(runner.thread())) {
             runner.close();
+        } else if (runner != null || inRound) {
+            closeAsked = true;
+        } else {
+            onClose();
         }
     }
 }

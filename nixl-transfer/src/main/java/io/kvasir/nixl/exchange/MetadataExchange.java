@@ -38,7 +38,7 @@ public interface MetadataExchange extends AutoCloseable {
         /**
          * Something happened. Called while the exchange holds its lock, on its thread, or on that
          * which called {@code watch}, {@code publish} or {@code withdraw}: must not block, throw or
-         * call the exchange.
+         * call the exchange. What it throws is logged and ends nothing.
          *
          * @param change what
          * @param record the new record; of {@link Change#GONE} the last one known
@@ -49,7 +49,10 @@ public interface MetadataExchange extends AutoCloseable {
     /** A listener's registration. */
     @FunctionalInterface
     interface Watch extends AutoCloseable {
-        /** Ends it; afterwards the listener is not called any more. Idempotent. */
+        /**
+         * Ends it; afterwards the listener is not called any more. A listener may do it too.
+         * Idempotent.
+         */
         @Override
         void close();
     }
@@ -80,7 +83,8 @@ public interface MetadataExchange extends AutoCloseable {
      * @param patience how long at most; zero only checks
      * @return the newest one known
      * @throws ExchangeException of kind {@code NOT_FOUND}, or {@code UNAVAILABLE} if the calling
-     *     thread is interrupted
+     *     thread is interrupted or the exchange is closed, also while it waits
+     * @throws IllegalArgumentException if the patience is negative
      */
     PeerRecord find(String name, Duration patience);
 

@@ -4,13 +4,15 @@ import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange.Change;
 import io.kvasir.nixl.exchange.MetadataExchange.Listener;
 import io.kvasir.nixl.exchange.MetadataExchange.Watch;
+import io.kvasir.nixl.log.FaultLog;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
 
 /**
@@ -29,6 +31,7 @@ public final class PeerDirectory {
     private static final class Registration {
         private final String name;
         private final Listener listener;
+        private boolean ended;
 
         private Registration(String name, Listener listener) {
             this.name = name;
@@ -37,8 +40,11 @@ public final class PeerDirectory {
     }
 
     private final Map<String, Known> records = new HashMap<>();
-    private final List<Registration> registrations = new ArrayList<>();
+    private final List<Registration> registrations = // a listener may end one
+            new CopyOnWriteArrayList<>();
+    private final FaultLog faults = new FaultLog("a listener to peer records");
     private long refused;
+    private boolean closed;
 
     /**
      * Hears a record. One that is older than the known one, or beyond {@value
@@ -160,8 +166,18 @@ public final class PeerDirectory {
      * @param patience how long at most
      */
     public synchronized PeerRecord find(String name, Duration patience) {
-        final long deadlineNs = System.nanoTime() + patience.toNanos();
+        Objects.requireNonNull(name, "name");
+        Objects.requireNonNull(patience, "patience");
+        if (patience.isNegative()) {
+            throw new IllegalArgumentException("patience=" + patience + ", at least 0");
+        }
+        final long patienceNs = TimeUnit.NANOSECONDS.convert(patience); // the longest for longer
+        final long deadlineNs = System.nanoTime() + patienceNs;
         while (true) {
+            if (closed) {
+                throw new ExchangeException(
+                        Kind.UNAVAILABLE, "the exchange is closed: " + name + " is not looked for");
+            }
             final PeerRecord record = get(name);
             if (record != null) {
                 return record;
@@ -173,7 +189,7 @@ public final class PeerDirectory {
                         "no record of "
                                 + name
                                 + " within "
-                                + patience.toMillis()
+                                + TimeUnit.NANOSECONDS.toMillis(patienceNs)
                                 + " ms; known are "
                                 + records.size()
                                 + " others. Does it run, and publish here?");
@@ -188,6 +204,12 @@ public final class PeerDirectory {
         }
     }
 
+    /** Ends {@link #find}: calls that wait are refused, and later ones. Idempotent. */
+    public synchronized void close() {
+        closed = true;
+        notifyAll();
+    }
+
     /**
      * As {@link MetadataExchange#watch}.
      *
@@ -195,6 +217,7 @@ public final class PeerDirectory {
      * @param listener notified
      */
     public synchronized Watch watch(String name, Listener listener) {
+        Objects.requireNonNull(listener, "listener");
         if (registrations.size() >= MetadataExchange.MAX_RECORDS) {
             throw new ExchangeException(
                     Kind.CAPACITY,
@@ -206,23 +229,34 @@ public final class PeerDirectory {
         registrations.add(registration);
         for (Known known : records.values()) {
             if (name == null || name.equals(known.record.name())) {
-                listener.onRecord(Change.UP, known.record);
+                notify(listener, Change.UP, known.record);
             }
         }
         return () -> remove(registration);
     }
 
     private synchronized void remove(Registration registration) {
+        registration.ended = true;
         registrations.remove(registration);
     }
 
     private void tell(Change change, PeerRecord record) {
         for (Registration registration : registrations) {
-            if (registration.name == null || Objects.equals(registration.name, record.name())) {
-                registration.listener.onRecord(change, record);
+            final boolean named =
+                    registration.name == null || registration.name.equals(record.name());
+            if (named && !registration.ended) {
+                notify(registration.listener, change, record);
             }
         }
         notifyAll();
+    }
+
+    private void notify(Listener listener, Change change, PeerRecord record) {
+        try {
+            listener.onRecord(change, record);
+        } catch (Throwable e) {
+            faults.add(e, System.nanoTime()); // the others are notified, and the exchange goes on
+        }
     }
 
     /**

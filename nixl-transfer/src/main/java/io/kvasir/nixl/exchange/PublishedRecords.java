@@ -5,6 +5,7 @@ import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 
 /** The records that an exchange publishes. For implementations; any thread. */
 public final class PublishedRecords {
@@ -17,7 +18,7 @@ public final class PublishedRecords {
      * @throws ExchangeException of kind {@code STALE} or {@code CAPACITY}
      */
     public synchronized void check(PeerRecord record) {
-        final PeerRecord present = records.get(record.name());
+        final PeerRecord present = records.get(Objects.requireNonNull(record, "record").name());
         PeerDirectory.requireNewer(record, present);
         if (present == null && records.size() >= MetadataExchange.MAX_OWN) {
             throw new ExchangeException(

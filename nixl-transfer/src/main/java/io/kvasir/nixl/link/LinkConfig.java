@@ -1,6 +1,7 @@
 package io.kvasir.nixl.link;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 import java.util.random.RandomGenerator;
 
 /**
@@ -16,6 +17,8 @@ import java.util.random.RandomGenerator;
 public record LinkConfig(
         int maxLinks, Duration firstBackoff, Duration backoffCap, double jitter, Duration poll) {
     private static final int MOST_DOUBLINGS = 40;
+    private static final Duration LEAST_BACKOFF = Duration.ofMillis(1);
+    private static final Duration LEAST_POLL = Duration.ofNanos(1_000);
 
     /** 256 links, pauses of 50 ms to 5 s of which half is random, a look each 5 ms. */
     public static final LinkConfig DEFAULT =
@@ -31,7 +34,7 @@ public record LinkConfig(
         if (maxLinks < 1) {
             throw new IllegalArgumentException("maxLinks=" + maxLinks + ", at least 1");
         }
-        if (firstBackoff.toMillis() < 1 || backoffCap.compareTo(firstBackoff) < 0) {
+        if (firstBackoff.compareTo(LEAST_BACKOFF) < 0 || backoffCap.compareTo(firstBackoff) < 0) {
             throw new IllegalArgumentException(
                     "firstBackoff="
                             + firstBackoff
@@ -42,9 +45,14 @@ public record LinkConfig(
         if (!(jitter >= 0 && jitter <= 1)) {
             throw new IllegalArgumentException("jitter=" + jitter + ", limits are 0..1");
         }
-        if (poll.toNanos() < 1_000) {
+        if (poll.compareTo(LEAST_POLL) < 0) {
             throw new IllegalArgumentException("poll=" + poll + ", at least 1 µs");
         }
+    }
+
+    /** At most the longest time that can be waited: 292 years. */
+    long pollNs() {
+        return TimeUnit.NANOSECONDS.convert(poll);
     }
 
     /**
@@ -58,8 +66,8 @@ public record LinkConfig(
         final int doublings = Math.min(failures - 1, MOST_DOUBLINGS);
         final double whole =
                 Math.min(
-                        (double) firstBackoff.toNanos() * (1L << doublings),
-                        (double) backoffCap.toNanos());
+                        (double) TimeUnit.NANOSECONDS.convert(firstBackoff) * (1L << doublings),
+                        (double) TimeUnit.NANOSECONDS.convert(backoffCap));
         return (long) (whole * (1 - jitter * random.nextDouble()));
     }
 }

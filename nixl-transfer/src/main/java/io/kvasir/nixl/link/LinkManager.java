@@ -4,10 +4,12 @@ import io.kvasir.nixl.engine.TransferEngine;
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange;
+import io.kvasir.nixl.log.FaultLog;
 
 import org.agrona.concurrent.NanoClock;
 
 import java.util.List;
+import java.util.Objects;
 import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ThreadLocalRandom;
@@ -35,6 +37,7 @@ public final class LinkManager implements AutoCloseable {
     private final NanoClock clock;
     private final RandomGenerator random;
     private final List<ManagedLink> links = new CopyOnWriteArrayList<>();
+    private final FaultLog faults = new FaultLog("a listener of managed links");
     private volatile Thread thread; // null if the caller runs it
     private volatile boolean closed;
 
@@ -54,11 +57,11 @@ public final class LinkManager implements AutoCloseable {
             LinkConfig config,
             NanoClock clock,
             RandomGenerator random) {
-        this.exchange = exchange;
-        this.engine = engine;
-        this.config = config;
-        this.clock = clock;
-        this.random = random;
+        this.exchange = Objects.requireNonNull(exchange, "exchange");
+        this.engine = Objects.requireNonNull(engine, "engine");
+        this.config = Objects.requireNonNull(config, "config");
+        this.clock = Objects.requireNonNull(clock, "clock");
+        this.random = Objects.requireNonNull(random, "random");
     }
 
     /**
@@ -82,7 +85,7 @@ public final class LinkManager implements AutoCloseable {
     private void run() {
         while (!closed || !links.isEmpty()) {
             if (doWork() == 0) {
-                LockSupport.parkNanos(config.poll().toNanos());
+                LockSupport.parkNanos(config.pollNs());
             }
         }
     }
@@ -101,6 +104,9 @@ public final class LinkManager implements AutoCloseable {
      */
     public synchronized ManagedLink keep(
             String peer, String digest, ManagedLink.Listener listener) {
+        Objects.requireNonNull(peer, "peer");
+        Objects.requireNonNull(digest, "digest");
+        Objects.requireNonNull(listener, "listener");
         if (closed) {
             throw new ExchangeException(Kind.UNAVAILABLE, "the link keeper is closed");
         }
@@ -152,13 +158,18 @@ public final class LinkManager implements AutoCloseable {
         return config.backoffNs(failures, random);
     }
 
+    void listenerFailed(Throwable fault) {
+        faults.add(fault, clock.nanoTime());
+    }
+
     boolean isClosed() {
         return closed;
     }
 
     /**
      * Gives all links up. Waits up to 10 s for the engine to let go of them; if the caller runs
-     * this, call {@link #doWork} until it returns 0 instead. Idempotent.
+     * this, call {@link #doWork} until it returns 0 instead. A listener may call it too: then it
+     * does not wait. Idempotent.
      */
     @Override
     public void close() {
@@ -168,7 +179,7 @@ public final class LinkManager implements AutoCloseable {
         links.forEach(ManagedLink::close);
         wake();
         final Thread runner = thread;
-        if (runner == null) {
+        if (runner == null || Thread.currentThread().equals(runner)) {
             return;
         }
         try {

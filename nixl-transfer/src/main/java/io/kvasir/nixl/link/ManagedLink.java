@@ -35,7 +35,10 @@ public final class ManagedLink implements AutoCloseable {
         CLOSED
     }
 
-    /** Notified on the manager's thread; must not block or throw. */
+    /**
+     * Notified on the manager's thread; must not block or throw. What it throws is logged and ends
+     * nothing.
+     */
     @FunctionalInterface
     public interface Listener {
         /**
@@ -270,7 +273,7 @@ public final class ManagedLink implements AutoCloseable {
         handshakes.incrementAndGet();
         step = Step.LINKED;
         standing = new Standing(State.UP, "", new Linked(link, used), nowNs);
-        listener.onState(this, State.UP, "");
+        notify(State.UP, "");
     }
 
     private void loseIfDue(long nowNs) {
@@ -330,7 +333,15 @@ public final class ManagedLink implements AutoCloseable {
     private void stand(State state, String why, long nowNs) {
         if (standing.state != State.CLOSED) {
             standing = new Standing(state, why, null, nowNs);
+            notify(state, why);
+        }
+    }
+
+    private void notify(State state, String why) {
+        try {
             listener.onState(this, state, why);
+        } catch (Throwable e) {
+            keeper.listenerFailed(e);
         }
     }
 }

@@ -125,7 +125,7 @@ final class Inbox implements AutoCloseable {
         this.name = name;
         this.arena = arena;
         this.file = file;
-        this.livenessNs = config.livenessInterval().toNanos();
+        this.livenessNs = config.livenessNs();
         this.laneBytes = config.inboxBytes();
         this.lanes = new Lane[config.maxPeers()];
         for (int i = 0; i < lanes.length; i++) {

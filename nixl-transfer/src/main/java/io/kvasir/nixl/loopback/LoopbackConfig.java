@@ -2,6 +2,7 @@ package io.kvasir.nixl.loopback;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Limits of a {@link LoopbackTransport}, and where its files lie.
@@ -46,8 +47,8 @@ public record LoopbackConfig(
         check("maxRequests", maxRequests, 1, MAX_HANDLES);
         check("inboxBytes", inboxBytes, MIN_INBOX, MAX_INBOX);
         check("chunkBytes", chunkBytes, SharedFolder.PAGE, Long.MAX_VALUE);
-        check("livenessInterval in ns", livenessInterval.toNanos(), 0, Long.MAX_VALUE);
-        check("sendTimeout in ns", sendTimeout.toNanos(), 0, Long.MAX_VALUE);
+        check("livenessInterval", livenessInterval);
+        check("sendTimeout", sendTimeout);
         if (Integer.bitCount(inboxBytes) != 1) {
             throw new IllegalArgumentException(
                     "inboxBytes must be a power of two: value=" + inboxBytes);
@@ -90,6 +91,22 @@ public record LoopbackConfig(
                 chunkBytes,
                 livenessInterval,
                 sendTimeout);
+    }
+
+    /** At most the longest time that can be measured: 292 years. */
+    long livenessNs() {
+        return TimeUnit.NANOSECONDS.convert(livenessInterval);
+    }
+
+    /** At most the longest time that can be measured: 292 years. */
+    long sendTimeoutNs() {
+        return TimeUnit.NANOSECONDS.convert(sendTimeout);
+    }
+
+    private static void check(String name, Duration value) {
+        if (value.isNegative()) {
+            throw new IllegalArgumentException(name + "=" + value + ", at least 0");
+        }
     }
 
     private static void check(String name, long value, long min, long max) {

@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 
 /** A connected peer: its files as mapped here, its regions, and whether it is still there. */
 final class LoopbackPeer implements AutoCloseable {
@@ -40,7 +41,7 @@ final class LoopbackPeer implements AutoCloseable {
         this.arena = arena;
         this.inbox = inbox;
         this.process = process;
-        this.livenessNs = config.livenessInterval().toNanos();
+        this.livenessNs = config.livenessNs();
     }
 
     /**
@@ -222,7 +223,7 @@ final class LoopbackPeer implements AutoCloseable {
                 + " bytes wait, it last took messages "
                 + inbox.idleMs()
                 + " ms ago, waited "
-                + config.sendTimeout().toMillis()
+                + TimeUnit.NANOSECONDS.toMillis(config.sendTimeoutNs())
                 + " ms; let it poll notifications, or raise its LoopbackConfig.inboxBytes";
     }
 

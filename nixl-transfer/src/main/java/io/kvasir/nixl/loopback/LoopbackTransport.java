@@ -88,7 +88,7 @@ public final class LoopbackTransport implements KvTransport {
         this.lists = new DescriptorList[config.maxLists()];
         this.requestHandles = new Handles(config.maxRequests());
         this.requests = new CopyRequest[config.maxRequests()];
-        this.sendTimeoutNs = config.sendTimeout().toNanos();
+        this.sendTimeoutNs = config.sendTimeoutNs();
     }
 
     @Override

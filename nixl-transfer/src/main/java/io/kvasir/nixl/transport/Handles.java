@@ -12,25 +12,46 @@ import java.util.Arrays;
  * </pre>
  */
 public final class Handles {
+    private static final int MOST_SLOTS = 1 << 24;
+
     private int[] generations;
     private int[] free;
     private int freeCount;
 
-    /** Makes slots that are all free. */
+    /**
+     * Makes slots that are all free.
+     *
+     * @param slots how many, 1..2^24
+     * @throws IllegalArgumentException if there cannot be so many
+     */
     public Handles(int slots) {
+        check(slots, 1);
         generations = new int[slots];
         free = new int[slots];
         Arrays.setAll(free, index -> slots - 1 - index);
         freeCount = slots;
     }
 
-    /** Adds free slots after those there are; handles that were given stay good. */
+    /**
+     * Adds free slots after those there are; handles that were given stay good.
+     *
+     * @param slots how many there are then, not fewer than before, at most 2^24
+     * @throws IllegalArgumentException if there cannot be so many
+     */
     public void grow(int slots) {
         final int before = generations.length;
+        check(slots, before);
         generations = Arrays.copyOf(generations, slots);
         free = Arrays.copyOf(free, slots);
         for (int slot = slots - 1; slot >= before; slot--) {
             free[freeCount++] = slot;
+        }
+    }
+
+    private static void check(int slots, int least) {
+        if (slots < least || slots > MOST_SLOTS) {
+            throw new IllegalArgumentException(
+                    "slots=" + slots + ", limits are " + least + ".." + MOST_SLOTS);
         }
     }
 

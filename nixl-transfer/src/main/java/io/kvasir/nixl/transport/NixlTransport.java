@@ -12,6 +12,8 @@ import io.kvasir.panama.nixl.NixlStatus;
 import io.kvasir.panama.nixl.NixlTelemetry;
 import io.kvasir.panama.nixl.NixlTransfers;
 
+import org.agrona.LangUtil;
+
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -46,7 +48,7 @@ public final class NixlTransport implements KvTransport {
     private final NixlTelemetry telemetry = new NixlTelemetry();
     private final NixlNotificationHandler relay = this::onNotification;
     private NotificationHandler handler;
-    private RuntimeException thrown; // by the handler, during a call of notifications
+    private Throwable thrown; // by the handler, during a call of notifications
     private boolean closed;
 
     /** A prepared list: NIXL's handle, whose memory, and requests of it that are not released. */
@@ -444,19 +446,20 @@ public final class NixlTransport implements KvTransport {
         thrown = null;
         final int count = transfers.notifications(relay);
         if (thrown != null) {
-            throw thrown;
+            LangUtil.rethrowUnchecked(thrown);
         }
         return count;
     }
 
     /** NIXL has given all messages away already: the others follow one whose handler throws. */
+    @SuppressWarnings("ReferenceEquality") // nothing suppresses itself
     private void onNotification(String peer, MemorySegment message) {
         try {
             handler.onNotification(peer, message);
-        } catch (RuntimeException e) {
+        } catch (Throwable e) {
             if (thrown == null) {
                 thrown = e;
-            } else {
+            } else if (thrown != e) {
                 thrown.addSuppressed(e);
             }
         }

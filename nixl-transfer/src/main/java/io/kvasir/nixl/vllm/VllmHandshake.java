@@ -45,11 +45,14 @@ public final class VllmHandshake {
     /**
      * How patient a handshake is.
      *
-     * @param timeout longest wait for a connection and for each answer
+     * @param timeout longest wait for a connection and for each answer, 1 ms to 24 days
      * @param attempts questions asked of a peer that is unreachable or silent, at least 1
      * @param backoff pause after the first failed attempt; doubles with each
      */
     public record Patience(Duration timeout, int attempts, Duration backoff) {
+        private static final Duration LEAST_TIMEOUT = Duration.ofMillis(1);
+        private static final Duration LONGEST_TIMEOUT = Duration.ofMillis(Integer.MAX_VALUE);
+
         /** vLLM's own timeout of 5 s; three attempts. */
         public static final Patience DEFAULT =
                 new Patience(Duration.ofSeconds(5), 3, Duration.ofMillis(200));
@@ -60,14 +63,19 @@ public final class VllmHandshake {
          * @throws IllegalArgumentException naming the value that cannot be
          */
         public Patience {
-            if (timeout.toMillis() < 1 || timeout.toMillis() > Integer.MAX_VALUE) {
-                throw new IllegalArgumentException("timeout cannot be " + timeout);
+            if (timeout.compareTo(LEAST_TIMEOUT) < 0 || timeout.compareTo(LONGEST_TIMEOUT) > 0) {
+                throw new IllegalArgumentException(
+                        "timeout="
+                                + timeout
+                                + ", limits are 1 ms.."
+                                + LONGEST_TIMEOUT.toMillis()
+                                + " ms");
             }
             if (attempts < 1) {
-                throw new IllegalArgumentException("attempts cannot be " + attempts);
+                throw new IllegalArgumentException("attempts=" + attempts + ", at least 1");
             }
             if (backoff.isNegative()) {
-                throw new IllegalArgumentException("backoff cannot be " + backoff);
+                throw new IllegalArgumentException("backoff=" + backoff + ", at least 0");
             }
         }
 
@@ -182,7 +190,7 @@ public final class VllmHandshake {
         }
         final HandshakeCodec.Question question =
                 new HandshakeCodec.Question(pipelineRank, tensorRank);
-        long backoffNs = patience.backoff().toNanos();
+        long backoffNs = TimeUnit.NANOSECONDS.convert(patience.backoff()); // the longest for longer
         for (int attempt = 1; ; attempt++) {
             try {
                 return attempt(host, port, question);
@@ -192,7 +200,7 @@ public final class VllmHandshake {
                 }
             }
             LockSupport.parkNanos(backoffNs);
-            backoffNs *= 2;
+            backoffNs = 2 * Math.min(backoffNs, Long.MAX_VALUE / 2);
         }
     }
 

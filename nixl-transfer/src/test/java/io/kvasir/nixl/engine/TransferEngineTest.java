@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -14,6 +15,7 @@ import io.kvasir.nixl.engine.Transfer.State;
 import io.kvasir.nixl.memory.Descriptors;
 import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.KvTransport.NotificationHandler;
 import io.kvasir.nixl.transport.KvTransport.Operation;
 import io.kvasir.nixl.transport.KvTransport.Progress;
 import io.kvasir.nixl.transport.KvTransportException;
@@ -22,11 +24,14 @@ import io.kvasir.nixl.transport.ScriptedTransport;
 import io.kvasir.panama.nixl.NixlMemory;
 
 import org.HdrHistogram.Histogram;
+import org.agrona.LangUtil;
 import org.agrona.concurrent.BusySpinIdleStrategy;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -672,6 +677,58 @@ class TransferEngineTest {
         work(1);
     }
 
+    /** Checked exceptions too: not all languages know them. */
+    @ParameterizedTest
+    @MethodSource("faults")
+    void aCallEndsWithWhateverItThrows(Throwable fault) {
+        final CompletableFuture<Object> call = engine.call(t -> thrown(fault));
+        final CompletableFuture<String> next = engine.call(KvTransport::name);
+        engine.doWork();
+        assertSame(fault, call.exceptionNow());
+        assertEquals("scripted", next.join());
+    }
+
+    @ParameterizedTest
+    @MethodSource("faults")
+    void whateverListenersAndHandlersThrowTheRoundGoesToItsEnd(Throwable fault) {
+        final Transfer other = transfer("other", 2);
+        final Transfer transfer = transfer("a", 0);
+        transfer.listener(
+                new Transfer.Listener() {
+                    @Override
+                    public void onStage(Transfer staged, int stage) {
+                        thrown(fault);
+                    }
+
+                    @Override
+                    public void onEnd(Transfer ended) {
+                        thrown(new IllegalStateException("end"));
+                    }
+                });
+        engine.submit(other);
+        engine.submit(transfer);
+        work(2);
+        IntStream.range(0, 2).forEach(this::done);
+        assertSame(fault, assertThrows(Throwable.class, engine::doWork));
+        assertEquals("end", fault.getSuppressed()[0].getMessage());
+        assertEquals(State.DONE, transfer.state());
+        assertEquals(State.DONE, other.state(), "in the same round");
+        work(1);
+    }
+
+    private static Stream<Throwable> faults() {
+        return Stream.of(
+                new AssertionError("scripted"),
+                new NoClassDefFoundError("scripted"),
+                new Exception("scripted"),
+                new IllegalStateException("scripted"));
+    }
+
+    private static Object thrown(Throwable fault) {
+        LangUtil.rethrowUnchecked(fault);
+        return null;
+    }
+
     @Test
     void closingEndsAllEvenIfListenersThrow() {
         final Transfer running = transfer("running", 0);
@@ -698,6 +755,30 @@ class TransferEngineTest {
         assertTrue(transport.closed);
         futures.forEach(future -> assertTrue(future.isDone()));
         futures.forEach(future -> assertThrows(CancellationException.class, future::join));
+    }
+
+    /** The round would go on with a transport that is closed. */
+    @Test
+    void closingInAListenerClosesWhenTheRoundIsOver() {
+        final List<Boolean> closedInside = new ArrayList<>();
+        final Transfer first = transfer("first", 0);
+        first.listener(
+                ended -> {
+                    engine.close();
+                    closedInside.add(transport.closed);
+                });
+        final Transfer second = transfer("second", 1);
+        final Transfer gated = transfer("gated", 2).gated();
+        Stream.of(second, first, gated).forEach(engine::submit);
+        work(2);
+        done(0);
+        done(1);
+        work(1);
+        assertEquals(List.of(false), closedInside);
+        assertTrue(transport.closed);
+        assertEquals(State.DONE, second.state(), "in the same round");
+        assertEquals(State.CANCELLED, gated.state());
+        assertEquals(0, engine.doWork(), "nothing is left to do");
     }
 
     @Test
@@ -855,6 +936,37 @@ class TransferEngineTest {
                 "link",
                 assertThrows(NullPointerException.class, () -> new Transfer().pull(own, null))
                         .getMessage());
+    }
+
+    @Test
+    void whatIsMissingIsNamedWhereItIsGiven() {
+        final Transfer transfer = transfer("a", 0);
+        final byte[] metadata = {'p'};
+        missing("priority", () -> transfer.priority(null));
+        missing("listener", () -> transfer.listener(null));
+        missing("transfer", () -> engine.submit(null));
+        missing("transfer", () -> engine.move(null));
+        missing("what", () -> engine.call(null));
+        missing("descriptors", () -> engine.local(null));
+        missing("metadata", () -> engine.link(null, descriptors()));
+        missing("descriptors", () -> engine.link(metadata, null));
+        missing("link", () -> engine.unlink(null));
+        missing("span", () -> engine.takeTimes(null, EngineTelemetry.histogram()));
+        missing("empty", () -> engine.takeTimes(Span.STAGE, null));
+        final TransferConfig config = TransferConfig.DEFAULT;
+        final NotificationHandler handler = (peer, message) -> {};
+        missing("transport", () -> new TransferEngine(null, config, () -> 0, handler));
+        missing("config", () -> new TransferEngine(transport, null, () -> 0, handler));
+        missing("clock", () -> new TransferEngine(transport, config, null, handler));
+        missing("notifications", () -> new TransferEngine(transport, config, () -> 0, null));
+        transport.doneAtOnce = true;
+        engine.submit(transfer);
+        work(2);
+        assertEquals(List.of("a stage 0", "a DONE"), told);
+    }
+
+    private static void missing(String name, Executable call) {
+        assertEquals(name, assertThrows(NullPointerException.class, call).getMessage());
     }
 
     @Test

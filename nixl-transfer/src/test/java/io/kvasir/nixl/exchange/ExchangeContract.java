@@ -1,6 +1,7 @@
 package io.kvasir.nixl.exchange;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -8,8 +9,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
 import io.kvasir.nixl.exchange.MetadataExchange.Watch;
 import io.kvasir.nixl.exchange.Records.Received;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Signals;
 
+import org.agrona.LangUtil;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -18,6 +21,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.FutureTask;
 
 /** What every exchange promises, tried with real parts. */
 public abstract class ExchangeContract {
@@ -86,6 +90,43 @@ public abstract class ExchangeContract {
     }
 
     @Test
+    void aPatienceBelowZeroIsRefusedAndTheLongestIsTaken() throws Exception {
+        final MetadataExchange a = open();
+        final IllegalArgumentException refusal =
+                assertThrows(
+                        IllegalArgumentException.class, () -> a.find("a", Duration.ofSeconds(-1)));
+        assertEquals("patience=PT-1S, at least 0", refusal.getMessage());
+        final FutureTask<PeerRecord> search =
+                new FutureTask<>(() -> a.find("a", Duration.ofSeconds(Long.MAX_VALUE)));
+        searching(search);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals(Records.record("a", 1, 1), search.get());
+    }
+
+    /** Returns when the search waits. */
+    private static void searching(FutureTask<PeerRecord> search) {
+        final Thread thread = Thread.ofPlatform().daemon().start(search);
+        Eventually.holds(
+                "a search that waits",
+                () -> search.isDone() || thread.getState() == Thread.State.TIMED_WAITING);
+    }
+
+    @Test
+    void aSearchEndsWithItsExchange() throws Exception {
+        final MetadataExchange a = open();
+        final FutureTask<PeerRecord> search =
+                new FutureTask<>(() -> a.find("nobody", Duration.ofDays(1)));
+        searching(search);
+        a.close();
+        Eventually.holds("the end of the search", search::isDone);
+        final ExchangeException refusal =
+                assertInstanceOf(ExchangeException.class, search.exceptionNow());
+        assertEquals(Kind.UNAVAILABLE, refusal.kind());
+        assertEquals("the exchange is closed: nobody is not looked for", refusal.getMessage());
+        refused(Kind.UNAVAILABLE, "closed", () -> a.find("nobody", Duration.ofDays(1)));
+    }
+
+    @Test
     void watchersHearOfUpChangedAndGoneInOrder() throws Exception {
         final MetadataExchange a = open();
         final MetadataExchange b = open();
@@ -105,6 +146,58 @@ public abstract class ExchangeContract {
         assertEquals("GONE a 1.2", all.next());
         assertEquals("UP other 1.1", all.next());
         assertEquals(0, one.waiting());
+    }
+
+    @Test
+    void whateverAListenerThrowsTheOthersAreNotifiedAndTheExchangeGoesOn() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        final Received received = new Received();
+        final List<Throwable> faults =
+                List.of(
+                        new IllegalStateException("scripted"),
+                        new AssertionError("scripted"),
+                        new Exception("scripted"));
+        for (Throwable fault : faults) {
+            b.watch("a", (change, record) -> LangUtil.rethrowUnchecked(fault));
+        }
+        b.watch("a", received);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", received.next());
+        a.publish(Records.record("a", 1, 2));
+        assertEquals("CHANGED a 1.2", received.next());
+        for (Throwable fault : faults) {
+            final Watch watch = b.watch("a", (change, record) -> LangUtil.rethrowUnchecked(fault));
+            watch.close();
+        }
+        a.withdraw("a");
+        assertEquals("GONE a 1.2", received.next());
+    }
+
+    @Test
+    void aListenerMayEndItsOwnWatchAndThatOfAnother() throws Exception {
+        final MetadataExchange a = open();
+        final MetadataExchange b = open();
+        final List<Watch> watches = new ArrayList<>();
+        final Received first = new Received();
+        final Received other = new Received();
+        final Received last = new Received();
+        watches.add(
+                b.watch(
+                        "a",
+                        (change, record) -> {
+                            first.onRecord(change, record);
+                            watches.forEach(Watch::close);
+                        }));
+        watches.add(b.watch("a", other));
+        b.watch("a", last);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", last.next());
+        a.publish(Records.record("a", 1, 2));
+        assertEquals("CHANGED a 1.2", last.next());
+        assertEquals("UP a 1.1", first.next());
+        assertEquals(0, first.waiting());
+        assertEquals(0, other.waiting());
     }
 
     @Test

@@ -19,15 +19,20 @@ import io.kvasir.nixl.link.ManagedLink.State;
 import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.nixl.transport.ScriptedTransport;
 
+import org.agrona.LangUtil;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.random.RandomGenerator;
+import java.util.stream.Stream;
 
 /** Timing and order, by a script: one thread, a clock by hand, no jitter unless said. */
 class LinkManagerTest {
@@ -215,6 +220,31 @@ class LinkManagerTest {
     }
 
     @Test
+    void theLongestTimesAreTakenAndThoseBelowTheirLimitsNamed() {
+        final Duration longest = Duration.ofSeconds(Long.MAX_VALUE);
+        final LinkConfig config = new LinkConfig(1, longest, longest, 0, longest);
+        assertEquals(Long.MAX_VALUE, config.backoffNs(100, random));
+        assertEquals(Long.MAX_VALUE, config.pollNs());
+        refused(
+                "firstBackoff=PT0S, backoffCap="
+                        + longest
+                        + ": at least 1 ms, and the cap not below the first",
+                Duration.ZERO,
+                longest,
+                longest);
+        refused("poll=PT-1S, at least 1 µs", longest, longest, Duration.ofSeconds(-1));
+    }
+
+    private static void refused(String why, Duration first, Duration cap, Duration poll) {
+        assertEquals(
+                why,
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> new LinkConfig(1, first, cap, 0, poll))
+                        .getMessage());
+    }
+
+    @Test
     void aPeerThatIsGoneIsUnlinkedAndLinkedAgainWhenItIsBack() {
         up();
         exchange.withdraw("peer");
@@ -373,5 +403,48 @@ class LinkManagerTest {
         assertTrue(transport.peers.isEmpty());
         assertEquals(0, link.failures());
         assertFalse(told.contains(GONE));
+    }
+
+    @ParameterizedTest
+    @MethodSource("faults")
+    void whateverAListenerThrowsItsLinkGoesOnAndTheOthersToo(Throwable fault) {
+        final ManagedLink other =
+                keeper.keep("other", "", (kept, state, why) -> LangUtil.rethrowUnchecked(fault));
+        exchange.publish(Records.record("other", 1, 1));
+        up();
+        assertEquals(State.UP, other.state());
+        exchange.withdraw("other");
+        work();
+        assertEquals(State.LOST, other.state());
+        assertEquals(List.of("peer"), transport.peers);
+        other.close();
+        work();
+        assertEquals(State.CLOSED, other.state());
+        assertEquals(State.UP, link.state());
+    }
+
+    private static Stream<Throwable> faults() {
+        return Stream.of(
+                new AssertionError("scripted"),
+                new Exception("scripted"),
+                new IllegalStateException("scripted"));
+    }
+
+    @Test
+    void whatIsMissingIsNamedWhereItIsGiven() {
+        missing("peer", () -> keeper.keep(null, "", (l, s, w) -> {}));
+        missing("digest", () -> keeper.keep("other", null, (l, s, w) -> {}));
+        missing("listener", () -> keeper.keep("other", "", null));
+        final LinkConfig config = LinkConfig.DEFAULT;
+        missing("exchange", () -> new LinkManager(null, engine, config, () -> 0, random));
+        missing("engine", () -> new LinkManager(exchange, null, config, () -> 0, random));
+        missing("config", () -> new LinkManager(exchange, engine, null, () -> 0, random));
+        missing("clock", () -> new LinkManager(exchange, engine, config, null, random));
+        missing("random", () -> new LinkManager(exchange, engine, config, () -> 0, null));
+        up();
+    }
+
+    private static void missing(String name, Executable call) {
+        assertEquals(name, assertThrows(NullPointerException.class, call).getMessage());
     }
 }

@@ -53,6 +53,29 @@ class LoopbackConfigTest {
     }
 
     @Test
+    void theLongestTimesAreTakenAndThoseBelowZeroNamed() {
+        final Duration longest = Duration.ofSeconds(Long.MAX_VALUE);
+        final LoopbackConfig config = withTimes(longest, longest);
+        assertEquals(Long.MAX_VALUE, config.livenessNs());
+        assertEquals(Long.MAX_VALUE, config.sendTimeoutNs());
+        final Duration least = Duration.ofSeconds(Long.MIN_VALUE);
+        assertEquals(
+                "livenessInterval=" + least + ", at least 0",
+                assertThrows(IllegalArgumentException.class, () -> withTimes(least, longest))
+                        .getMessage());
+        assertEquals(
+                "sendTimeout=PT-1S, at least 0",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> withTimes(longest, Duration.ofSeconds(-1)))
+                        .getMessage());
+    }
+
+    private static LoopbackConfig withTimes(Duration liveness, Duration sendTimeout) {
+        return new LoopbackConfig(Path.of("x"), 1, 1, 1, 1, 65_536, 4096, liveness, sendTimeout);
+    }
+
+    @Test
     void theDefaultFolderIsTheUsersOwn() {
         final Path folder = LoopbackConfig.defaults().folder();
 

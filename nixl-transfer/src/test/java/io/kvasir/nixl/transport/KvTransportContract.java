@@ -8,6 +8,7 @@ import static io.kvasir.nixl.loopback.Loopbacks.refused;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -31,6 +32,7 @@ import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 
+import org.agrona.LangUtil;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -485,6 +487,15 @@ public abstract class KvTransportContract {
 
     @Test
     void aHandlerThatThrowsLosesNoOtherMessage() {
+        handlerThrows(new IllegalStateException("handler"));
+    }
+
+    @Test
+    void aHandlerThatFailsWithAnErrorLosesNoOtherMessage() {
+        handlerThrows(new AssertionError("handler"));
+    }
+
+    private void handlerThrows(Throwable fault) {
         decode.send("prefill", bytes("1"));
         decode.send("prefill", bytes("2"));
         decode.send("prefill", bytes("3"));
@@ -498,11 +509,11 @@ public abstract class KvTransportContract {
                         (peer, message) -> {
                             seen.add(message.get(ValueLayout.JAVA_BYTE, 0) - '0');
                             if (seen.size() == 1) {
-                                throw new IllegalStateException("handler");
+                                LangUtil.rethrowUnchecked(fault);
                             }
                         });
-            } catch (IllegalStateException e) {
-                assertEquals("handler", e.getMessage());
+            } catch (IllegalStateException | AssertionError e) {
+                assertSame(fault, e);
                 thrown++;
             }
         }

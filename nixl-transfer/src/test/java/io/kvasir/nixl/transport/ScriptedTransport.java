@@ -3,12 +3,15 @@ package io.kvasir.nixl.transport;
 import io.kvasir.nixl.memory.Descriptors;
 import io.kvasir.nixl.memory.KvRegion;
 
+import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /**
  * A transport that moves nothing, remembers what it was asked for, and does what a test tells it
@@ -78,7 +81,10 @@ public final class ScriptedTransport implements KvTransport {
     /** Whether requests cannot be given up. */
     public boolean releaseFails;
 
-    public boolean closed;
+    /** Messages of a peer that are handed over once. */
+    public final Queue<String> received = new ConcurrentLinkedQueue<>();
+
+    public volatile boolean closed;
     private long next = 1;
 
     @Override
@@ -207,7 +213,13 @@ public final class ScriptedTransport implements KvTransport {
 
     @Override
     public int notifications(NotificationHandler handler) {
-        return 0;
+        int count = 0;
+        for (String message = received.poll(); message != null; message = received.poll()) {
+            final byte[] bytes = message.getBytes(StandardCharsets.UTF_8);
+            handler.onNotification("peer", MemorySegment.ofArray(bytes));
+            count++;
+        }
+        return count;
     }
 
     @Override

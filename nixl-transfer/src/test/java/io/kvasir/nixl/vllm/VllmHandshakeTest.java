@@ -231,6 +231,32 @@ class VllmHandshakeTest {
     }
 
     @Test
+    void aPatienceOutsideItsLimitsIsNamedAndTheLongestPauseIsTaken() {
+        final Duration second = Duration.ofSeconds(1);
+        final Duration longest = Duration.ofSeconds(Long.MAX_VALUE);
+        for (Duration timeout : List.of(Duration.ofNanos(999_999), longest)) {
+            impatient(
+                    "timeout=" + timeout + ", limits are 1 ms..2147483647 ms", timeout, 1, second);
+        }
+        impatient("attempts=0, at least 1", second, 0, second);
+        impatient("backoff=PT-1S, at least 0", second, 1, second.negated());
+        final VllmHandshake.Patience patience = new VllmHandshake.Patience(second, 1, longest);
+        refused(
+                VllmPeerException.Kind.UNREACHABLE,
+                () -> handshake(patience).ask(HOST, 1, 0, 0),
+                "no side channel at " + HOST + ":1");
+    }
+
+    private static void impatient(String why, Duration timeout, int attempts, Duration backoff) {
+        assertEquals(
+                why,
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> new VllmHandshake.Patience(timeout, attempts, backoff))
+                        .getMessage());
+    }
+
+    @Test
     void addressesOfIpv6AreServedAndAsked() {
         try (VllmSideChannel channel =
                 new VllmSideChannel("::1", 0, HASH, List.of(RANK_0), System::nanoTime)) {

@@ -269,6 +269,7 @@ public final class EtcdExchange extends ViewedExchange {
             closed = true;
             ended = lease;
         }
+        view.close();
         renewer.interrupt();
         watcher.interrupt();
         try {

@@ -1,6 +1,7 @@
 package io.kvasir.nixl.exchange.zmq;
 
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Limits of a {@link SideChannelExchange}.
@@ -12,6 +13,7 @@ import java.time.Duration;
  */
 public record SideChannelConfig(Duration heartbeat, Duration silence, int maxPeers) {
     private static final int MOST_PEERS = 4096;
+    private static final Duration LEAST_HEARTBEAT = Duration.ofMillis(1);
 
     /** Asks each 200 ms, believes in a peer for 2 s, knows 256. */
     public static final SideChannelConfig DEFAULT =
@@ -23,10 +25,11 @@ public record SideChannelConfig(Duration heartbeat, Duration silence, int maxPee
      * @throws IllegalArgumentException naming the one that cannot be
      */
     public SideChannelConfig {
-        if (heartbeat.toMillis() < 1) {
+        if (heartbeat.compareTo(LEAST_HEARTBEAT) < 0) {
             throw new IllegalArgumentException("heartbeat=" + heartbeat + ", at least 1 ms");
         }
-        if (silence.compareTo(heartbeat.multipliedBy(2)) <= 0) {
+        if (silence.compareTo(heartbeat) <= 0
+                || silence.minus(heartbeat).compareTo(heartbeat) <= 0) {
             throw new IllegalArgumentException(
                     "silence=" + silence + " must be longer than two heartbeats of " + heartbeat);
         }
@@ -34,5 +37,15 @@ public record SideChannelConfig(Duration heartbeat, Duration silence, int maxPee
             throw new IllegalArgumentException(
                     "maxPeers=" + maxPeers + ", limits are 1.." + MOST_PEERS);
         }
+    }
+
+    /** At most the longest time that can be measured: 292 years. */
+    long heartbeatNs() {
+        return TimeUnit.NANOSECONDS.convert(heartbeat);
+    }
+
+    /** At most the longest time that can be measured: 292 years. */
+    long silenceNs() {
+        return TimeUnit.NANOSECONDS.convert(silence);
     }
 }

@@ -19,9 +19,11 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongSupplier;
 
@@ -37,6 +39,7 @@ public final class SideChannelExchange extends ViewedExchange {
     private static final int MAX_QUESTION_BYTES = 1 << 10;
     private static final int MAX_TICK_MS = 50;
     private static final int MAX_PORT = 65_535;
+    private static final long CLOSE_PATIENCE_NS = TimeUnit.MINUTES.toNanos(1);
     private static final String SELF = "self";
     private static final byte[] NO_FRAME = new byte[0];
 
@@ -45,7 +48,7 @@ public final class SideChannelExchange extends ViewedExchange {
 
     private final SideChannelConfig config;
     private final LongSupplier clock; // ns; asked for heartbeats and silence
-    private final ZContext context = new ZContext(1);
+    private final ZContext context;
     private final ZMQ.Socket router;
     private final int port;
     private final long instance = ThreadLocalRandom.current().nextLong() | 1; // not 0: none
@@ -78,8 +81,10 @@ public final class SideChannelExchange extends ViewedExchange {
             SideChannelConfig config,
             LongSupplier clock,
             HostLookups.Resolver resolver) {
-        this.config = config;
+        Objects.requireNonNull(host, "host");
+        this.config = Objects.requireNonNull(config, "config");
         this.clock = clock;
+        context = new ZContext(1);
         context.setLinger(0);
         router = context.createSocket(SocketType.ROUTER);
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
@@ -119,11 +124,11 @@ public final class SideChannelExchange extends ViewedExchange {
      * @throws ExchangeException of kind {@code CAPACITY} if {@code maxPeers} others are known
      */
     public void know(String host, int peerPort) {
+        final SideAddress address = new SideAddress(host, peerPort);
         if (peerPort < 1 || peerPort > MAX_PORT) {
             throw new IllegalArgumentException(
                     HostPort.of(host, peerPort) + ": ports are 1 to " + MAX_PORT);
         }
-        final SideAddress address = new SideAddress(host, peerPort);
         synchronized (known) {
             if (!known.contains(address) && known.size() >= config.maxPeers()) {
                 throw new ExchangeException(
@@ -150,6 +155,7 @@ public final class SideChannelExchange extends ViewedExchange {
     @Override
     public synchronized void publish(PeerRecord record) {
         requireOpen();
+        Objects.requireNonNull(record, "record");
         PeerDirectory.requireNewer(record, view.get(record.name()));
         own.check(record);
         if (own.put(record)) {
@@ -208,17 +214,30 @@ public final class SideChannelExchange extends ViewedExchange {
 
     // -- the thread
 
+    /** Ends with all that it uses, however long {@link #close} waits. */
     private void run() {
+        try {
+            serve();
+        } finally {
+            closed = true;
+            view.close();
+            lookups.close();
+            context.close();
+        }
+    }
+
+    private void serve() {
         final ZMQ.Poller poller = context.createPoller(config.maxPeers() + 1);
         poller.register(router, ZMQ.Poller.POLLIN);
-        final int tickMs = Math.clamp(config.heartbeat().toMillis() / 4, 1, MAX_TICK_MS);
+        final int tickMs =
+                Math.clamp(TimeUnit.NANOSECONDS.toMillis(config.heartbeatNs()) / 4, 1, MAX_TICK_MS);
         while (!closed) {
             poller.poll(tickMs);
             answerAll();
             hearAll();
             meetPeers(poller);
             askAll(poller);
-            dropYielded(clock.getAsLong() - config.silence().toNanos());
+            dropYielded(clock.getAsLong() - config.silenceNs());
         }
         sayGoodbye(poller);
         poller.close();
@@ -231,7 +250,7 @@ public final class SideChannelExchange extends ViewedExchange {
             return;
         }
         own.all().forEach(record -> withdraw(record.name()));
-        final long patienceNs = config.heartbeat().multipliedBy(2).toNanos();
+        final long patienceNs = 2 * Math.min(config.heartbeatNs(), Long.MAX_VALUE / 2);
         final long startNs = clock.getAsLong();
         while (clock.getAsLong() - startNs < patienceNs) {
             poller.poll(1);
@@ -354,16 +373,31 @@ public final class SideChannelExchange extends ViewedExchange {
         }
     }
 
-    /** As promised; takes two heartbeats if something is published, so that peers see it. */
+    /**
+     * As promised; takes two heartbeats if something is published, so that peers see it. A thread
+     * that is interrupted waits all the same, and stays interrupted. After a minute the exchange
+     * ends by itself; so it does if a listener calls this, which does not wait then.
+     */
     @Override
     public void close() {
         closed = true;
-        try {
-            thread.join();
-        } catch (InterruptedException e) {
+        view.close();
+        if (Thread.holdsLock(view)) {
+            return; // a listener, for which the thread waits, or which runs on it
+        }
+        final long startNs = System.nanoTime();
+        boolean interrupted = false;
+        long leftNs = CLOSE_PATIENCE_NS;
+        while (thread.isAlive() && leftNs > 0) {
+            try {
+                TimeUnit.NANOSECONDS.timedJoin(thread, leftNs);
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+            leftNs = CLOSE_PATIENCE_NS - (System.nanoTime() - startNs);
+        }
+        if (interrupted) {
             Thread.currentThread().interrupt();
         }
-        lookups.close();
-        context.close();
     }
 }

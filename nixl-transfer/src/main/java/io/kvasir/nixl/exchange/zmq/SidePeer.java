@@ -110,10 +110,10 @@ final class SidePeer {
             return;
         }
         final long sinceNs = nowNs - askedNs;
-        if (asked && sinceNs >= config.silence().toNanos()) {
+        if (asked && sinceNs >= config.silenceNs()) {
             reopen(poller);
         }
-        if (!asked && sinceNs >= config.heartbeat().toNanos()) {
+        if (!asked && sinceNs >= config.heartbeatNs()) {
             askNow(nowNs);
         }
     }
@@ -136,7 +136,7 @@ final class SidePeer {
 
     /** Whether it has just been silent for too long; it is then asked for everything again. */
     boolean fallsSilent(SideChannelConfig config, long nowNs) {
-        if (lastSeen.equals(Version.NONE) || nowNs - lastSeenNs < config.silence().toNanos()) {
+        if (lastSeen.equals(Version.NONE) || nowNs - lastSeenNs < config.silenceNs()) {
             return false;
         }
         lastSeen = Version.NONE;

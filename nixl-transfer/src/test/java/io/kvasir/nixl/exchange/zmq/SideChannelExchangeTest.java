@@ -1,6 +1,7 @@
 package io.kvasir.nixl.exchange.zmq;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,8 +13,12 @@ import io.kvasir.nixl.exchange.RecordOwner;
 import io.kvasir.nixl.exchange.Records;
 import io.kvasir.nixl.exchange.Records.Received;
 import io.kvasir.testsupport.ConnectingContext;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
 import org.zeromq.SocketType;
 import org.zeromq.ZMQ;
 
@@ -196,5 +201,121 @@ class SideChannelExchangeTest extends ExchangeContract {
         a.know(HOST, 1); // known already
         assertThrows(ExchangeException.class, () -> a.know(HOST, 9));
         assertThrows(IllegalArgumentException.class, () -> a.know(HOST, 0));
+    }
+
+    @Test
+    void anInterruptedThreadClosesAllOfItAndStaysInterrupted() throws InterruptedException {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        final MetadataExchange b = open();
+        final Received received = new Received();
+        b.watch("a", received);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", received.next());
+        Thread.currentThread().interrupt();
+        a.close();
+        assertTrue(Thread.interrupted());
+        assertFalse(runs(a));
+        closing(new SideChannelExchange(HOST, a.port(), CONFIG)); // the port is free
+        assertEquals("GONE a 1.1", received.next());
+    }
+
+    private static boolean runs(SideChannelExchange exchange) {
+        final String name = "kvasir-exchange-" + exchange.port();
+        return Thread.getAllStackTraces().keySet().stream()
+                .anyMatch(thread -> thread.getName().equals(name));
+    }
+
+    @Test
+    void aListenerMayCloseTheExchangeThatNotifiesIt() {
+        final MetadataExchange a = open();
+        final SideChannelExchange b = (SideChannelExchange) open();
+        b.publish(Records.record("b", 1, 1));
+        a.find("b", PATIENCE);
+        b.watch("a", (change, record) -> b.close());
+        a.publish(Records.record("a", 1, 1));
+        Eventually.holds("the end of the exchange's thread", () -> !runs(b));
+        assertThrows(ExchangeException.class, () -> b.publish(Records.record("b", 1, 2)));
+        b.close();
+    }
+
+    @Test
+    void aListenerMayCloseItInTheThreadThatPublishes() {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        a.watch("a", (change, record) -> a.close());
+        a.publish(Records.record("a", 1, 1));
+        Eventually.holds("the end of the exchange's thread", () -> !runs(a));
+    }
+
+    @ParameterizedTest
+    @MethodSource("longTimes")
+    void theLongestTimesAreTaken(Duration longest) throws InterruptedException {
+        final SideChannelConfig patient = new SideChannelConfig(Duration.ofMillis(20), longest, 8);
+        final SideChannelExchange a = closing(new SideChannelExchange(HOST, 0, patient));
+        final MetadataExchange b = closing(new SideChannelExchange(HOST, 0, patient));
+        ((SideChannelExchange) b).know(HOST, a.port());
+        final Received received = new Received();
+        b.watch("a", received);
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("UP a 1.1", received.next());
+        a.publish(Records.record("a", 1, 2));
+        assertEquals("CHANGED a 1.2", received.next());
+        final SideChannelExchange c =
+                closing(
+                        new SideChannelExchange(
+                                HOST,
+                                0,
+                                new SideChannelConfig(
+                                        longest.dividedBy(2).minusSeconds(1), longest, 8)));
+        c.know(HOST, a.port()); // which is asked once, at once
+        assertEquals("a", c.find("a", PATIENCE).name());
+    }
+
+    private static List<Duration> longTimes() {
+        return List.of(Duration.ofSeconds(Long.MAX_VALUE), Duration.ofDays(200 * 365));
+    }
+
+    @Test
+    void timesThatCannotBeAreNamed() {
+        final Duration longest = Duration.ofSeconds(Long.MAX_VALUE);
+        refused("heartbeat=PT0.0009S, at least 1 ms", Duration.ofNanos(900_000), longest);
+        refused("heartbeat=PT-1S, at least 1 ms", Duration.ofSeconds(-1), longest);
+        refused(
+                "silence=PT0.2S must be longer than two heartbeats of PT0.1S",
+                Duration.ofMillis(100),
+                Duration.ofMillis(200));
+        refused(
+                "silence=" + longest + " must be longer than two heartbeats of " + longest,
+                longest,
+                longest);
+    }
+
+    private static void refused(String why, Duration heartbeat, Duration silence) {
+        assertEquals(
+                why,
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> new SideChannelConfig(heartbeat, silence, 8))
+                        .getMessage());
+    }
+
+    @Test
+    void whatIsMissingIsNamedWhereItIsGiven() {
+        final SideChannelExchange a = (SideChannelExchange) open();
+        final MetadataExchange b = open();
+        missing("host", () -> a.know(null, 1));
+        missing("host", () -> a.know(null, 0));
+        missing("host", () -> a.forget(null, 1));
+        missing("record", () -> a.publish(null));
+        missing("name", () -> a.find(null, Duration.ZERO));
+        missing("patience", () -> a.find("a", null));
+        missing("listener", () -> a.watch("a", null));
+        missing("host", () -> new SideChannelExchange(null, 0, CONFIG));
+        missing("config", () -> new SideChannelExchange(HOST, 0, null));
+        a.publish(Records.record("a", 1, 1));
+        assertEquals("a", b.find("a", PATIENCE).name());
+    }
+
+    private static void missing(String name, Executable call) {
+        assertEquals(name, assertThrows(NullPointerException.class, call).getMessage());
     }
 }
