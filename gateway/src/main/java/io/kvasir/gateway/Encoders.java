@@ -111,24 +111,38 @@ final class Encoders implements AutoCloseable {
 
     /** What remembers the tokens of prompts; null where nothing is to. */
     private static PromptMemo memoOrNull(GatewayConfig config) {
-        final Path folder = config.get(GatewaySettings.SHARED_MEMORY_DIR);
-        final int entries = config.get(GatewaySettings.PROMPT_MEMO_ENTRIES);
-        if (folder == null || entries == 0) {
+        final Path folder = memoFolderOrNull(config);
+        if (folder == null) {
             return null;
         }
         try {
             return PromptMemoProvider.openFirst(
                     new PromptMemoConfig(
-                            folder, entries, config.get(GatewaySettings.PROMPT_MEMO_TTL)));
+                            folder,
+                            config.get(GatewaySettings.PROMPT_MEMO_ENTRIES),
+                            config.get(GatewaySettings.PROMPT_MEMO_TTL)));
         } catch (IOException e) {
-            throw new GatewayException(
-                    GatewaySettings.SHARED_MEMORY_DIR.name()
-                            + "="
-                            + folder
-                            + " cannot be used: "
-                            + FailureText.withFile(e),
-                    e);
+            throw unusableMemo(folder, e);
         }
+    }
+
+    /** Where the tokens of a model's prompts are remembered; null where they are not. */
+    static Path memoFolderOrNull(GatewayConfig model) {
+        return model.get(GatewaySettings.TOKENIZER) == null
+                        || model.get(GatewaySettings.PROMPT_MEMO_ENTRIES) == 0
+                ? null
+                : model.get(GatewaySettings.SHARED_MEMORY_DIR);
+    }
+
+    /** Says that they cannot be remembered there. */
+    static GatewayException unusableMemo(Path folder, IOException cause) {
+        return new GatewayException(
+                GatewaySettings.SHARED_MEMORY_DIR.name()
+                        + "="
+                        + folder
+                        + " cannot be used: "
+                        + FailureText.withFile(cause),
+                cause);
     }
 
     private static TemplatePolicy templates(GatewayConfig config) {

@@ -4,6 +4,7 @@ import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.discovery.Discoveries;
 import io.kvasir.gateway.log.AccessLogs;
 import io.kvasir.gateway.server.TrustedCallers;
 import io.kvasir.gateway.trace.CollectorAccess;
@@ -12,11 +13,7 @@ import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.NatsAccesses;
 import io.kvasir.gateway.upstream.TrustStore;
 import io.kvasir.gateway.upstream.WorkerKey;
-import io.kvasir.router.settings.RouterSettings;
-import io.kvasir.router.settings.Setting;
 
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
@@ -36,15 +33,16 @@ public final class StartFiles {
                     NatsAccesses::check,
                     EtcdStores::check,
                     CollectorAccess::check,
+                    Discoveries::checkKubernetes,
                     FileDiscovery::check,
                     AccessLogs::checkTarget,
-                    StartFiles::checkFolders,
                     Encoders::check);
 
     private StartFiles() {}
 
     /**
-     * Reads those that a configuration uses, and connects to nothing.
+     * Reads those that a configuration uses, and connects to nothing. What is made to find out
+     * whether it can be is deleted again.
      *
      * @return what {@link GatewayServer#start} would refuse, of all of it; empty for nothing
      */
@@ -57,34 +55,8 @@ public final class StartFiles {
                 problems.add(e.getMessage());
             }
         }
+        problems.addAll(StartFolders.problems(config));
         return problems;
-    }
-
-    /** Those that are not there are made. */
-    private static void checkFolders(GatewayConfig config) {
-        for (GatewayConfig model : config.models()) {
-            for (Setting<Path> setting : RouterSettings.FOLDERS) {
-                if (model.get(setting) != null) {
-                    checkFolder(setting, model.get(setting));
-                }
-            }
-        }
-    }
-
-    private static void checkFolder(Setting<Path> setting, Path folder) {
-        Path there = folder.toAbsolutePath();
-        while (!Files.exists(there) && there.getParent() != null) {
-            there = there.getParent();
-        }
-        if (!Files.isDirectory(there) || !Files.isWritable(there)) {
-            throw new IllegalArgumentException(
-                    setting.name()
-                            + "="
-                            + folder
-                            + " cannot be used: "
-                            + there
-                            + (Files.isDirectory(there) ? " is not writable" : " is no folder"));
-        }
     }
 
     /** The tokens of the admin port. */

@@ -3,6 +3,7 @@ package io.kvasir.router;
 import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
+import io.kvasir.core.memory.DiskRoom;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.KeptSlot;
 import io.kvasir.pipeline.source.EventPlane;
@@ -100,6 +101,16 @@ final class KeptPrefixes {
             LOG.info("{} was made, {} MiB", file, memory.length() >> 20);
         }
         return memory;
+    }
+
+    /**
+     * Checks that the file of the index can be opened or made, and leaves all as it is.
+     *
+     * @throws IOException as {@link #open} does
+     */
+    static void check(Path folder, PrefixIndexConfig config, int blockSize, DiskRoom room)
+            throws IOException {
+        IndexMemory.check(folder.resolve(FILE), config, blockSize, room);
     }
 
     /** Slots that have something, and are not to be given out. */

@@ -1,11 +1,13 @@
 package io.kvasir.router;
 
 import io.kvasir.core.counters.CountersFile;
+import io.kvasir.core.memory.DiskRoom;
 import io.kvasir.pipeline.source.EventPlaneStatus;
 import io.kvasir.pipeline.source.SourceStatus;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.state.SnapshotStatus;
 
+import java.io.IOException;
 import java.time.Clock;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -110,11 +112,24 @@ final class RouterCounters implements AutoCloseable {
     static CountersFile file(RouterConfig config) {
         return CountersFile.create(
                 config.get(RouterSettings.COUNTERS_DIR),
-                MOST_OF_ROUTER
-                        + (config.get(RouterSettings.MAX_WORKERS) + SPARE_WORKERS)
-                                * OF_WORKER.size(),
+                counters(config),
                 ERROR_LENGTH,
                 Clock.systemUTC().millis());
+    }
+
+    /**
+     * Checks that the file can be made, and leaves all as it is.
+     *
+     * @throws IOException if not
+     */
+    static void check(RouterConfig config, DiskRoom room) throws IOException {
+        CountersFile.check(
+                config.get(RouterSettings.COUNTERS_DIR), counters(config), ERROR_LENGTH, room);
+    }
+
+    private static int counters(RouterConfig config) {
+        return MOST_OF_ROUTER
+                + (config.get(RouterSettings.MAX_WORKERS) + SPARE_WORKERS) * OF_WORKER.size();
     }
 
     /** Values by label; the labels are the same in every status. */

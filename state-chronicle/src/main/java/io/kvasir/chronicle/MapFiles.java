@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
@@ -30,6 +31,9 @@ import java.util.zip.CRC32C;
 final class MapFiles {
     private static final String SUFFIX = ".map";
     private static final String COMPLETE = ".ok";
+
+    /** Chronicle Map wants one part in so many of a file's length beside it. */
+    private static final int SPARE = 10;
 
     // of Chronicle Map's file: checksum of the header (8), size word (4), header
     private static final int SIZE_WORD_OFFSET = 8;
@@ -72,15 +76,35 @@ final class MapFiles {
             }
         }
         final long number = newest == null ? 0 : number(newest) + 1;
-        final Path file = folder.file(layout.prefix() + number + SUFFIX);
-        Files.createFile(file, SharedFolder.ownerOnly());
-        final Opened made = new Opened(map(file), file);
-        complete(file);
+        for (Path old : found) {
+            if (!Files.exists(completion(old))) { // its process has ended, and it takes room
+                Files.deleteIfExists(old);
+            }
+        }
+        final Opened made = make(folder.file(layout.prefix() + number + SUFFIX));
         for (Path old : found) { // processes that map them have them until they look again
             Files.deleteIfExists(old);
             Files.deleteIfExists(completion(old));
         }
         return made;
+    }
+
+    /** Makes a map. Nothing is left of one that cannot be made. */
+    private Opened make(Path file) throws IOException {
+        Files.createFile(file, SharedFolder.ownerOnly());
+        ChronicleMap<byte[], byte[]> map = null;
+        try {
+            map = map(file);
+            complete(file);
+            return new Opened(map, file);
+        } catch (Throwable t) {
+            if (map != null) {
+                map.close();
+            }
+            Files.deleteIfExists(unfinished(file));
+            Files.deleteIfExists(file); // and the room that it has
+            throw t;
+        }
     }
 
     private List<Path> found() throws IOException {
@@ -107,8 +131,12 @@ final class MapFiles {
         return file.resolveSibling(file.getFileName() + COMPLETE);
     }
 
+    private static Path unfinished(Path file) {
+        return file.resolveSibling(file.getFileName() + COMPLETE + ".tmp");
+    }
+
     private void complete(Path file) throws IOException {
-        final Path unfinished = file.resolveSibling(file.getFileName() + COMPLETE + ".tmp");
+        final Path unfinished = unfinished(file);
         Files.deleteIfExists(unfinished);
         Files.createFile(unfinished, SharedFolder.ownerOnly());
         Files.writeString(unfinished, description(file, Files.size(file)));
@@ -187,8 +215,35 @@ final class MapFiles {
                     .checksumEntries(false) // entries have checksums of their own
                     .skipCloseOnExitHook(true)
                     .createPersistedTo(file.toFile());
+        } catch (IOException e) {
+            throw hasRoom(file) ? e : noRoom(file, e);
         } catch (RuntimeException | LinkageError | AssertionError e) {
             throw new IOException("Chronicle Map cannot open " + file + ": " + e, e);
         }
+    }
+
+    /** Whether a file that has its length, and maybe no blocks, can be given them. */
+    private static boolean hasRoom(Path file) throws IOException {
+        final long length = Files.size(file);
+        return usable(file) > length + length / SPARE;
+    }
+
+    private static long usable(Path file) throws IOException {
+        return Files.getFileStore(file).getUsableSpace();
+    }
+
+    private IOException noRoom(Path file, IOException cause) throws IOException {
+        final IOException refusal =
+                new FileSystemException(
+                        file.toString(),
+                        null,
+                        "no room on the disk for "
+                                + layout.entries()
+                                + " entries: bytes="
+                                + Files.size(file)
+                                + " and a tenth of it, usable="
+                                + usable(file));
+        refusal.initCause(cause);
+        return refusal;
     }
 }

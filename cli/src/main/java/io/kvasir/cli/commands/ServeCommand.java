@@ -89,8 +89,9 @@ public final class ServeCommand implements Callable<Integer> {
             names = "--check-config",
             description =
                     "Check flags, variables and files, also those of tokens, keys, authorities,"
-                            + " tokenizers, workers and logs, and folders, say all of what is"
-                            + " wrong, warn of what has no effect, and end.")
+                            + " tokenizers, workers and logs, folders and their room on the disk,"
+                            + " say what of these a start would refuse, warn of what has no"
+                            + " effect, and end. Connects to nothing and keeps no port.")
     private boolean checkConfig;
 
     @Option(

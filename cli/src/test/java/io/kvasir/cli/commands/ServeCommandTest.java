@@ -245,6 +245,8 @@ class ServeCommandTest {
                 "--access-log=MISSING/log",
                 "--state-dir=FILE/state",
                 "--counters-dir=FILE",
+                "--state-mapped-dir=/proc/x",
+                "--access-log=/proc/aa",
                 "--nats-url=http://x"
             })
     void theCheckFindsWhatAStartWouldRefuse(String option) throws IOException {
@@ -438,7 +440,13 @@ class ServeCommandTest {
                         ? Files.writeString(dir.resolve("w"), "[]").toString()
                         : "";
         final CommandRun run =
-                CommandRun.of("serve", "--model=m", "--check-config", source + value);
+                CommandRun.of(
+                        "serve",
+                        "--model=m",
+                        "--discovery-kubernetes-server=https://h:1", // as in a pod
+                        "--discovery-kubernetes-namespace=n",
+                        "--check-config",
+                        source + value);
         assertEquals(0, run.exitCode(), run.err());
     }
 

@@ -1,5 +1,7 @@
 package io.kvasir.core.counters;
 
+import io.kvasir.core.memory.DiskRoom;
+import io.kvasir.core.memory.FolderProbe;
 import io.kvasir.core.memory.LockFile;
 import io.kvasir.core.memory.MappedFile;
 import io.kvasir.core.memory.OffHeap;
@@ -83,6 +85,29 @@ public final class CountersFile implements AutoCloseable {
         }
     }
 
+    /**
+     * Checks that the file of a folder can be made, and leaves all as it is. Whether another writer
+     * has the folder is not asked.
+     *
+     * @param counters as of {@link #create}, like {@code errorLength}
+     * @param room counts what the file would take
+     * @throws IOException as the cause of what {@link #create} throws
+     */
+    public static void check(Path folder, int counters, int errorLength, DiskRoom room)
+            throws IOException {
+        FolderProbe.check(folder, LOCK_FILE);
+        final Path made = folder.resolve(NEW_FILE);
+        room.take(made, length(counters, errors(errorLength)), made);
+    }
+
+    private static int errors(int errorLength) {
+        return Math.ceilDiv(errorLength, OffHeap.ALIGNMENT) * OffHeap.ALIGNMENT;
+    }
+
+    private static long length(int counters, int errors) {
+        return CountersDescriptor.errorsOffset(counters) + errors;
+    }
+
     private static LockFile lock(Path folder) throws IOException {
         final LockFile lock = LockFile.takeOrNull(folder.resolve(LOCK_FILE));
         if (lock == null) {
@@ -96,9 +121,8 @@ public final class CountersFile implements AutoCloseable {
             throws IOException {
         final Path made = folder.resolve(NEW_FILE);
         Files.deleteIfExists(made);
-        final int errors = Math.ceilDiv(errorLength, OffHeap.ALIGNMENT) * OffHeap.ALIGNMENT;
-        final long length = CountersDescriptor.errorsOffset(counters) + errors;
-        final OffHeap memory = MappedFile.create(made, length);
+        final int errors = errors(errorLength);
+        final OffHeap memory = MappedFile.create(made, length(counters, errors));
         try {
             writeHeader(memory, counters, errors, nowMs);
             publish(made, folder.resolve(FILE));

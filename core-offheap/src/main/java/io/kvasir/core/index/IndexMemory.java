@@ -1,6 +1,7 @@
 package io.kvasir.core.index;
 
 import io.kvasir.core.memory.BuddyArena;
+import io.kvasir.core.memory.DiskRoom;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.core.memory.RecoverableFile;
 import io.kvasir.core.memory.RecoverableMemory;
@@ -92,6 +93,18 @@ public final class IndexMemory implements AutoCloseable {
                         left -> problem(left, config, hashSeedOrNull, savedMs),
                         constants(hashSeedOrNull == null ? newHashSeed : hashSeedOrNull));
         return new IndexMemory(opened.memory(), opened.discardedOrNull());
+    }
+
+    /**
+     * Checks that the memory of an index can be opened or made, and leaves all as it is. Whether
+     * another process has it is not asked.
+     *
+     * @param room counts what a new file would take
+     * @throws IOException as {@link #open} does
+     */
+    public static void check(Path file, PrefixIndexConfig config, int blockSize, DiskRoom room)
+            throws IOException {
+        RecoverableFile.check(file, shape(config, blockSize), room);
     }
 
     /** What speaks against going on with what an earlier process has left; null if nothing does. */

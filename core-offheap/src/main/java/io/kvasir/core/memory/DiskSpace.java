@@ -52,7 +52,8 @@ final class DiskSpace {
         }
     }
 
-    private static FileSystemException full(Path file, long length, long usable) {
+    /** That there is no room for a file. */
+    static FileSystemException full(Path file, long length, long usable) {
         return new FileSystemException(
                 file.toString(),
                 null,

@@ -49,6 +49,20 @@ public final class RecoverableFile {
         return open(file, shape, check, boot(), constants);
     }
 
+    /**
+     * Checks that a file can be opened or made, and leaves all as it is. Whether another process
+     * has it is not asked.
+     *
+     * @param room counts what a new file would take
+     * @throws IOException as {@link #open} does
+     */
+    public static void check(Path file, RecoverableMemory.Shape shape, DiskRoom room)
+            throws IOException {
+        FolderProbe.check(
+                file.toAbsolutePath().getParent(), lockFile(file).getFileName().toString());
+        room.take(file, shape.length(), file); // one that cannot be used again is deleted first
+    }
+
     /** The same in a life of the operating system, for tests. */
     static Opened open(
             Path file,
@@ -124,13 +138,16 @@ public final class RecoverableFile {
         }
     }
 
+    private static Path lockFile(Path file) {
+        return file.resolveSibling(file.getFileName() + LOCK_SUFFIX);
+    }
+
     private static FileChannel channel(Path file) throws IOException {
         return FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
     }
 
     private static LockFile lock(Path file) throws IOException {
-        final LockFile lock =
-                LockFile.takeOrNull(file.resolveSibling(file.getFileName() + LOCK_SUFFIX));
+        final LockFile lock = LockFile.takeOrNull(lockFile(file));
         if (lock == null) {
             throw new IllegalStateException(
                     "another router has " + file + " open; give each router a folder of its own");

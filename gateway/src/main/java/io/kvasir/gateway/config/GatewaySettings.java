@@ -599,9 +599,9 @@ public final class GatewaySettings {
                             16_384,
                             0,
                             4_194_304,
-                            "Entries of 1,000 tokens, some 4 KB, in shared-memory-dir that remember"
-                                + " the tokens of sections of prompts; gateways share them that say"
-                                + " the same number. 0 remembers nothing."));
+                            "Entries of 1,000 tokens, 4.8 KB each, in shared-memory-dir that"
+                                + " remember the tokens of sections of prompts; gateways share them"
+                                + " that say the same number. 0 remembers nothing."));
 
     /** Age of what the memo knows. */
     public static final Setting<Duration> PROMPT_MEMO_TTL =

@@ -32,14 +32,38 @@ public final class Discoveries {
             if (!config.get(GatewaySettings.DISCOVERY_ETCD_ENDPOINTS).isEmpty()) {
                 all.add(registrations(config, etcd(config)));
             }
-            if (config.get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR) != null
-                    || config.get(GatewaySettings.DISCOVERY_KUBERNETES_RESOURCES)) {
+            if (isInKubernetes(config)) {
                 all.add(KubernetesDiscovery.of(config));
             }
         } catch (IllegalArgumentException e) {
-            throw new GatewayException("cannot discover workers: " + e.getMessage(), e);
+            throw refusal(e);
         }
         return all;
+    }
+
+    /**
+     * Checks that Kubernetes can be asked where a configuration says so, and asks nothing. NATS and
+     * etcd have checks of their own.
+     *
+     * @throws GatewayException as {@link #of} does
+     */
+    public static void checkKubernetes(GatewayConfig config) {
+        if (isInKubernetes(config)) {
+            try {
+                KubernetesDiscovery.of(config).close();
+            } catch (IllegalArgumentException e) {
+                throw refusal(e);
+            }
+        }
+    }
+
+    private static boolean isInKubernetes(GatewayConfig config) {
+        return config.get(GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR) != null
+                || config.get(GatewaySettings.DISCOVERY_KUBERNETES_RESOURCES);
+    }
+
+    private static GatewayException refusal(IllegalArgumentException cause) {
+        return new GatewayException("cannot discover workers: " + cause.getMessage(), cause);
     }
 
     private static Discovery registrations(GatewayConfig config, LeasedStore store) {

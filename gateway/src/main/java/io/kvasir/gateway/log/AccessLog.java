@@ -1,5 +1,6 @@
 package io.kvasir.gateway.log;
 
+import io.kvasir.core.memory.FolderProbe;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
@@ -9,11 +10,15 @@ import org.slf4j.LoggerFactory;
 
 import java.io.ByteArrayOutputStream;
 import java.io.FileDescriptor;
+import java.io.FileNotFoundException;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.io.RandomAccessFile;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -110,7 +115,8 @@ final class AccessLog implements AutoCloseable {
     }
 
     /**
-     * Checks that the log that a configuration asks for can be opened, and opens nothing.
+     * Checks that the log that a configuration asks for can be opened. Nothing is written, and no
+     * file is left that was not there.
      *
      * @throws GatewayException if not
      */
@@ -123,20 +129,25 @@ final class AccessLog implements AutoCloseable {
         final Path file = Path.of(target);
         try {
             refusePipe(file);
-            if (Files.isDirectory(file)) {
-                throw new IOException(file + " is a folder");
+            if (Files.exists(file)) {
+                new FileOutputStream(file.toFile(), true).close(); // nothing of it is changed
+            } else {
+                FolderProbe.checkFile(file);
             }
-            final Path written = Files.exists(file) ? file : file.toAbsolutePath().getParent();
-            if (!Files.isWritable(written)) {
-                throw new IOException(
-                        file
-                                + ": "
-                                + written
-                                + (Files.exists(written) ? " is not writable" : " is not there"));
-            }
+        } catch (FileSystemException e) {
+            throw refusal(new FileNotFoundException(file + " (" + systemWords(e) + ")"));
         } catch (IOException e) {
             throw refusal(e);
         }
+    }
+
+    /** As they are in what opening a file to write says. */
+    private static String systemWords(FileSystemException refused) {
+        return switch (refused) {
+            case AccessDeniedException _ -> "Permission denied";
+            case NoSuchFileException _ -> "No such file or directory";
+            default -> refused.getReason();
+        };
     }
 
     /** Opens a file behind its last line, which is ended if a full disk has cut it. */

@@ -71,7 +71,7 @@ public final class AccessLogs implements AutoCloseable {
     }
 
     /**
-     * Checks that the log of other settings can be opened; opens nothing.
+     * Checks that the log of other settings can be opened; leaves none open.
      *
      * @throws IllegalArgumentException if not
      */
@@ -120,7 +120,7 @@ public final class AccessLogs implements AutoCloseable {
     }
 
     /**
-     * Checks that the log that a configuration asks for can be opened, and opens nothing.
+     * Checks that the log that a configuration asks for can be opened, and leaves none open.
      *
      * @throws GatewayException if not
      */

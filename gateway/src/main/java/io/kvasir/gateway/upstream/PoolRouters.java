@@ -23,7 +23,6 @@ import org.agrona.CloseHelper;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -64,23 +63,35 @@ public final class PoolRouters implements AutoCloseable {
 
     /** A store of snapshots that shows other processes what it has; null for the usual one. */
     private static StateStore storeOrNull(Settings settings) {
-        final Path folder = settings.get(RouterSettings.STATE_DIR);
-        final Path shared = settings.get(GatewaySettings.SHARED_MEMORY_DIR);
-        if (folder == null || shared == null) {
+        if (!sharesState(settings)) {
             return null;
         }
         try {
-            return StateStoreProvider.openFirst(folder, shared);
+            return StateStoreProvider.openFirst(
+                    settings.get(RouterSettings.STATE_DIR),
+                    settings.get(GatewaySettings.SHARED_MEMORY_DIR));
         } catch (IOException e) {
-            throw new GatewayException(
-                    "state-dir="
-                            + folder
-                            + " with shared-memory-dir="
-                            + shared
-                            + " cannot be used: "
-                            + FailureText.withFile(e),
-                    e);
+            throw unusableState(settings, e);
         }
+    }
+
+    /** Whether a router's store of snapshots shows other processes what it has. */
+    public static boolean sharesState(Settings settings) {
+        return RouterConfig.keepsIndex(settings)
+                && settings.get(RouterSettings.STATE_DIR) != null
+                && settings.get(GatewaySettings.SHARED_MEMORY_DIR) != null;
+    }
+
+    /** Says that such a store cannot be used. */
+    public static GatewayException unusableState(Settings settings, IOException cause) {
+        return new GatewayException(
+                "state-dir="
+                        + settings.get(RouterSettings.STATE_DIR)
+                        + " with shared-memory-dir="
+                        + settings.get(GatewaySettings.SHARED_MEMORY_DIR)
+                        + " cannot be used: "
+                        + FailureText.withFile(cause),
+                cause);
     }
 
     /**
@@ -106,15 +117,13 @@ public final class PoolRouters implements AutoCloseable {
         try {
             return new PoolRouters(model);
         } catch (GatewayException e) {
-            throw named
-                    ? new GatewayException(
-                            "model "
-                                    + LogText.of(model.get(GatewaySettings.MODEL))
-                                    + ": "
-                                    + e.getMessage(),
-                            e)
-                    : e;
+            throw named ? new GatewayException(ofModel(model, e.getMessage()), e) : e;
         }
+    }
+
+    /** A problem of one model of several. */
+    public static String ofModel(GatewayConfig model, String problem) {
+        return "model " + LogText.of(model.get(GatewaySettings.MODEL)) + ": " + problem;
     }
 
     private KvRouter make(Settings settings, WorkerPool pool) {
@@ -136,7 +145,7 @@ public final class PoolRouters implements AutoCloseable {
             if (loads != null && settings.get(RouterSettings.ENGINE_LOAD)) {
                 builder.loadPlane(loads);
             }
-            store = indexed ? storeOrNull(settings) : null;
+            store = storeOrNull(settings);
             if (store != null) {
                 builder.stateStore(store);
             }

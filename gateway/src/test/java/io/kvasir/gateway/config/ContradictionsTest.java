@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.WrongSettingsException;
 
 import org.junit.jupiter.api.Test;
@@ -17,6 +19,8 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /** Values that are in range and do not go together. */
 class ContradictionsTest {
@@ -64,7 +68,47 @@ class ContradictionsTest {
                 "worker-trust-store-password=p|worker-trust-store",
                 "prompt-memo-entries=9|shared-memory-dir",
                 "template-cache-bytes=9|trust-request-chat-template",
-                "snapshot-interval-ms=9|state-dir"
+                "snapshot-interval-ms=9|state-dir",
+                "hash-load-factor=2|mode=consistent-hash",
+                "temperature=1 mode=round-robin|mode=kv",
+                "temperature=1 mode=random prefill-mode=direct"
+                        + " worker=http://h:1,role=prefill|mode=kv",
+                "hot-prefix-discount=1 selection-policy=logits|selection-policy=linear",
+                "hot-prefix-discount=1 selection-policy=prefill-time|selection-policy=linear",
+                "hot-prefix-discount=1 mode=random|mode=kv",
+                "session-affinity-ttl-secs=9 mode=direct|a mode other than direct",
+                "session-affinity-ttl-secs=9 mode=consistent-hash|a mode other than direct",
+                "session-header=x|session-affinity-ttl-secs above 0 or mode=consistent-hash",
+                "lora-interval-ms=999|lora-mode=preferred or required",
+                "queue-policy=wspt|queue-threshold, queue-prefill-tokens or single-flight",
+                "queue-max-requests=9|queue-threshold",
+                "queue-max-tokens=9|queue-threshold",
+                "queue-max-wait-ms=9|queue-threshold",
+                "queue-aging-ms=9 single-flight=draw|queue-threshold",
+                "single-flight-tokens=9|single-flight=draw or wait",
+                "single-flight-wait-ms=9|single-flight=draw or wait",
+                "single-flight-prompts=9|single-flight=draw or wait",
+                "engine-load-ttl-ms=9000|engine-load on",
+                "engine-load-interval-ms=9|engine-load on",
+                "shared-cache-multiplier=0.5 prefix-index=off|an index",
+                "shared-cache-multiplier=0.5 kv-events=false|kv-events on",
+                "prediction-check=off prefix-index=off|an index",
+                "degraded-credit=0.1 kv-events=false prediction-check=off|a prediction-check",
+                "index-full=refuse prefix-index=off|an index",
+                "event-wait=busy-spin kv-events=false|kv-events on",
+                "event-pollers=2 overlap-weight=0|an index",
+                "stale-decay-ms=9 kv-events=false|kv-events on",
+                "snapshot-waiting-messages=9|state-dir or event-plane=jetstream",
+                "discovery-namespace=x|discovery-nats-bucket, discovery-etcd-endpoints",
+                "discovery-ttl-ms=9000 discovery-kubernetes-selector=a=b|discovery-nats-bucket",
+                "nixl-library=x|role=prefill",
+                "template-max-steps=9000|a tokenizer",
+                "trust-request-chat-template=true|a tokenizer",
+                "prompt-memo-ttl-ms=9 shared-memory-dir=d|a tokenizer",
+                "prompt-memo-ttl-ms=9 prompt-memo-entries=0|prompt-memo-entries above 0",
+                "shared-memory-dir=d|a tokenizer and prompt-memo-entries above 0, or state-dir",
+                "serve-model=name=n,mode=kv temperature=1 mode=random"
+                        + " serve-model=name=o,mode=random hash-load-factor=2|mode=consistent-hash"
             })
     void whatHasNoEffectIsAWarningThatNamesWhatIsNeeded(String settings, String needed) {
         final List<String> warnings = of(settings).build().warnings();
@@ -81,7 +125,27 @@ class ContradictionsTest {
     @ValueSource(
             strings = {
                 "event-recovery=false event-plane=nats",
-                "event-recovery=false event-plane=zmq event-plane-addresses=tcp://h:1"
+                "event-recovery=false event-plane=zmq event-plane-addresses=tcp://h:1",
+                "temperature=1",
+                "temperature=1 mode=random worker=http://h:1,role=prefill nixl-library=x",
+                "nixl-library=off",
+                "temperature=1 mode=random serve-model=name=n,mode=kv",
+                "hash-load-factor=2 mode=consistent-hash session-header=x",
+                "hash-load-factor=2 serve-model=name=n,mode=consistent-hash",
+                "session-affinity-ttl-secs=9 session-header=x mode=random",
+                "hot-prefix-discount=1 degraded-credit=0.1 index-full=refuse",
+                "degraded-credit=0.1 kv-events=false",
+                "queue-policy=wspt queue-aging-ms=9 queue-max-requests=9 queue-threshold=1",
+                "queue-policy=wspt queue-max-tokens=9 queue-prefill-tokens=0",
+                "queue-max-wait-ms=9 single-flight=wait single-flight-tokens=9",
+                "single-flight-wait-ms=9 single-flight=draw",
+                "engine-load=true engine-load-ttl-ms=9000 engine-load-interval-ms=9",
+                "lora-mode=preferred lora-interval-ms=999",
+                "shared-cache-multiplier=0.5 event-wait=busy-spin overlap-weight=0 prefix-index=on",
+                "discovery-nats-bucket=b discovery-namespace=x discovery-ttl-ms=9000"
+                        + " nixl-library=x",
+                "tokenizer=sim template-max-steps=9000 shared-memory-dir=d prompt-memo-entries=9",
+                "shared-memory-dir=d state-dir=s snapshot-waiting-messages=9"
             })
     void whatHasAnEffectIsNoWarning(String settings) {
         assertEquals(List.of(), of(settings).build().warnings());
@@ -100,6 +164,138 @@ class ContradictionsTest {
         assertTrue(
                 warnings.stream().anyMatch(text -> text.contains(words)),
                 () -> settings + ": " + warnings);
+    }
+
+    /** These have an effect whatever the others are, or are refused beside others. */
+    private static final Set<Setting<?>> OF_THEIR_OWN =
+            Set.of(
+                    GatewaySettings.MODEL,
+                    GatewaySettings.MODELS,
+                    GatewaySettings.WORKERS,
+                    GatewaySettings.WORKERS_FILE,
+                    GatewaySettings.KV_EVENTS,
+                    GatewaySettings.DISCOVERY_NATS_BUCKET,
+                    GatewaySettings.DISCOVERY_ETCD_ENDPOINTS,
+                    GatewaySettings.DISCOVERY_KUBERNETES_SELECTOR,
+                    GatewaySettings.DISCOVERY_KUBERNETES_RESOURCES,
+                    GatewaySettings.LORA,
+                    GatewaySettings.TOKENIZER,
+                    GatewaySettings.HOST,
+                    GatewaySettings.PORT,
+                    GatewaySettings.HTTP2,
+                    GatewaySettings.ADMIN_HOST,
+                    GatewaySettings.ADMIN_PORT,
+                    GatewaySettings.ADMIN_TOKEN,
+                    GatewaySettings.ADMIN_TOKEN_FILE,
+                    GatewaySettings.TRUSTED_TOKENS,
+                    GatewaySettings.TRUSTED_TOKEN_FILE,
+                    GatewaySettings.TRUSTED_NETWORKS,
+                    GatewaySettings.TENANT_HEADER,
+                    GatewaySettings.WORKER_KEY,
+                    GatewaySettings.WORKER_KEY_FILE,
+                    GatewaySettings.WORKER_TRUST_STORE,
+                    GatewaySettings.UPSTREAM_HTTP2,
+                    GatewaySettings.INCLUDE_USAGE,
+                    GatewaySettings.MAX_BODY_BYTES,
+                    GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT,
+                    GatewaySettings.GZIP_MIN_BYTES,
+                    GatewaySettings.GZIP_STREAMS,
+                    GatewaySettings.CORS_ORIGINS,
+                    GatewaySettings.PROMPT_THREADS,
+                    GatewaySettings.PROMPT_QUEUE,
+                    GatewaySettings.RETRIES,
+                    GatewaySettings.CONNECT_TIMEOUT,
+                    GatewaySettings.FIRST_BYTE_TIMEOUT,
+                    GatewaySettings.STREAM_IDLE_TIMEOUT,
+                    GatewaySettings.ANSWER_TIMEOUT,
+                    GatewaySettings.CLIENT_IDLE_TIMEOUT,
+                    GatewaySettings.MAX_CONNECTIONS,
+                    GatewaySettings.MAX_CONNECTIONS_PER_CLIENT,
+                    GatewaySettings.MAX_HEAD_BYTES,
+                    GatewaySettings.HEAD_TIMEOUT,
+                    GatewaySettings.BODY_TIMEOUT,
+                    GatewaySettings.BODY_MIN_RATE,
+                    GatewaySettings.HEALTH_INTERVAL,
+                    GatewaySettings.HEALTH_TIMEOUT,
+                    GatewaySettings.HEALTH_FAULTS,
+                    GatewaySettings.HEALTH_SUCCESSES,
+                    GatewaySettings.BREAKER_FAULTS,
+                    GatewaySettings.BREAKER_FAULT_PERCENT,
+                    GatewaySettings.BREAKER_WINDOW,
+                    GatewaySettings.BREAKER_HOLD,
+                    GatewaySettings.BREAKER_SUCCESSES,
+                    GatewaySettings.PANIC_PERCENT,
+                    GatewaySettings.WARM_UP,
+                    GatewaySettings.DRAIN_TIMEOUT,
+                    GatewaySettings.LAME_DUCK,
+                    GatewaySettings.DECISION_LOG_SIZE,
+                    GatewaySettings.ACCESS_LOG,
+                    GatewaySettings.OTLP_ENDPOINT,
+                    GatewaySettings.LOG_FORMAT,
+                    GatewaySettings.LOG_LEVEL,
+                    GatewaySettings.REPLICA_SYNC,
+                    RouterSettings.BLOCK_SIZE,
+                    RouterSettings.MODE,
+                    RouterSettings.LORA_MODE,
+                    RouterSettings.SELECTION_POLICY,
+                    RouterSettings.PREFIX_INDEX,
+                    RouterSettings.SEED,
+                    RouterSettings.HASH_SEED,
+                    RouterSettings.MAX_WORKERS,
+                    RouterSettings.MAX_ACTIVE_REQUESTS,
+                    RouterSettings.MAX_BLOCKS_PER_REQUEST,
+                    RouterSettings.TRACK_ACTIVE_BLOCKS,
+                    RouterSettings.TRACK_PREFILL_TOKENS,
+                    RouterSettings.BUSY_TTFT,
+                    RouterSettings.ENGINE_LOAD,
+                    RouterSettings.BUSY_LEASE,
+                    RouterSettings.ENGINE_WAITING_LIMIT,
+                    RouterSettings.ENGINE_USAGE_LIMIT,
+                    RouterSettings.QUEUE_THRESHOLD,
+                    RouterSettings.QUEUE_PREFILL_TOKENS,
+                    RouterSettings.SINGLE_FLIGHT,
+                    RouterSettings.BOOKING_WAIT,
+                    RouterSettings.BOOKING_TIMEOUT,
+                    RouterSettings.COUNTERS_DIR,
+                    RouterSettings.DECISION_JOURNAL);
+
+    @Test
+    void eachSettingHasAnEffectOfItsOwnOrIsAmongThoseThatNeedOthers() {
+        final Set<Setting<?>> needing =
+                SettingNeed.all().flatMap(need -> need.rows().stream()).collect(Collectors.toSet());
+        for (Setting<?> row : GatewaySettings.TABLE.rows()) {
+            assertTrue(
+                    needing.contains(row) != OF_THEIR_OWN.contains(row),
+                    row + ": add it to RouterNeeds, GatewayNeeds or this list; to one of them");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "",
+                "kv-events=false",
+                "kv-events=false overlap-weight=0",
+                "kv-events=false event-plane=nats",
+                "prefix-index=off mode=random",
+                "serve-model=name=n,mode=random"
+            })
+    void aDumpSaysNoMoreThanWhatItIsOf(String settings) throws IOException {
+        final GatewayConfig config = of(settings).build();
+        final Path file = Files.writeString(dir.resolve("dump.yaml"), ConfigDump.yaml(config));
+        final List<String> before = config.warnings();
+        for (String warning : GatewayConfig.builder().file(file).build().warnings()) {
+            assertTrue(before.contains(warning), () -> warning + " beside " + before);
+        }
+    }
+
+    @Test
+    void whatNeedsAnIndexHasTheOneOfTheStart() {
+        final String rows = "event-wait=busy-spin index-full=refuse degraded-credit=0.1";
+        final GatewayConfig started = of(rows).build();
+        final GatewayConfig changed = of(rows + " overlap-weight=0").build();
+        assertEquals(List.of(), changed.warningsSince(started));
+        assertEquals(2, changed.warnings().size(), changed.warnings().toString());
     }
 
     @Test

@@ -1,5 +1,7 @@
 package io.kvasir.router.journal;
 
+import io.kvasir.core.memory.DiskRoom;
+import io.kvasir.core.memory.FolderProbe;
 import io.kvasir.core.memory.LockFile;
 import io.kvasir.core.memory.MappedFile;
 import io.kvasir.core.memory.OffHeap;
@@ -57,6 +59,24 @@ public final class JournalFile {
             lock.close();
             throw t;
         }
+    }
+
+    /**
+     * Checks that the journal of a folder can be made, and leaves all as it is. Whether another
+     * router has the folder is not asked.
+     *
+     * @param room counts what the journal would take
+     * @throws IOException as {@link #create} does
+     */
+    public static void check(Path folder, int records, int candidates, DiskRoom room)
+            throws IOException {
+        FolderProbe.check(folder, LOCK_FILE);
+        final Path made = folder.resolve(NEW_FILE);
+        room.take(
+                made,
+                JournalDescriptor.length(records, candidates),
+                made,
+                folder.resolve(PREVIOUS));
     }
 
     private static OffHeap file(Path folder, int records, int candidates, int blockSize, long nowMs)

@@ -1,5 +1,6 @@
 package io.kvasir.router.state;
 
+import io.kvasir.core.memory.FolderProbe;
 import io.kvasir.core.memory.LockFile;
 import io.kvasir.router.spi.StateStore;
 
@@ -76,6 +77,16 @@ public final class FileStateStore implements StateStore {
         if (!Files.isDirectory(folder)) {
             Files.createDirectories(folder, LockFile.ownersAlone(folder, "rwx------"));
         }
+    }
+
+    /**
+     * Checks that a store of a folder can be opened and locked, and leaves all as it is. Whether
+     * another has the lock is not asked.
+     *
+     * @throws IOException as opening and {@link #lock} do
+     */
+    public static void check(Path folder) throws IOException {
+        FolderProbe.check(folder, LOCK);
     }
 
     @Override
