@@ -4,9 +4,8 @@ import static io.kvasir.core.index.HeldRuns.NO_HELD_RUN;
 
 import io.kvasir.core.radix.RadixTree;
 
-import org.agrona.collections.IntHashSet;
-
 import java.util.Arrays;
+import java.util.BitSet;
 
 /**
  * Gives up the blocks that a worker slot has stored longest ago, the deepest blocks of a prompt
@@ -77,7 +76,7 @@ final class Evictor {
      * @param most engine hashes wanted
      * @return how many were given up, at most {@link #MOST}; 0 when none was found
      */
-    int evict(int slot, IntHashSet kept, int most) {
+    int evict(int slot, BitSet kept, int most) {
         final int heldRun = choose(slot, kept, most);
         if (heldRun == NO_HELD_RUN) {
             return 0;
@@ -90,11 +89,11 @@ final class Evictor {
         return count;
     }
 
-    private int choose(int slot, IntHashSet kept, int most) {
+    private int choose(int slot, BitSet kept, int most) {
         final HeldRuns mine = slots[slot];
         final int going = found[slot];
         if (going != NO_HELD_RUN
-                && !kept.contains(going)
+                && !kept.get(going)
                 && mine.isUsed(going)
                 && !mine.isStored(going)
                 && keptBelow(slot, going) < mine.high(going)) {
@@ -105,7 +104,7 @@ final class Evictor {
             final int heldRun = hands[slot] < mine.end() ? hands[slot] : 0;
             hands[slot] = heldRun + 1;
             steps++;
-            if (!mine.isUsed(heldRun) || kept.contains(heldRun)) {
+            if (!mine.isUsed(heldRun) || kept.get(heldRun)) {
                 continue;
             }
             final boolean recent = mine.isStored(heldRun);

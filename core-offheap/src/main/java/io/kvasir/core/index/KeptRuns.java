@@ -1,6 +1,6 @@
 package io.kvasir.core.index;
 
-import org.agrona.collections.IntHashSet;
+import java.util.BitSet;
 
 /** What is not given up for the operation under way. */
 @FunctionalInterface
@@ -11,5 +11,5 @@ interface KeptRuns {
      *
      * @param slot the one from which is evicted
      */
-    IntHashSet of(int slot);
+    BitSet of(int slot);
 }

@@ -7,9 +7,8 @@ import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.WriterCounter;
 import io.kvasir.core.radix.RadixTree;
 
-import org.agrona.collections.IntHashSet;
-
 import java.util.Arrays;
+import java.util.BitSet;
 
 /**
  * Stores a list of blocks for a worker slot, all or none: goes down the tree from the parent, adds
@@ -84,7 +83,7 @@ final class StoreOperation extends SlotOperation {
     private int unsettledCount;
 
     /** Held runs of a slot that are not evicted, see {@link #keptRuns}. */
-    private final IntHashSet keptRuns = new IntHashSet();
+    private final BitSet keptRuns = new BitSet();
 
     private final KeptRuns kept = this::keptRuns;
 
@@ -310,14 +309,14 @@ final class StoreOperation extends SlotOperation {
      * The held runs of a slot that are not evicted for the store: its own one that has the parent,
      * and those that have blocks of the store, which were new then and would need room themselves.
      */
-    private IntHashSet keptRuns(int victim) {
+    private BitSet keptRuns(int victim) {
         if (victim == keptOf) {
             return keptRuns;
         }
         keptOf = victim;
         keptRuns.clear();
         if (!root && victim == slot) {
-            keptRuns.add(HeldRunDescriptor.heldRun(findParent()));
+            keptRuns.set(HeldRunDescriptor.heldRun(findParent()));
         }
         if (keepsPath) {
             followPath();
@@ -325,7 +324,10 @@ final class StoreOperation extends SlotOperation {
             for (int i = 0; i < trace.length(); i++) {
                 if (trace.run(i) != before) {
                     before = trace.run(i);
-                    keptRuns.add(holders.findHeldRun(before, victim)); // or NO_HELD_RUN
+                    final int found = holders.findHeldRun(before, victim);
+                    if (found != NO_HELD_RUN) {
+                        keptRuns.set(found);
+                    }
                 }
             }
         }
