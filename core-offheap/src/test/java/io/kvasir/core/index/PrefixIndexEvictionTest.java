@@ -347,7 +347,7 @@ class PrefixIndexEvictionTest {
     @ParameterizedTest
     @ValueSource(ints = {50, 5_000})
     void aStoreIsNoReasonToEvictThePrefixThatItGoesOnFrom(int length) {
-        try (PrefixIndex index = new PrefixIndex(evicting(2, 2 * length, 20 * length))) {
+        try (PrefixIndex index = new PrefixIndex(evicting(2, 2L * length, 20L * length))) {
             final long[] prefix = storedInParts(index, prompt(length)); // the oldest one
             final long[] other = storedInParts(index, prompt(length));
             final long[] longer = Arrays.copyOf(prefix, length + 10);
