@@ -22,6 +22,7 @@ import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Undeclared;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -30,6 +31,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -806,6 +808,9 @@ class RouterQueueTest {
                 },
                 () -> {
                     throw new AssertionError("a defect of the caller");
+                },
+                () -> {
+                    throw Undeclared.thrown(new IOException("a defect of the caller"));
                 });
     }
 
@@ -877,6 +882,36 @@ class RouterQueueTest {
         assertEquals(
                 List.of(1, 1, 1),
                 Stream.of(broken, atOnce, sized).map(waiter -> waiter.outcomes.get()).toList());
+    }
+
+    private static List<Throwable> undeclared() {
+        return List.of(new IOException("no tokens"), new Throwable("no tokens"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("undeclared")
+    void anUndeclaredExceptionOfOneRequestIsItsRefusalAndTheOthersGoOn(Throwable thrown) {
+        world.worker(1);
+        final Waiter one = world.admit(1);
+        final AtomicBoolean fails = new AtomicBoolean();
+        final Consumer<RouteRequest> later =
+                _ -> {
+                    if (fails.get()) {
+                        throw Undeclared.thrown(thrown);
+                    }
+                };
+        final Waiter broken = world.admit(1, later);
+        final Waiter next = world.admit(1);
+        fails.set(true);
+        world.computed(one);
+        assertSame(thrown, exceptionOrCause(broken.refusal));
+        assertNotNull(next.lease);
+        final Waiter atOnce = world.admit(1, later);
+        assertSame(thrown, exceptionOrCause(atOnce.refusal));
+    }
+
+    private static Throwable exceptionOrCause(Exception refusal) {
+        return refusal instanceof IllegalStateException ? refusal.getCause() : refusal;
     }
 
     @Test
