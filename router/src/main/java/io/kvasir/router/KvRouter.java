@@ -620,6 +620,19 @@ public final class KvRouter implements AutoCloseable {
         bookings.checkRoom();
         final BusyProbe probe = choose(request, out);
         book(request, out, lease, probe);
+        boolean recorded = false;
+        try {
+            recordBooked(request, out, lease);
+            recorded = true;
+        } finally {
+            if (!recorded) {
+                lease.close(); // the caller that gets an exception has no booking
+            }
+        }
+    }
+
+    /** Records a booking beside its load: for its session, and in the journal. */
+    private void recordBooked(RouteRequest request, Decision out, Lease lease) {
         if (out.selection().hasSession()) {
             out.selection()
                     .rules()
