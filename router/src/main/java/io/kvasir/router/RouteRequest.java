@@ -712,8 +712,12 @@ public final class RouteRequest {
      * @param stride blocks by which a beginning is longer than the one before; 1 or more
      * @param out the hash of the first {@code (i + 1) · stride} blocks at index {@code i}
      * @return how many there are: as many as the prompt has, and {@code out} has room for
+     * @throws IllegalArgumentException if the stride is less than 1
      */
     public int prefixKeys(int stride, long[] out) {
+        if (stride < 1) {
+            throw new IllegalArgumentException("stride=" + stride + " must be 1 or more");
+        }
         hash();
         final int count = Math.min(out.length, blockCount / stride);
         long key = 0;
