@@ -43,6 +43,9 @@ final class Constraints {
     }
 
     private static void add(List<String> to, String kind, String label) {
+        if (label == null) {
+            throw new NullPointerException("a " + kind + " label is null");
+        }
         if (label.isBlank()) {
             throw new IllegalArgumentException("a " + kind + " label is empty");
         }

@@ -604,7 +604,7 @@ public final class RouterConfig {
          * @return this
          */
         public Builder settings(Settings values) {
-            settings = values.toBuilder();
+            settings = Objects.requireNonNull(values, "values").toBuilder();
             return this;
         }
 

@@ -175,6 +175,8 @@ public final class RouterQueue implements AutoCloseable {
      * @return the caller's hold on it, by which it is given up
      */
     public QueueTicket admit(QueuedRequest request, QueueRank rank) {
+        Objects.requireNonNull(request, "request");
+        Objects.requireNonNull(rank, "rank");
         final Scratch scratch = takeScratch();
         try {
             return admit(request, rank, scratch);
@@ -195,6 +197,7 @@ public final class RouterQueue implements AutoCloseable {
      */
     @SuppressWarnings("FutureReturnValueIgnored") // the caller cancels the one it is given
     public CompletableFuture<Lease> admit(Consumer<RouteRequest> fill, QueueRank rank) {
+        Objects.requireNonNull(fill, "fill");
         final CompletableFuture<Lease> lease = new CompletableFuture<>();
         final QueueTicket ticket = admit(new FutureLease(fill, lease), rank);
         lease.whenComplete((_, _) -> ticket.cancel());

@@ -26,6 +26,7 @@ import io.kvasir.testsupport.Undeclared;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -739,6 +740,26 @@ class RouterQueueTest {
                         },
                         QueueRank.USUAL);
         assertSame(thrown, assertThrows(CompletionException.class, lease::join).getCause());
+    }
+
+    @Test
+    void whatIsNullIsNamed() {
+        world.worker(1);
+        final Consumer<RouteRequest> fill = request -> request.tokens(new int[1], 1);
+        final Consumer<RouteRequest> none = null;
+        final QueuedRequest noRequest = null;
+        final RouterQueue queue = world.queue;
+        final Map<String, Executable> calls =
+                Map.of(
+                        "fill", () -> queue.admit(none, QueueRank.USUAL).join(),
+                        "request", () -> queue.admit(noRequest, QueueRank.USUAL),
+                        "rank", () -> queue.admit(fill, null).join());
+        calls.forEach(
+                (name, call) ->
+                        assertEquals(
+                                name, assertThrows(NullPointerException.class, call).getMessage()));
+        assertEquals(0, queue.status().requests());
+        assertEquals(0, world.router.activeLeases());
     }
 
     @Test
