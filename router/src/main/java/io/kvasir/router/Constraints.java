@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.log.LineText;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -33,7 +35,7 @@ final class Constraints {
     void prefer(String label, double weight) {
         if (!Double.isFinite(weight)) {
             throw new IllegalArgumentException(
-                    "weight=" + weight + " of preferred " + label + " must be finite");
+                    "weight=" + weight + " of preferred " + LineText.of(label) + " must be finite");
         }
         add(preferred, "preferred", label);
         if (weights.length < preferred.size()) {
@@ -51,7 +53,12 @@ final class Constraints {
         }
         if (to.size() == MOST) {
             throw new IllegalArgumentException(
-                    "more than " + MOST + " labels are " + kind + ", the last one " + label);
+                    "more than "
+                            + MOST
+                            + " labels are "
+                            + kind
+                            + ", the last one "
+                            + LineText.of(label));
         }
         to.add(label);
     }

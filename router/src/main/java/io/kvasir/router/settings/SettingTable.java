@@ -1,5 +1,7 @@
 package io.kvasir.router.settings;
 
+import io.kvasir.pipeline.log.LineText;
+
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -8,6 +10,8 @@ import java.util.Objects;
 
 /** All settings of one program, found by name or former name. Immutable. */
 public final class SettingTable {
+    private static final int MOST_COMPARED = 64; // longer than any name
+
     private final List<Setting<?>> rows;
     private final Map<String, Setting<?>> byName = new LinkedHashMap<>();
 
@@ -60,21 +64,27 @@ public final class SettingTable {
         final Setting<?> row = byName.get(name);
         if (row == null) {
             throw new IllegalArgumentException(
-                    "unknown setting '" + name + "'; the nearest is '" + nearest(name) + "'");
+                    "unknown setting '"
+                            + LineText.of(name)
+                            + "'; the nearest is '"
+                            + nearest(name)
+                            + "'");
         }
         return row;
     }
 
     /**
-     * The known name that is most like another one.
+     * The known name that is most like another one, of which more characters than any name has do
+     * not count.
      *
      * @return a name or a former one; null of a table without rows
      */
     public String nearest(String name) {
+        final String compared = name.substring(0, Math.min(name.length(), MOST_COMPARED));
         String best = null;
         int least = Integer.MAX_VALUE;
         for (String known : byName.keySet()) {
-            final int distance = distance(name, known);
+            final int distance = distance(compared, known);
             if (distance < least) {
                 least = distance;
                 best = known;
