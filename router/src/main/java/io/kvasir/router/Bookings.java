@@ -75,6 +75,21 @@ final class Bookings {
         if (number == BookingPipeline.NONE) {
             throw refused();
         }
+        boolean held = false;
+        try {
+            hold(request, decision, lease, number, finds);
+            held = true;
+        } finally {
+            if (!held) {
+                pipeline.free(number); // nothing else would: the lease may not have it
+            }
+        }
+    }
+
+    private void hold(
+            RouteRequest request, Decision decision, Lease lease, long number, boolean finds) {
+        final Worker worker = decision.worker();
+        final PrefillPaces pacesOrNull = decision.selection().rules().pacesOrNull();
         final int newBlocks =
                 request.prefills() ? request.blockCount - decision.overlapBlocks() : 0;
         final double toCompute = decision.tokensToCompute();

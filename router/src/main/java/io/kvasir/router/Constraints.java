@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.log.LineText;
+
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
@@ -33,7 +35,7 @@ final class Constraints {
     void prefer(String label, double weight) {
         if (!Double.isFinite(weight)) {
             throw new IllegalArgumentException(
-                    "weight=" + weight + " of preferred " + label + " must be finite");
+                    "weight=" + weight + " of preferred " + LineText.of(label) + " must be finite");
         }
         add(preferred, "preferred", label);
         if (weights.length < preferred.size()) {
@@ -43,12 +45,20 @@ final class Constraints {
     }
 
     private static void add(List<String> to, String kind, String label) {
+        if (label == null) {
+            throw new NullPointerException("a " + kind + " label is null");
+        }
         if (label.isBlank()) {
             throw new IllegalArgumentException("a " + kind + " label is empty");
         }
         if (to.size() == MOST) {
             throw new IllegalArgumentException(
-                    "more than " + MOST + " labels are " + kind + ", the last one " + label);
+                    "more than "
+                            + MOST
+                            + " labels are "
+                            + kind
+                            + ", the last one "
+                            + LineText.of(label));
         }
         to.add(label);
     }

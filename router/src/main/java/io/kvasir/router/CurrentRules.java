@@ -59,7 +59,7 @@ final class CurrentRules {
                             + " cannot be changed: the program has given the router a policy of"
                             + " its own");
         }
-        final boolean keepsIndex = RouterConfig.keepsIndex(wanted, config.policyOf(wanted));
+        final boolean keepsIndex = RouterConfig.keepsIndex(wanted, policyOf(wanted));
         if (!config.isIndexed()
                 && (keepsIndex || wanted.get(RouterSettings.SINGLE_FLIGHT) != SingleFlight.OFF)) {
             throw new IllegalArgumentException(
@@ -86,6 +86,14 @@ final class CurrentRules {
                             + predicted.config().maxBlocks()
                             + "; start the router again for more");
         }
+    }
+
+    /** The one in use where its name stays: this thread may not see what has provided it. */
+    private SelectionPolicy policyOf(Settings wanted) {
+        final boolean isOther =
+                !wanted.get(RouterSettings.SELECTION_POLICY)
+                        .equals(current.settings().get(RouterSettings.SELECTION_POLICY));
+        return isOther ? config.policyOf(wanted) : current.policy().policy();
     }
 
     private static List<Setting<?>> ofRouter(List<Setting<?>> rows) {
@@ -122,10 +130,7 @@ final class CurrentRules {
         check(wanted);
         final RouterRules now = current;
         final List<Setting<?>> others = ofRouter(now.settings().differences(wanted));
-        final SelectionPolicy policy =
-                others.contains(RouterSettings.SELECTION_POLICY)
-                        ? config.policyOf(wanted)
-                        : now.policy().policy();
+        final SelectionPolicy policy = policyOf(wanted);
         final RouterRules next =
                 new RouterRules(
                         wanted,

@@ -120,9 +120,11 @@ public final class Decision {
      * #predictedCachedTokens} does.
      */
     public int predictedHeldTokens() {
-        return (int)
-                (selection.chosenCredit()
-                        * cachedTokens(overlapBlocks(), requestTokens(), blockSize()));
+        return isChosen()
+                ? (int)
+                        (selection.chosenCredit()
+                                * cachedTokens(overlapBlocks(), requestTokens(), blockSize()))
+                : 0;
     }
 
     /**
@@ -175,8 +177,19 @@ public final class Decision {
      * @param tokenCount prompt length in tokens
      * @param blockSize tokens per block
      * @return tokens that need no prefill
+     * @throws IllegalArgumentException if a number is negative, or the block size 0
      */
     public static int cachedTokens(int overlapBlocks, int tokenCount, int blockSize) {
+        if (overlapBlocks < 0) {
+            throw new IllegalArgumentException(
+                    "overlapBlocks=" + overlapBlocks + " must be 0 or more");
+        }
+        if (tokenCount < 0) {
+            throw new IllegalArgumentException("tokenCount=" + tokenCount + " must be 0 or more");
+        }
+        if (blockSize < 1) {
+            throw new IllegalArgumentException("blockSize=" + blockSize + " must be 1 or more");
+        }
         return Math.min(overlapBlocks, Selection.reusableBlocks(tokenCount, blockSize)) * blockSize;
     }
 

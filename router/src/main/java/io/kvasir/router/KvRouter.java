@@ -269,6 +269,7 @@ public final class KvRouter implements AutoCloseable {
      *     router runs, or needs what it was started without: then nothing is changed
      */
     public long change(Settings wanted) {
+        Objects.requireNonNull(wanted, "wanted");
         return rules.change(wanted);
     }
 
@@ -281,6 +282,7 @@ public final class KvRouter implements AutoCloseable {
      * @throws IllegalArgumentException as of {@link #change(Settings)}
      */
     public void change(Settings wanted, long version) {
+        Objects.requireNonNull(wanted, "wanted");
         rules.change(wanted, version);
     }
 
@@ -291,6 +293,7 @@ public final class KvRouter implements AutoCloseable {
      * @throws IllegalArgumentException if not
      */
     public void checkChange(Settings wanted) {
+        Objects.requireNonNull(wanted, "wanted");
         rules.check(wanted);
     }
 
@@ -338,6 +341,7 @@ public final class KvRouter implements AutoCloseable {
      *     its events are of another block size than the router's
      */
     public Worker addWorker(WorkerSpec spec) {
+        Objects.requireNonNull(spec, "spec");
         final Worker worker = registry.add(spec);
         final PrefillPaces paces = rules.get().pacesOrNull();
         if (paces != null) {
@@ -358,6 +362,8 @@ public final class KvRouter implements AutoCloseable {
      * @throws ClosedException if the router is closed
      */
     public void checkWorker(WorkerSpec spec, Set<String> adapters) {
+        Objects.requireNonNull(spec, "spec");
+        Objects.requireNonNull(adapters, "adapters");
         registry.check(spec, adapters);
     }
 
@@ -393,6 +399,8 @@ public final class KvRouter implements AutoCloseable {
      * @throws ClosedException if the router is closed
      */
     public EngineStream openDirect(Worker worker, SourceConfig source, StreamStart startOrNull) {
+        Objects.requireNonNull(worker, "worker");
+        Objects.requireNonNull(source, "source");
         return registry.openDirect(worker, source, startOrNull);
     }
 
@@ -406,6 +414,7 @@ public final class KvRouter implements AutoCloseable {
      * @param worker the worker
      */
     public void removeWorker(Worker worker) {
+        Objects.requireNonNull(worker, "worker");
         registry.remove(worker);
     }
 
@@ -424,6 +433,7 @@ public final class KvRouter implements AutoCloseable {
      *     swept already, when that is done and the worker has joined
      */
     public void rejoinPlane(Worker worker) throws InterruptedException {
+        Objects.requireNonNull(worker, "worker");
         registry.rejoinPlane(worker);
     }
 
@@ -445,6 +455,7 @@ public final class KvRouter implements AutoCloseable {
      *     call makes up for it
      */
     public boolean forgetPredicted(Worker worker) {
+        Objects.requireNonNull(worker, "worker");
         return registry.current().at(worker.slot()) != worker || bookings.forgetPredicted(worker);
     }
 
@@ -465,6 +476,7 @@ public final class KvRouter implements AutoCloseable {
      * @return whether they may be chosen or not
      */
     public int workersWith(String adapter) {
+        Objects.requireNonNull(adapter, "adapter");
         final SlotBits serving = parts.workerMarks.serving(adapter);
         return serving == null ? 0 : serving.count();
     }
@@ -480,6 +492,7 @@ public final class KvRouter implements AutoCloseable {
      * @throws ClosedException if the router is closed, or is closed meanwhile
      */
     public boolean awaitReady(Duration limit) throws InterruptedException {
+        Objects.requireNonNull(limit, "limit");
         return registry.awaitReady(limit);
     }
 
@@ -565,12 +578,16 @@ public final class KvRouter implements AutoCloseable {
     public void select(
             RouteRequest request, OverlapScores cached, OverlapScores active, Decision out)
             throws RouteException {
+        Objects.requireNonNull(cached, "cached");
+        Objects.requireNonNull(active, "active");
         begin(request, out);
         matcher.take(request, cached, active, out.selection());
         selector.choose(out.selection());
     }
 
     private void begin(RouteRequest request, Decision out) {
+        Objects.requireNonNull(request, "request");
+        Objects.requireNonNull(out, "out");
         request.checkMadeFor(this);
         request.hash();
         final RouterRules now = rules.get();
@@ -611,6 +628,7 @@ public final class KvRouter implements AutoCloseable {
      * @throws IllegalStateException if the lease still holds an open booking
      */
     public void reserve(RouteRequest request, Decision out, Lease lease) throws RouteException {
+        Objects.requireNonNull(lease, "lease");
         if (lease.isOpen()) {
             throw new IllegalStateException(
                     "the lease is still open: requestId="
@@ -620,6 +638,19 @@ public final class KvRouter implements AutoCloseable {
         bookings.checkRoom();
         final BusyProbe probe = choose(request, out);
         book(request, out, lease, probe);
+        boolean recorded = false;
+        try {
+            recordBooked(request, out, lease);
+            recorded = true;
+        } finally {
+            if (!recorded) {
+                lease.close(); // the caller that gets an exception has no booking
+            }
+        }
+    }
+
+    /** Records a booking beside its load: for its session, and in the journal. */
+    private void recordBooked(RouteRequest request, Decision out, Lease lease) {
         if (out.selection().hasSession()) {
             out.selection()
                     .rules()
@@ -692,6 +723,7 @@ public final class KvRouter implements AutoCloseable {
      */
     public Lease reserve(String requestId, RouteRequest request, Decision out)
             throws RouteException {
+        Objects.requireNonNull(request, "request");
         return named.reserve(requestId, lease -> reserve(request.id(requestId), out, lease));
     }
 
@@ -807,6 +839,7 @@ public final class KvRouter implements AutoCloseable {
      * @throws ClosedException if the router is closed, or is closed meanwhile
      */
     public void dumpEvents(Appendable out) throws IOException, InterruptedException {
+        Objects.requireNonNull(out, "out");
         parts.checkOpen();
         dump.write(out);
     }

@@ -1,6 +1,7 @@
 package io.kvasir.router;
 
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.IntSupplier;
@@ -72,6 +73,7 @@ final class NamedLeases {
     }
 
     private static void check(String requestId) {
+        Objects.requireNonNull(requestId, "requestId");
         if (requestId.isEmpty() || requestId.length() > MAX_ID_LENGTH) {
             throw new IllegalArgumentException(
                     "a request id of "
@@ -83,12 +85,14 @@ final class NamedLeases {
 
     /** The booking of an id; null where none is open. */
     Lease openOrNull(String requestId) {
+        Objects.requireNonNull(requestId, "requestId");
         final Named named = byId.get(requestId);
         return named != null && !named.pending && named.lease.isOpen() ? named.lease : null;
     }
 
     /** Releases a booking; false where none of that id is open. */
     boolean free(String requestId) {
+        Objects.requireNonNull(requestId, "requestId");
         final Named named = byId.get(requestId);
         if (named == null || named.pending || !byId.remove(requestId, named)) {
             return false;

@@ -179,6 +179,7 @@ public final class RouteRequest {
      * @throws IndexOutOfBoundsException if {@code count} is negative or beyond the array
      */
     public RouteRequest tokens(int[] ids, int count) {
+        Objects.requireNonNull(ids, "ids");
         Objects.checkFromIndexSize(0, count, ids.length);
         tokens = ids;
         tokenCount = count;
@@ -234,6 +235,7 @@ public final class RouteRequest {
      * @throws IllegalArgumentException if the tokens are none
      */
     public RouteRequest multimodal(String id, int offset, int length) {
+        Objects.requireNonNull(id, "id");
         return multimodal(MultimodalHasher.objectHash(id), offset, length);
     }
 
@@ -687,6 +689,7 @@ public final class RouteRequest {
      * @return blocks; 0 where it does not hold the first one
      */
     public int overlap(Worker worker) {
+        Objects.requireNonNull(worker, "worker");
         return cached.depth(worker.slot());
     }
 
@@ -697,6 +700,7 @@ public final class RouteRequest {
      * @return blocks; 0 where no other one holds the first one
      */
     public int deepestOverlapBeside(Worker worker) {
+        Objects.requireNonNull(worker, "worker");
         int deepest = 0;
         for (int i = 0; i < cached.matchedSlots(); i++) {
             final int slot = cached.slotAt(i);
@@ -712,8 +716,13 @@ public final class RouteRequest {
      * @param stride blocks by which a beginning is longer than the one before; 1 or more
      * @param out the hash of the first {@code (i + 1) · stride} blocks at index {@code i}
      * @return how many there are: as many as the prompt has, and {@code out} has room for
+     * @throws IllegalArgumentException if the stride is less than 1
      */
     public int prefixKeys(int stride, long[] out) {
+        Objects.requireNonNull(out, "out");
+        if (stride < 1) {
+            throw new IllegalArgumentException("stride=" + stride + " must be 1 or more");
+        }
         hash();
         final int count = Math.min(out.length, blockCount / stride);
         long key = 0;

@@ -42,6 +42,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.stream.Collectors;
 
 /**
  * What one router is made by: values of the rows of {@link RouterSettings}, and the objects that an
@@ -49,6 +50,16 @@ import java.util.function.LongSupplier;
  */
 public final class RouterConfig {
     private static final int LEAST_RING = 2; // where no event ever comes
+
+    /** What most of the memory is taken by. */
+    private static final List<Setting<?>> SIZES =
+            List.of(
+                    RouterSettings.MAX_BLOCKS,
+                    RouterSettings.MAX_HELD_BLOCKS,
+                    RouterSettings.INDEX_BYTES,
+                    RouterSettings.MAX_WORKERS,
+                    RouterSettings.MAX_TREE_SIZE,
+                    RouterSettings.MAX_ACTIVE_REQUESTS);
 
     private final Settings settings;
     private final PredictedPrefixesConfig predictedOrNull;
@@ -142,6 +153,20 @@ public final class RouterConfig {
      */
     public static boolean keepsIndex(Settings s) {
         return keepsIndex(s, SelectionPolicies.named(s.get(RouterSettings.SELECTION_POLICY)));
+    }
+
+    /** What was refused, with the settings that memory is taken by. */
+    private OutOfMemoryError withSizes(OutOfMemoryError cause) {
+        final OutOfMemoryError said =
+                new OutOfMemoryError(
+                        "no memory for the index and the bookings: "
+                                + SIZES.stream()
+                                        .map(row -> row + "=" + settings.get(row))
+                                        .collect(Collectors.joining(", "))
+                                + "; lower them: "
+                                + cause.getMessage());
+        said.initCause(cause);
+        return said;
     }
 
     /** Whether an index is kept. */
@@ -579,7 +604,7 @@ public final class RouterConfig {
          * @return this
          */
         public Builder settings(Settings values) {
-            settings = values.toBuilder();
+            settings = Objects.requireNonNull(values, "values").toBuilder();
             return this;
         }
 
@@ -838,7 +863,8 @@ public final class RouterConfig {
          * Allocates the off-heap memory and starts the two writer threads, and the one that ticks.
          *
          * @return a router without workers
-         * @throws OutOfMemoryError if the operating system or the JVM refuses the memory
+         * @throws OutOfMemoryError if the operating system or the JVM refuses the memory; the
+         *     message has the settings that it is taken by
          */
         public KvRouter build() {
             final RouterConfig config;
@@ -848,7 +874,11 @@ public final class RouterConfig {
                 CloseHelper.quietClose(stateStoreOrNull);
                 throw t;
             }
-            return KvRouter.start(config, new PartMaker());
+            try {
+                return KvRouter.start(config, new PartMaker());
+            } catch (OutOfMemoryError e) {
+                throw config.withSizes(e);
+            }
         }
 
         /**

@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.log.LineText;
 import io.kvasir.router.settings.LoraMode;
 
 import java.util.Arrays;
@@ -162,7 +163,7 @@ final class Suitability {
         private int repelled;
 
         private Losses(String adapterOrNull, List<String> required) {
-            this.adapterOrNull = adapterOrNull;
+            this.adapterOrNull = adapterOrNull == null ? null : LineText.of(adapterOrNull);
             this.required = required;
         }
 
@@ -206,7 +207,7 @@ final class Suitability {
                     + " workers is for this request: "
                     + (required.isEmpty()
                             ? ""
-                            : unlabelled + " lack one of the required labels " + required + ", ")
+                            : unlabelled + " lack one of the required labels " + labels() + ", ")
                     + repelled
                     + " have a taint that it does not tolerate"
                     + lacking();
@@ -214,9 +215,13 @@ final class Suitability {
 
         /** What to append to another reason; empty where nothing was lost. */
         String more() {
-            return (unlabelled == 0 ? "" : ", " + unlabelled + " lack a label of " + required)
+            return (unlabelled == 0 ? "" : ", " + unlabelled + " lack a label of " + labels())
                     + (repelled == 0 ? "" : ", " + repelled + " have a taint not tolerated")
                     + lacking();
+        }
+
+        private String labels() {
+            return LineText.of(required.toString());
         }
 
         private String lacking() {

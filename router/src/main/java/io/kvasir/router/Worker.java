@@ -30,6 +30,7 @@ import org.slf4j.LoggerFactory;
 
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
@@ -158,6 +159,9 @@ public final class Worker implements CandidateWorker {
      *     changed
      */
     public void adapters(Set<String> names) {
+        for (String name : Objects.requireNonNull(names, "names")) {
+            Objects.requireNonNull(name, "the name of an adapter is null");
+        }
         workerMarks.adapters(this, Set.copyOf(names));
     }
 
@@ -236,7 +240,7 @@ public final class Worker implements CandidateWorker {
      * @throws IllegalArgumentException if they are too many, a number is 0 or a name is empty
      */
     public void loraNumbers(Map<Long, String> names) {
-        LoraNumbers.check(names);
+        LoraNumbers.check(Objects.requireNonNull(names, "names"));
         loraNumbers = Map.copyOf(names);
         final EventSource events = source;
         if (events != null) {
@@ -476,6 +480,8 @@ public final class Worker implements CandidateWorker {
      * @return {@link LoadOutcome#TAKEN}, or why it was not
      */
     public synchronized LoadOutcome reportLoad(LoadSource source, long order, LoadReading reading) {
+        Objects.requireNonNull(source, "source");
+        Objects.requireNonNull(reading, "reading");
         if (removed) {
             return engineLoads.counts().add(source, LoadOutcome.UNKNOWN_WORKER);
         }
@@ -528,6 +534,7 @@ public final class Worker implements CandidateWorker {
      * @param retryAfter zero or less where it has not
      */
     public synchronized void full(String cause, Duration retryAfter) {
+        Objects.requireNonNull(retryAfter, "retryAfter");
         if (!removed) {
             final boolean wasMarked = marks.isMarked(slot);
             marks.mark(slot, clock.getAsLong(), askedNs(retryAfter), cause);
@@ -594,6 +601,7 @@ public final class Worker implements CandidateWorker {
      *     removed
      */
     public long indexedBlocks(StorageTier tier) {
+        Objects.requireNonNull(tier, "tier");
         if (tier == StorageTier.DEVICE) {
             return indexedBlocks();
         }

@@ -42,6 +42,10 @@ public record WorkerSpec(
     public WorkerSpec {
         Objects.requireNonNull(name, "name");
         Objects.requireNonNull(url, "url");
+        Objects.requireNonNull(labels, "labels").forEach(WorkerSpec::checkLabel);
+        for (String taint : Objects.requireNonNull(namedTaints, "namedTaints")) {
+            Objects.requireNonNull(taint, "a named taint is null");
+        }
         labels = Map.copyOf(labels);
         namedTaints = Set.copyOf(namedTaints);
         if (name.isBlank()) {
@@ -59,6 +63,11 @@ public record WorkerSpec(
                             + planeOrNull
                             + " on the event plane; name one of both");
         }
+    }
+
+    private static void checkLabel(String label, String value) {
+        Objects.requireNonNull(label, "the name of a label is null");
+        Objects.requireNonNull(value, () -> "the value of label " + label + " is null");
     }
 
     /** A worker without named taints. */

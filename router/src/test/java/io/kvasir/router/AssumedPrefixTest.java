@@ -15,6 +15,8 @@ import io.kvasir.testsupport.Eventually;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.Arrays;
 import java.util.Random;
@@ -178,5 +180,21 @@ class AssumedPrefixTest {
         router.select(request(640), decision);
         first.close();
         second.close();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, -1, Integer.MIN_VALUE})
+    void aStrideOfLessThanABlockIsRefused(int stride) {
+        assertEquals(
+                "stride=" + stride + " must be 1 or more",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> request(640).prefixKeys(stride, new long[4]))
+                        .getMessage());
+    }
+
+    @Test
+    void aStrideBeyondThePromptHasNoKeys() {
+        assertEquals(0, request(640).prefixKeys(Integer.MAX_VALUE, new long[4]));
     }
 }

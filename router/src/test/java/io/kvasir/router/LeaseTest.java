@@ -9,12 +9,17 @@ import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Collectors;
 
 /** Leases that are not closed: what ends their bookings, and whose clock says when. */
@@ -116,6 +121,45 @@ class LeaseTest {
         nowNs += HOUR_NS;
         tick();
         assertFalse(before.isOpen());
+    }
+
+    /** The clock of an embedder stands for all that may fail, memory included. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatFailsWhileItIsBookedLeavesNoLoad(boolean watched) throws RouteException {
+        final AtomicInteger reads = new AtomicInteger(Integer.MAX_VALUE);
+        start(
+                small().tickedBy(() -> readUntilNone(reads))
+                        .set(RouterSettings.SESSION_TTL, Duration.ofSeconds(1)));
+        final Worker worker = router.workers().get(0);
+        final RouteRequest request = request().session("s").firstTokenUnseen(watched);
+        final List<Lease> kept = new ArrayList<>(); // a forgotten one would be released
+        int failed = 0;
+        boolean booked = false;
+        while (!booked) {
+            reads.set(failed);
+            final Lease lease = new Lease();
+            kept.add(lease);
+            try {
+                router.reserve(request, decision, lease);
+                booked = true;
+            } catch (UncheckedIOException e) {
+                failed++;
+                assertFalse(lease.isOpen(), "read " + failed);
+                assertEquals(0, router.activeLeases(), "read " + failed);
+                Eventually.holds("no load", () -> worker.prefillTokens() == 0);
+            }
+        }
+        reads.set(Integer.MAX_VALUE);
+        assertTrue(failed >= 4, "the clock was read " + failed + " times");
+        kept.getLast().close();
+    }
+
+    private static long readUntilNone(AtomicInteger reads) {
+        if (reads.getAndDecrement() == 0) {
+            throw new UncheckedIOException(new IOException("no clock"));
+        }
+        return 1;
     }
 
     @Test

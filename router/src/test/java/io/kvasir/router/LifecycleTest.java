@@ -87,7 +87,15 @@ class LifecycleTest {
             for (int step = 0; step < 20; step++) { // each is refused at another of its parts
                 System.setProperty(
                         "kvasir.memory.limit", Long.toString(bytes + needed * step / 20));
-                assertThrows(OutOfMemoryError.class, builder::build);
+                final String said =
+                        assertThrows(OutOfMemoryError.class, builder::build).getMessage();
+                assertTrue(
+                        said.startsWith(
+                                "no memory for the index and the bookings: max-blocks="
+                                        + builder.settings().get(RouterSettings.MAX_BLOCKS)
+                                        + ", "),
+                        said);
+                assertTrue(said.contains("; lower them: "), said);
                 Eventually.holds("memory is left", () -> OffHeap.allocatedBytes() == bytes);
             }
         } finally {

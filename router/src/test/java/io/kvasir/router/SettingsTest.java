@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.pipeline.source.FreshnessLimits;
@@ -61,6 +62,19 @@ class SettingsTest {
                 message,
                 assertThrows(IllegalArgumentException.class, () -> router.set(name, value))
                         .getMessage());
+    }
+
+    @Test
+    void aNameOfManyCharactersIsCutInItsMessage() {
+        final String name = "max-workers\n" + "x".repeat(1 << 20);
+        final String said =
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> KvRouter.builder().set(name, "1"))
+                        .getMessage();
+        assertTrue(said.startsWith("unknown setting 'max-workers\\u{a}xxx"), said);
+        assertTrue(said.contains("... (1048588 characters)'; the nearest is '"), said);
+        assertTrue(said.length() < 1_000, said.length() + " characters");
     }
 
     @Test

@@ -107,6 +107,39 @@ class SuitabilityTest {
         assertEquals(Set.of(name, "b"), second.adapters());
     }
 
+    @Test
+    void textsOfARequestAreCutInMessagesAndStayOnALine() {
+        final String text = "x\ny" + "z".repeat(1 << 20);
+        worker(1);
+        for (RouteRequest request :
+                List.of(
+                        request().require(text),
+                        request().require("a").require(text).lora(text),
+                        request().lora(text))) {
+            assertCut(refused(request).getMessage(), text);
+        }
+        final RouteRequest full = request();
+        for (int i = 0; i < Constraints.MOST; i++) {
+            full.require("label" + i);
+        }
+        assertCut(
+                assertThrows(IllegalArgumentException.class, () -> full.require(text)).getMessage(),
+                text);
+        assertCut(
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> request().prefer(text, Double.NaN))
+                        .getMessage(),
+                text);
+    }
+
+    private static void assertCut(String message, String text) {
+        assertTrue(message.length() < 1_000, () -> message.length() + " characters");
+        assertTrue(message.contains("characters)"), message);
+        assertEquals(-1, message.indexOf('\n'), message);
+        assertFalse(message.contains(text));
+    }
+
     private static List<RoutingMode> freeModes() {
         return List.of(RoutingMode.values()).stream()
                 .filter(mode -> mode != RoutingMode.DIRECT)

@@ -309,10 +309,26 @@ class ChroniclePromptMemoTest {
 
     @Test
     void theImplementationIsFoundByItsSeam() throws IOException {
+        assertFound();
+    }
+
+    private void assertFound() throws IOException {
         final PromptMemo memo =
                 PromptMemoProvider.openFirst(new PromptMemoConfig(folder(), 10, HOUR));
         opened.add(memo);
         assertEquals(ChroniclePromptMemo.class, memo.getClass());
+    }
+
+    @Test
+    void theImplementationIsFoundByAThreadOfAnyContext() throws IOException {
+        final Thread thread = Thread.currentThread();
+        final ClassLoader before = thread.getContextClassLoader();
+        thread.setContextClassLoader(ClassLoader.getPlatformClassLoader());
+        try {
+            assertFound();
+        } finally {
+            thread.setContextClassLoader(before);
+        }
     }
 
     @Test

@@ -34,6 +34,18 @@ class ChronicleStateStoreTest extends StateStoreContract {
         return StateStoreProvider.openFirst(folder(), shared());
     }
 
+    @Test
+    void theImplementationIsFoundByAThreadOfAnyContext() throws IOException {
+        final Thread thread = Thread.currentThread();
+        final ClassLoader before = thread.getContextClassLoader();
+        thread.setContextClassLoader(ClassLoader.getPlatformClassLoader());
+        try (StateStore store = openAgain()) {
+            assertEquals(ChronicleStateStore.class, store.getClass());
+        } finally {
+            thread.setContextClassLoader(before);
+        }
+    }
+
     private static SavedWorker worker(String name, int rank, long lastEvent) {
         return new SavedWorker(name, rank, "http://" + name + ":1", 77, 3, lastEvent, -lastEvent);
     }

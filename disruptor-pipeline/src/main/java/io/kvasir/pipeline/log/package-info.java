@@ -1,2 +1,2 @@
-/** How much goes into the log of what may happen thousands of times at once. */
+/** What goes into the log of what others send, and how much of what happens very often. */
 package io.kvasir.pipeline.log;

@@ -1366,7 +1366,7 @@ public final class GatewaySettings {
                             "decision-log-size",
                             256,
                             1,
-                            Integer.MAX_VALUE,
+                            1 << 24, // what DecisionLog can have
                             "Decisions kept for GET /debug/decisions."));
 
     /** Weight of the policy that is judged beside the one that decides. */

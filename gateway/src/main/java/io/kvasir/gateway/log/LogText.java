@@ -1,55 +1,20 @@
 package io.kvasir.gateway.log;
 
-/**
- * Makes text of clients, workers and files fit for a line of a log: printable characters only, so
- * that it cannot end the line or steer a terminal, and not too many of them.
- */
-public final class LogText {
-    /** Longer text is cut to this many characters. */
-    static final int MAX_LENGTH = 300;
+import io.kvasir.pipeline.log.LineText;
 
+/** Makes text of clients, workers and files, and failures that have such, fit for the log. */
+public final class LogText {
     private static final int MAX_CAUSES = 8;
 
     private LogText() {}
 
     /**
-     * Escapes and cuts a text.
+     * Escapes and cuts a text; see {@link LineText#of}.
      *
      * @param text null is written as such
      */
     public static String of(String text) {
-        if (text == null) {
-            return "null";
-        }
-        final int end = Math.min(text.length(), MAX_LENGTH);
-        final StringBuilder line = new StringBuilder(end + 16);
-        for (int i = 0; i < end; ) {
-            final int character = text.codePointAt(i);
-            if (isPrintable(character)) {
-                line.appendCodePoint(character);
-            } else {
-                line.append("\\u{").append(Integer.toHexString(character)).append('}');
-            }
-            i += Character.charCount(character);
-        }
-        if (end < text.length()) {
-            line.append("... (").append(text.length()).append(" characters)");
-        }
-        return line.toString();
-    }
-
-    private static boolean isPrintable(int character) {
-        return switch (Character.getType(character)) {
-            case Character.CONTROL,
-                    Character.FORMAT,
-                    Character.LINE_SEPARATOR,
-                    Character.PARAGRAPH_SEPARATOR,
-                    Character.SURROGATE,
-                    Character.PRIVATE_USE,
-                    Character.UNASSIGNED ->
-                    false;
-            default -> true;
-        };
+        return LineText.of(text);
     }
 
     /**

@@ -11,11 +11,21 @@ import java.util.function.Predicate;
  * added.
  */
 public final class DecisionLog {
+    /** Most that may be kept. */
+    static final int MOST = 1 << 24;
+
     private final AtomicReferenceArray<DecisionRecord> ring;
     private final AtomicLong added = new AtomicLong();
 
-    /** Keeps so many decisions. */
+    /**
+     * Keeps so many decisions.
+     *
+     * @throws IllegalArgumentException if that is less than 1, or more than fit into memory
+     */
     public DecisionLog(int size) {
+        if (size < 1 || size > MOST) {
+            throw new IllegalArgumentException("size=" + size + " must be 1.." + MOST);
+        }
         ring = new AtomicReferenceArray<>(size);
     }
 

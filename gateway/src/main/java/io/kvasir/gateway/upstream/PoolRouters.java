@@ -163,20 +163,7 @@ public final class PoolRouters implements AutoCloseable {
     private KvRouter make(RouterConfig.Builder builder) {
         try {
             return maker.apply(builder);
-        } catch (OutOfMemoryError e) {
-            throw new GatewayException(
-                    "no memory for the index and the bookings: max-blocks="
-                            + config.get(RouterSettings.MAX_BLOCKS)
-                            + ", index-bytes="
-                            + config.get(RouterSettings.INDEX_BYTES)
-                            + ", max-tree-size="
-                            + config.get(RouterSettings.MAX_TREE_SIZE)
-                            + ", max-active-requests="
-                            + config.get(RouterSettings.MAX_ACTIVE_REQUESTS)
-                            + "; lower them: "
-                            + e.getMessage(),
-                    e);
-        } catch (UncheckedIOException | IllegalStateException e) {
+        } catch (OutOfMemoryError | UncheckedIOException | IllegalStateException e) {
             throw new GatewayException(e.getMessage(), e);
         }
     }

@@ -19,4 +19,18 @@ public record TemplateLimits(
 
     /** Eight copies of what the template was given, two bytes a character. */
     static final int BYTES_PER_INPUT_CHAR = 16;
+
+    /** Checks the values. */
+    public TemplateLimits {
+        check("maxSteps", maxSteps);
+        check("maxOutputChars", maxOutputChars);
+        check("maxMemoryBytes", maxMemoryBytes);
+        check("maxDepth", maxDepth);
+    }
+
+    private static void check(String name, long value) {
+        if (value < 0) {
+            throw new IllegalArgumentException(name + "=" + value + " must be 0 or more");
+        }
+    }
 }

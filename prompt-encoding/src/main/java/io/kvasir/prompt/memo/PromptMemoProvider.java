@@ -28,6 +28,12 @@ public interface PromptMemoProvider {
         final PromptMemoProvider provider =
                 ServiceLoader.load(PromptMemoProvider.class)
                         .findFirst()
+                        .or( // the thread may have another one's context class loader
+                                () ->
+                                        ServiceLoader.load(
+                                                        PromptMemoProvider.class,
+                                                        PromptMemoProvider.class.getClassLoader())
+                                                .findFirst())
                         .orElseThrow(
                                 () ->
                                         new IOException(

@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -226,5 +228,21 @@ class HostileTemplateTest {
         final String text = "{% if false %}" + "x".repeat(1_000_000) + "{% endif %}hi";
         assertTrue(small < 10_000, "bytes: " + small);
         assertTrue(ChatTemplate.compile(text).sizeBytes() >= 2_000_000);
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+        "-1, 1, 1, 1, maxSteps=-1",
+        "1, -1, 1, 1, maxOutputChars=-1",
+        "1, 1, -1, 1, maxMemoryBytes=-1",
+        "1, 1, 1, -1, maxDepth=-1"
+    })
+    void limitsAreNotNegative(long steps, long chars, long bytes, int depth, String said) {
+        assertEquals(
+                said + " must be 0 or more",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> new TemplateLimits(steps, chars, bytes, depth))
+                        .getMessage());
     }
 }

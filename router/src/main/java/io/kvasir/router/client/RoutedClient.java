@@ -69,11 +69,11 @@ public final class RoutedClient<Q, R> {
                             engines.generate(lease.worker(), request),
                             "the engine client has given no publisher")
                     .subscribe(stream);
-        } catch (RuntimeException e) {
-            stream.failed(e);
         } catch (Error e) {
-            stream.cancel();
+            stream.abandon(e);
             throw e;
+        } catch (Throwable e) { // also a checked one that is not declared
+            stream.failed(e);
         }
     }
 

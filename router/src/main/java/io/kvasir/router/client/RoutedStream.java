@@ -34,11 +34,11 @@ final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
         engine = subscription;
         try {
             answer.onSubscribe(this);
-        } catch (RuntimeException e) {
-            failed(e);
         } catch (Error e) {
-            cancel();
+            abandon(e);
             throw e;
+        } catch (Throwable e) { // also a checked one that is not declared
+            failed(e);
         }
     }
 
@@ -50,11 +50,11 @@ final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
         try {
             count(tokens.applyAsInt(part));
             answer.onNext(part);
-        } catch (RuntimeException e) {
-            failed(e);
         } catch (Error e) {
-            cancel();
+            abandon(e);
             throw e;
+        } catch (Throwable e) { // also a checked one that is not declared
+            failed(e);
         }
     }
 
@@ -74,8 +74,27 @@ final class RoutedStream<R> implements Flow.Subscriber<R>, Flow.Subscription {
         if (engine == null) {
             RoutedClient.refuse(answer, why);
         } else {
-            engine.cancel();
+            cancelFor(why);
             answer.onError(why);
+        }
+    }
+
+    /** Ends the answer for an error that is thrown on. */
+    void abandon(Error why) {
+        if (end() && engine != null) {
+            cancelFor(why);
+        }
+    }
+
+    /** Cancels; what that throws is kept beside the reason, and takes nothing from it. */
+    @SuppressWarnings("ReferenceEquality") // nothing may suppress itself
+    private void cancelFor(Throwable why) {
+        try {
+            engine.cancel();
+        } catch (Throwable e) {
+            if (e != why) {
+                why.addSuppressed(e);
+            }
         }
     }
 

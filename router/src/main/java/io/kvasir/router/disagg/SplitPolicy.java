@@ -82,9 +82,13 @@ public final class SplitPolicy {
      *
      * @param limits what is set
      * @param distances that a transfer can have, at least 1
+     * @throws IllegalArgumentException if there are fewer
      */
     public SplitPolicy(Limits limits, int distances) {
-        this.limits = limits;
+        this.limits = Objects.requireNonNull(limits, "limits");
+        if (distances < 1) {
+            throw new IllegalArgumentException("distances=" + distances + " must be 1 or more");
+        }
         transfers = new LearnedLine[distances];
         Arrays.setAll(transfers, distance -> new LearnedLine());
     }

@@ -2,6 +2,7 @@ package io.kvasir.router.journal;
 
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * What another policy would have chosen, and what would have come of it, by the decisions of a
@@ -49,10 +50,15 @@ public final class WhatIf {
     /**
      * Judges a policy.
      *
+     * @param policy chooses
      * @param blockSize tokens per block
+     * @throws IllegalArgumentException if that is less than 1
      */
     public WhatIf(Policy policy, int blockSize) {
-        this.policy = policy;
+        if (blockSize < 1) {
+            throw new IllegalArgumentException("blockSize=" + blockSize + " must be 1 or more");
+        }
+        this.policy = Objects.requireNonNull(policy, "policy");
         this.blockSize = blockSize;
     }
 
@@ -65,8 +71,12 @@ public final class WhatIf {
      * The cheapest by the linear cost.
      *
      * @param weight what a block to prefill counts
+     * @throws IllegalArgumentException if that is negative or no number
      */
     public static Policy linear(double weight) {
+        if (!(weight >= 0)) {
+            throw new IllegalArgumentException("weight=" + weight + " must be 0 or more");
+        }
         return record ->
                 least(
                         record,

@@ -50,8 +50,15 @@ public final class BusyMarks {
      *
      * @param slots of workers
      * @param leaseNs how long a mark lasts; 0 for none at all
+     * @throws IllegalArgumentException if one is negative
      */
     public BusyMarks(int slots, long leaseNs) {
+        if (slots < 0) {
+            throw new IllegalArgumentException("slots=" + slots + " must be 0 or more");
+        }
+        if (leaseNs < 0) {
+            throw new IllegalArgumentException("leaseNs=" + leaseNs + " must be 0 or more");
+        }
         numbers = new AtomicLongArray(slots);
         untilNs = new AtomicLongArray(slots);
         why = new AtomicReferenceArray<>(slots);

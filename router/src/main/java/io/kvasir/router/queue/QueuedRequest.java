@@ -34,7 +34,8 @@ public interface QueuedRequest {
      *
      * @param why a {@link QueueException}, a {@link io.kvasir.router.RouteException}, a {@link
      *     io.kvasir.core.memory.ClosedException} of the router, or what {@link #fill}, a cost or a
-     *     policy threw: an {@link Error} as the cause of an {@link IllegalStateException}
+     *     policy threw: an {@link Error} as the cause of an {@link IllegalStateException}, a
+     *     checked exception that is not declared as it is
      */
     void refused(Exception why);
 }

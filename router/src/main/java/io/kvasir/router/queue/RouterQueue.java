@@ -175,6 +175,8 @@ public final class RouterQueue implements AutoCloseable {
      * @return the caller's hold on it, by which it is given up
      */
     public QueueTicket admit(QueuedRequest request, QueueRank rank) {
+        Objects.requireNonNull(request, "request");
+        Objects.requireNonNull(rank, "rank");
         final Scratch scratch = takeScratch();
         try {
             return admit(request, rank, scratch);
@@ -195,6 +197,7 @@ public final class RouterQueue implements AutoCloseable {
      */
     @SuppressWarnings("FutureReturnValueIgnored") // the caller cancels the one it is given
     public CompletableFuture<Lease> admit(Consumer<RouteRequest> fill, QueueRank rank) {
+        Objects.requireNonNull(fill, "fill");
         final CompletableFuture<Lease> lease = new CompletableFuture<>();
         final QueueTicket ticket = admit(new FutureLease(fill, lease), rank);
         lease.whenComplete((_, _) -> ticket.cancel());
@@ -247,10 +250,8 @@ public final class RouterQueue implements AutoCloseable {
         Exception failure = null;
         try {
             request.fill(route);
-        } catch (RuntimeException e) {
-            failure = e;
-        } catch (Error e) {
-            failure = failed(e);
+        } catch (Throwable e) { // also checked ones that are not declared
+            failure = asException(e);
         }
         final Entry entry =
                 new Entry(
@@ -308,7 +309,7 @@ public final class RouterQueue implements AutoCloseable {
         if (rules.sizes()) {
             try {
                 router.peek(scratch.request, scratch.decision);
-            } catch (RouteException | RuntimeException | Error e) {
+            } catch (Throwable e) {
                 // it was matched, or will be refused when it is tried
             }
             entry.measured(uncached(scratch.request));
@@ -335,6 +336,7 @@ public final class RouterQueue implements AutoCloseable {
         final RouteRequest route = scratch.request.reset();
         scratch.beginNs = nowNs;
         scratch.failure = null;
+        scratch.lease = null;
         scratch.look.clear();
         try {
             entry.request.fill(route);
@@ -355,17 +357,20 @@ public final class RouterQueue implements AutoCloseable {
             scratch.failure = e;
             scratch.noRoom = e;
             return limited && mayPass(e.kind()) ? Outcome.NO_ROOM : Outcome.FAILED;
-        } catch (RuntimeException e) {
-            scratch.failure = e;
-            return Outcome.FAILED;
-        } catch (Error e) { // else it would be tried again and again, before all others
-            scratch.failure = failed(e);
+        } catch (Throwable e) { // else it would be tried again and again, before all others
+            scratch.failure = asException(e);
+            if (scratch.lease != null) {
+                scratch.lease.close(); // where it was booked, and what came after that failed
+            }
             return Outcome.FAILED;
         }
     }
 
-    private static IllegalStateException failed(Error error) {
-        return new IllegalStateException("an error was thrown when the request was tried", error);
+    private static Exception asException(Throwable thrown) {
+        return thrown instanceof Exception exception
+                ? exception
+                : new IllegalStateException(
+                        "an error was thrown when the request was tried", thrown);
     }
 
     /** Whether an entry has to wait for another one's prompt; if not, it may be drawn to it. */
@@ -441,7 +446,7 @@ public final class RouterQueue implements AutoCloseable {
         }
         try {
             entry.request.admitted(lease, scratch.decision, waitedNs);
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) { // also a checked one that is not declared
             failed("admitted", e);
             lease.close();
         }
@@ -457,7 +462,7 @@ public final class RouterQueue implements AutoCloseable {
     private void refused(Entry entry, Exception why) {
         try {
             entry.request.refused(why);
-        } catch (RuntimeException | Error e) {
+        } catch (Throwable e) {
             failed("refused", e);
         }
     }

@@ -18,7 +18,7 @@ final class ReplicaCounts {
     final WriterCounter otherHashes = new WriterCounter();
     final WriterCounter droppedPeers = new WriterCounter();
 
-    ReplicaStatus status(ReplicaLink link, long queuesDropped) {
+    ReplicaStatus status(LinkState.Reading link, long queuesDropped) {
         return new ReplicaStatus(
                 link.problem(),
                 peers.get(),

@@ -26,6 +26,7 @@ public final class ReplicaSync implements AutoCloseable {
 
     private final ReplicaConfig config;
     private final ReplicaLink link;
+    private final LinkState linkState;
     private final ReplicaPort port;
     private final ReplicaFleet fleet;
     private final ReplicaCounts counts = new ReplicaCounts();
@@ -52,6 +53,7 @@ public final class ReplicaSync implements AutoCloseable {
             ReplicaConfig config, ReplicaLink link, ReplicaPort port, ReplicaFleet fleet) {
         this.config = config;
         this.link = link;
+        linkState = new LinkState(link);
         this.port = port;
         this.fleet = fleet;
         peers = new PeerTable(config, port, fleet, counts, this::send);
@@ -176,7 +178,7 @@ public final class ReplicaSync implements AutoCloseable {
 
     /** What has been done; any thread. */
     public ReplicaStatus status() {
-        return counts.status(link, inbox.dropped() + port.outbox().dropped());
+        return counts.status(linkState.read(), inbox.dropped() + port.outbox().dropped());
     }
 
     /** Says that this router ends, ends the thread, and closes the link. Idempotent. */
@@ -187,11 +189,20 @@ public final class ReplicaSync implements AutoCloseable {
                 return;
             }
             closed = true;
-            link.send(new ReplicaMessage.Leaving(config.origin()));
+            sayLeaving();
             if (thread != null) {
                 LockSupport.unpark(thread);
             }
         }
         link.close();
+    }
+
+    /** Best effort: a router that falls silent is noticed as well, if later. */
+    private void sayLeaving() {
+        try {
+            link.send(new ReplicaMessage.Leaving(config.origin()));
+        } catch (Throwable e) { // the link is to be closed all the same
+            LOG.warn("the other routers are not notified that this one ends", e);
+        }
     }
 }

@@ -7,14 +7,19 @@ public final class NearestName {
     /** Of so many letters one may be wrong, where a name is to be near. */
     private static final int LETTERS_PER_MISTAKE = 3;
 
+    /** Letters of a name that are compared: more than any known one has. */
+    private static final int MOST_COMPARED = 64;
+
     private NearestName() {}
 
     /**
      * The known name that is most like another one, however unlike it is.
      *
+     * @param given the first 64 letters of it count
      * @return the first of those that are equally like it; null where none is known
      */
-    public static String ofOrNull(String name, Collection<String> known) {
+    public static String ofOrNull(String given, Collection<String> known) {
+        final String name = compared(given);
         String best = null;
         int least = Integer.MAX_VALUE;
         for (String each : known) {
@@ -33,7 +38,8 @@ public final class NearestName {
      *
      * @return null where no name is that near
      */
-    public static String nearOrNull(String name, Collection<String> known) {
+    public static String nearOrNull(String given, Collection<String> known) {
+        final String name = compared(given);
         final String best = ofOrNull(name, known);
         if (best == null) {
             return null;
@@ -41,6 +47,10 @@ public final class NearestName {
         final int distance = distance(name, best);
         final int most = (name.length() + LETTERS_PER_MISTAKE - 1) / LETTERS_PER_MISTAKE;
         return distance <= most && distance < name.length() ? best : null;
+    }
+
+    private static String compared(String name) {
+        return name.substring(0, Math.min(name.length(), MOST_COMPARED));
     }
 
     /** Letters to insert, delete or replace, or to swap with the next one (Damerau-Levenshtein). */

@@ -1,5 +1,7 @@
 package io.kvasir.router.settings;
 
+import io.kvasir.pipeline.log.LineText;
+
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -60,13 +62,18 @@ public final class SettingTable {
         final Setting<?> row = byName.get(name);
         if (row == null) {
             throw new IllegalArgumentException(
-                    "unknown setting '" + name + "'; the nearest is '" + nearest(name) + "'");
+                    "unknown setting '"
+                            + LineText.of(name)
+                            + "'; the nearest is '"
+                            + nearest(name)
+                            + "'");
         }
         return row;
     }
 
     /**
-     * The known name that is most like another one.
+     * The known name that is most like another one, of which more characters than any name has do
+     * not count.
      *
      * @return a name or a former one; null of a table without rows
      */

@@ -163,6 +163,7 @@ public final class Settings {
          */
         public <T> Builder set(
                 Setting<T> setting, T value, Source source, String origin, List<String> texts) {
+            Objects.requireNonNull(setting, "setting");
             final Entry entry = new Entry(setting.check(value), source, origin, texts);
             entries.merge(
                     setting, entry, (old, now) -> now.source.compareTo(old.source) < 0 ? old : now);

@@ -32,6 +32,12 @@ public interface StateStoreProvider {
         final StateStoreProvider provider =
                 ServiceLoader.load(StateStoreProvider.class)
                         .findFirst()
+                        .or( // the thread may have another one's context class loader
+                                () ->
+                                        ServiceLoader.load(
+                                                        StateStoreProvider.class,
+                                                        StateStoreProvider.class.getClassLoader())
+                                                .findFirst())
                         .orElseThrow(
                                 () ->
                                         new IOException(

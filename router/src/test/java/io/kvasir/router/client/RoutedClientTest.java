@@ -13,10 +13,14 @@ import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Undeclared;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -46,13 +50,14 @@ class RoutedClientTest {
         Flow.Subscriber<? super String> answer;
         long asked;
         boolean cancelled;
-        RuntimeException failure;
+        Throwable failure;
+        Throwable thrownByCancel;
 
         @Override
         public Flow.Publisher<String> generate(Worker worker, String request) {
             calls.add(worker.name() + " " + request);
             if (failure != null) {
-                throw failure;
+                throw Undeclared.thrown(failure);
             }
             return subscriber -> {
                 answer = subscriber;
@@ -66,6 +71,9 @@ class RoutedClientTest {
                             @Override
                             public void cancel() {
                                 cancelled = true;
+                                if (thrownByCancel != null) {
+                                    throw Undeclared.thrown(thrownByCancel);
+                                }
                             }
                         });
             };
@@ -78,14 +86,14 @@ class RoutedClientTest {
         Flow.Subscription subscription;
         Throwable failure;
         int ends;
-        RuntimeException thrown;
-        RuntimeException thrownAtOnce;
+        Throwable thrown;
+        Throwable thrownAtOnce;
 
         @Override
         public void onSubscribe(Flow.Subscription given) {
             subscription = given;
             if (thrownAtOnce != null) {
-                throw thrownAtOnce;
+                throw Undeclared.thrown(thrownAtOnce);
             }
             given.request(5);
         }
@@ -94,7 +102,7 @@ class RoutedClientTest {
         public void onNext(String part) {
             parts.add(part);
             if (thrown != null) {
-                throw thrown;
+                throw Undeclared.thrown(thrown);
             }
         }
 
@@ -266,6 +274,62 @@ class RoutedClientTest {
         assertTrue(engine.cancelled);
         assertSame(answer.thrownAtOnce, answer.failure);
         assertEquals(1, answer.ends);
+        assertEquals(0, router.activeLeases());
+    }
+
+    /** As code in Kotlin, Scala and Groovy throws them. */
+    @ParameterizedTest
+    @ValueSource(strings = {"engine client", "onSubscribe", "onNext", "token counter"})
+    void anExceptionThatIsNotDeclaredIsAnError(String by) {
+        final IOException thrown = new IOException(by);
+        switch (by) {
+            case "engine client" -> engine.failure = thrown;
+            case "onSubscribe" -> answer.thrownAtOnce = thrown;
+            case "onNext" -> answer.thrown = thrown;
+            default -> {}
+        }
+        final RoutedClient<String, String> counting =
+                new RoutedClient<>(
+                        router,
+                        engine,
+                        part -> {
+                            if (by.equals("token counter")) {
+                                throw Undeclared.thrown(thrown);
+                            }
+                            return part.length();
+                        });
+        counting.generate(route(), "x", answer);
+        if (engine.answer != null) {
+            engine.answer.onNext("a");
+            assertTrue(engine.cancelled);
+        }
+        assertSame(thrown, answer.failure);
+        assertEquals(1, answer.ends);
+        assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void anEngineThatFailsToCancelKeepsNoCallerWithoutAnEnd() {
+        engine.thrownByCancel = new IOException("cancel");
+        answer.thrown = new IllegalArgumentException("caller");
+        client.generate(route(), "x", answer);
+        engine.answer.onNext("a");
+        assertSame(answer.thrown, answer.failure);
+        assertEquals(List.of(engine.thrownByCancel), List.of(answer.failure.getSuppressed()));
+        assertEquals(1, answer.ends);
+        assertEquals(0, router.activeLeases());
+
+        final Answer same = new Answer();
+        same.thrown = engine.thrownByCancel;
+        client.generate(route(), "x", same);
+        engine.answer.onNext("a");
+        assertSame(same.thrown, same.failure);
+
+        final Answer defect = new Answer();
+        defect.thrown = new AssertionError("a defect");
+        client.generate(route(), "x", defect);
+        assertSame(
+                defect.thrown, assertThrows(AssertionError.class, () -> engine.answer.onNext("a")));
         assertEquals(0, router.activeLeases());
     }
 

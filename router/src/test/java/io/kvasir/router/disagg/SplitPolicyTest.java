@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.List;
 
@@ -252,5 +253,21 @@ class SplitPolicyTest {
         for (SplitMode mode : SplitMode.values()) {
             assertEquals(mode == SplitMode.COST, policy(mode, 1).weighsWorkers());
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, -1})
+    void aTransferHasADistance(int distances) {
+        final SplitPolicy.Limits limits = new SplitPolicy.Limits(SplitMode.COST, 0, 0, 0, 0);
+        assertEquals(
+                "distances=" + distances + " must be 1 or more",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> new SplitPolicy(limits, distances))
+                        .getMessage());
+        assertEquals(
+                "limits",
+                assertThrows(NullPointerException.class, () -> new SplitPolicy(null, 1))
+                        .getMessage());
     }
 }

@@ -1,12 +1,15 @@
 package io.kvasir.router.journal;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.IndexState;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.List;
 
@@ -130,5 +133,29 @@ class WhatIfTest {
         record.fleet(5, 5, 2);
         judged.add(record);
         assertEquals(1, judged.incomplete());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, -16})
+    void aBlockHasTokens(int blockSize) {
+        assertEquals(
+                "blockSize=" + blockSize + " must be 1 or more",
+                assertThrows(
+                                IllegalArgumentException.class,
+                                () -> new WhatIf(WhatIf.recorded(), blockSize))
+                        .getMessage());
+        assertEquals(
+                "policy",
+                assertThrows(NullPointerException.class, () -> new WhatIf(null, BLOCK_SIZE))
+                        .getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(doubles = {Double.NaN, -1})
+    void aWeightIsANumber(double weight) {
+        assertEquals(
+                "weight=" + weight + " must be 0 or more",
+                assertThrows(IllegalArgumentException.class, () -> WhatIf.linear(weight))
+                        .getMessage());
     }
 }

@@ -2,10 +2,12 @@ package io.kvasir.router.load;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
@@ -120,5 +122,14 @@ class BusyMarksTest {
                 assertEquals(1, claimed);
             }
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"-1, 0, slots=-1 must be 0 or more", "4, -1, leaseNs=-1 must be 0 or more"})
+    void sizesAndTimesAreNotNegative(int slots, long leaseNs, String said) {
+        assertEquals(
+                said,
+                assertThrows(IllegalArgumentException.class, () -> new BusyMarks(slots, leaseNs))
+                        .getMessage());
     }
 }

@@ -22,14 +22,17 @@ import io.kvasir.router.settings.LoraMode;
 import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Undeclared;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -740,6 +743,26 @@ class RouterQueueTest {
     }
 
     @Test
+    void whatIsNullIsNamed() {
+        world.worker(1);
+        final Consumer<RouteRequest> fill = request -> request.tokens(new int[1], 1);
+        final Consumer<RouteRequest> none = null;
+        final QueuedRequest noRequest = null;
+        final RouterQueue queue = world.queue;
+        final Map<String, Executable> calls =
+                Map.of(
+                        "fill", () -> queue.admit(none, QueueRank.USUAL).join(),
+                        "request", () -> queue.admit(noRequest, QueueRank.USUAL),
+                        "rank", () -> queue.admit(fill, null).join());
+        calls.forEach(
+                (name, call) ->
+                        assertEquals(
+                                name, assertThrows(NullPointerException.class, call).getMessage()));
+        assertEquals(0, queue.status().requests());
+        assertEquals(0, world.router.activeLeases());
+    }
+
+    @Test
     void aFutureTakesTheLeaseAndGivesTheRequestUp() {
         final Worker worker = world.worker(1);
         final int[] tokens = world.prompt(10);
@@ -806,6 +829,9 @@ class RouterQueueTest {
                 },
                 () -> {
                     throw new AssertionError("a defect of the caller");
+                },
+                () -> {
+                    throw Undeclared.thrown(new IOException("a defect of the caller"));
                 });
     }
 
@@ -877,6 +903,36 @@ class RouterQueueTest {
         assertEquals(
                 List.of(1, 1, 1),
                 Stream.of(broken, atOnce, sized).map(waiter -> waiter.outcomes.get()).toList());
+    }
+
+    private static List<Throwable> undeclared() {
+        return List.of(new IOException("no tokens"), new Throwable("no tokens"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("undeclared")
+    void anUndeclaredExceptionOfOneRequestIsItsRefusalAndTheOthersGoOn(Throwable thrown) {
+        world.worker(1);
+        final Waiter one = world.admit(1);
+        final AtomicBoolean fails = new AtomicBoolean();
+        final Consumer<RouteRequest> later =
+                _ -> {
+                    if (fails.get()) {
+                        throw Undeclared.thrown(thrown);
+                    }
+                };
+        final Waiter broken = world.admit(1, later);
+        final Waiter next = world.admit(1);
+        fails.set(true);
+        world.computed(one);
+        assertSame(thrown, exceptionOrCause(broken.refusal));
+        assertNotNull(next.lease);
+        final Waiter atOnce = world.admit(1, later);
+        assertSame(thrown, exceptionOrCause(atOnce.refusal));
+    }
+
+    private static Throwable exceptionOrCause(Exception refusal) {
+        return refusal instanceof IllegalStateException ? refusal.getCause() : refusal;
     }
 
     @Test

@@ -7,7 +7,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
@@ -16,8 +18,8 @@ import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The selection policies of the class path at one moment, as the context class loader of the thread
- * sees it. A provider that fails is left out, with all of its policies; the others count. Owned by
- * the thread that looks.
+ * sees it, then as the router's own does: a thread of a pool may have any context. A provider that
+ * fails is left out, with all of its policies; the others count. Owned by the thread that looks.
  */
 final class ProvidedPolicies {
     private static final Logger LOG = LoggerFactory.getLogger(ProvidedPolicies.class);
@@ -26,30 +28,44 @@ final class ProvidedPolicies {
     private static final Set<String> LOGGED = ConcurrentHashMap.newKeySet();
 
     private final List<SelectionPolicy> policies = new ArrayList<>();
-    private final List<String> failures = new ArrayList<>();
+    private final Set<String> failures = new LinkedHashSet<>(); // both loaders may meet one
 
     private ProvidedPolicies() {}
 
     /** Asks each provider. */
     static ProvidedPolicies look() {
         final ProvidedPolicies found = new ProvidedPolicies();
-        final Iterator<SelectionPolicyProvider> providers =
-                ServiceLoader.load(SelectionPolicyProvider.class).iterator();
+        final Set<Class<?>> asked = new HashSet<>();
+        found.look(ServiceLoader.load(SelectionPolicyProvider.class), asked);
+        found.look(
+                ServiceLoader.load(
+                        SelectionPolicyProvider.class,
+                        SelectionPolicyProvider.class.getClassLoader()),
+                asked);
+        return found;
+    }
+
+    private void look(ServiceLoader<SelectionPolicyProvider> loader, Set<Class<?>> asked) {
+        final Iterator<ServiceLoader.Provider<SelectionPolicyProvider>> providers =
+                loader.stream().iterator();
         String before = "";
         while (true) {
             try {
                 if (!providers.hasNext()) {
-                    return found;
+                    return;
                 }
-                found.add(providers.next());
+                final ServiceLoader.Provider<SelectionPolicyProvider> provider = providers.next();
+                if (asked.add(provider.type())) {
+                    add(provider.get());
+                }
             } catch (ServiceConfigurationError | LinkageError e) {
                 final String what = what(e);
                 if (what.equals(before)) {
-                    return found; // the loader gets no further
+                    return; // the loader gets no further
                 }
                 before = what;
                 final Throwable cause = e.getCause();
-                found.failed(what, cause == null ? "" : cause.toString(), e);
+                failed(what, cause == null ? "" : cause.toString(), e);
             }
         }
     }
@@ -71,7 +87,7 @@ final class ProvidedPolicies {
                 all.add(each);
             }
             policies.addAll(all);
-        } catch (RuntimeException | LinkageError | AssertionError | StackOverflowError e) {
+        } catch (Exception | LinkageError | AssertionError | StackOverflowError e) {
             failed(name, e.toString(), e);
         }
     }
@@ -100,7 +116,7 @@ final class ProvidedPolicies {
     }
 
     /** Which providers failed, and why; empty where none did. */
-    List<String> failures() {
+    Set<String> failures() {
         return failures;
     }
 }

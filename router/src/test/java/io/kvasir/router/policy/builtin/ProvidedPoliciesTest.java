@@ -4,25 +4,33 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.router.Decision;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.RouterConfig;
+import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.Eligibility;
 import io.kvasir.router.policy.Picker;
+import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.policy.SelectionPolicy;
 import io.kvasir.router.policy.SelectionPolicyProvider;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.testsupport.Undeclared;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
+import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Providers of selection policies on the class path: one that fails costs the others nothing. */
 class ProvidedPoliciesTest {
@@ -66,6 +74,17 @@ class ProvidedPoliciesTest {
         @Override
         public Iterable<SelectionPolicy> policies() {
             throw new IllegalStateException("no table");
+        }
+    }
+
+    /** One that throws what it does not declare. */
+    public static final class Undeclaring implements SelectionPolicyProvider {
+        /** For the loader. */
+        public Undeclaring() {}
+
+        @Override
+        public Iterable<SelectionPolicy> policies() {
+            throw Undeclared.thrown(new IOException("no file"));
         }
     }
 
@@ -120,11 +139,17 @@ class ProvidedPoliciesTest {
     private void with(List<String> providers, Step step) throws Exception {
         final Path services = Files.createDirectories(temp.resolve("META-INF/services"));
         Files.write(services.resolve(SelectionPolicyProvider.class.getName()), providers);
-        final Thread thread = Thread.currentThread();
-        final ClassLoader before = thread.getContextClassLoader();
         try (URLClassLoader loader =
                 new URLClassLoader(new URL[] {temp.toUri().toURL()}, getClass().getClassLoader())) {
-            thread.setContextClassLoader(loader);
+            by(loader, step);
+        }
+    }
+
+    private static void by(ClassLoader context, Step step) throws Exception {
+        final Thread thread = Thread.currentThread();
+        final ClassLoader before = thread.getContextClassLoader();
+        try {
+            thread.setContextClassLoader(context);
             step.run();
         } finally {
             thread.setContextClassLoader(before);
@@ -143,6 +168,7 @@ class ProvidedPoliciesTest {
     @CsvSource({
         "Unmade, no licence",
         "Throwing, no table",
+        "Undeclaring, no file",
         "Unlinked, org/other/Table",
         "Null, policies() is null",
         "NullElement, policies() has an element that is null",
@@ -200,5 +226,60 @@ class ProvidedPoliciesTest {
                                             + " java.lang.IllegalStateException: no licence"),
                             said);
                 });
+    }
+
+    @Test
+    void aThreadWithAnyContextClassLoaderFindsWhatIsBesideTheRouter() throws Exception {
+        by(ClassLoader.getPlatformClassLoader(), () -> named("last-slot").build().close());
+        by(null, () -> named("last-slot").build().close());
+    }
+
+    /** One that counts how often it is made. */
+    public static final class Counted implements SelectionPolicyProvider {
+        private static final AtomicInteger MADE = new AtomicInteger();
+
+        /** For the loader. */
+        public Counted() {
+            MADE.incrementAndGet();
+        }
+
+        @Override
+        public Iterable<SelectionPolicy> policies() {
+            return List.of(policy("counted"));
+        }
+    }
+
+    @Test
+    void eachProviderIsAskedOnce() throws Exception {
+        with(
+                List.of(nested("Counted")),
+                () -> {
+                    final int before = Counted.MADE.get();
+                    final String said =
+                            assertThrows(
+                                            IllegalArgumentException.class,
+                                            () -> SelectionPolicies.named("best"))
+                                    .getMessage();
+                    for (String name : List.of("last-slot", "counted")) {
+                        assertTrue(said.contains(name), said);
+                        assertEquals(said.indexOf(name), said.lastIndexOf(name), said);
+                    }
+                    assertEquals(1, Counted.MADE.get() - before);
+                });
+    }
+
+    @Test
+    void aRouterKeepsItsPolicyOnAThreadThatDoesNotSeeItsProvider() throws Exception {
+        final List<KvRouter> made = new ArrayList<>();
+        with(List.of(nested("Good")), () -> made.add(named(GOOD).build()));
+        try (KvRouter router = made.getFirst()) {
+            router.change(router.settings().with(RouterSettings.TEMPERATURE, 0.5));
+            router.mode(RoutingMode.RANDOM);
+            router.mode(RoutingMode.KV);
+            router.addWorker(WorkerSpec.of(1, "w", "http://w"));
+            final Decision decision = new Decision();
+            router.select(router.newRequest().tokens(new int[64], 64), decision);
+            assertEquals(GOOD, decision.policy());
+        }
     }
 }
