@@ -1,5 +1,8 @@
 package io.kvasir.registry;
 
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -33,7 +36,8 @@ public final class InstanceView implements LeasedStore.Watcher {
 
     private final Listener listener;
     private final Map<String, Registration> instances = new TreeMap<>(); // guarded by this
-    private final Map<String, byte[]> last = new HashMap<>(); // documents seen; guarded by this
+    private final Map<String, byte[]> last =
+            new HashMap<>(); // digests of documents seen; guarded by this
     private boolean isLost; // of the feeding thread
 
     /** An empty view. */
@@ -75,9 +79,10 @@ public final class InstanceView implements LeasedStore.Watcher {
 
     /** True if the instances are others now. */
     private boolean take(Stored stored, boolean fenced) {
+        final byte[] digest = digest(stored);
         final boolean isRepeated;
         synchronized (this) {
-            isRepeated = Arrays.equals(last.put(stored.key(), stored.value()), stored.value());
+            isRepeated = Arrays.equals(last.put(stored.key(), digest), digest);
         }
         if (isRepeated && fenced) {
             return false; // renewed
@@ -101,7 +106,24 @@ public final class InstanceView implements LeasedStore.Watcher {
         }
     }
 
+    /** What is no registration is not kept: others may have written much of it. */
+    private static byte[] digest(Stored stored) {
+        final String unread = stored.unreadOrNull();
+        try {
+            return MessageDigest.getInstance("SHA-256")
+                    .digest(
+                            unread == null
+                                    ? stored.value()
+                                    : unread.getBytes(StandardCharsets.UTF_8));
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError("every JVM has SHA-256", e);
+        }
+    }
+
     private static Registration decoded(Stored stored) {
+        if (stored.unreadOrNull() != null) {
+            throw new RegistryException(RegistryException.Kind.MALFORMED, stored.unreadOrNull());
+        }
         final Registration registration = Registration.decode(stored.value());
         if (!registration.id().key().equals(stored.key())) {
             throw new RegistryException(

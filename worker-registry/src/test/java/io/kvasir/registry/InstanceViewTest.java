@@ -151,4 +151,23 @@ class InstanceViewTest {
         assertEquals(List.of(), view.instances());
         assertEquals(List.of(), received);
     }
+
+    @Test
+    void aKeyWhoseValueWasNotReadIsSaidOnceAndStaysAsItWas() {
+        watch();
+        force(instance("a", 7));
+        final Stored large =
+                store.get(instance("a", 7).id().key())
+                        .unread("70000 bytes, at most 65536 are read");
+        received.clear();
+        view.put(large);
+        view.put(large);
+        view.view(List.of(large));
+        assertEquals(
+                List.of("refused key ns/c/e/a: 70000 bytes, at most 65536 are read", "found"),
+                received);
+        assertEquals(List.of(instance("a", 7)), view.instances());
+        force(instance("a", 8));
+        assertEquals(List.of(instance("a", 8)), view.instances());
+    }
 }

@@ -2,6 +2,7 @@ package io.kvasir.registry.etcd;
 
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.registry.Stored;
@@ -45,7 +46,7 @@ public final class EtcdStore implements LeasedStore {
         }
         this.options = options;
         this.prefix = prefix;
-        client = new EtcdClient(options);
+        client = new EtcdClient(options, ReadLimits.ofValues(Registration.MAX_BYTES));
     }
 
     @Override
@@ -59,7 +60,7 @@ public final class EtcdStore implements LeasedStore {
     }
 
     private Stored stored(Entry entry) {
-        return new Stored(entry.key().substring(prefix.length()), entry.value(), entry.revision());
+        return entry.stored().withKey(entry.key().substring(prefix.length()));
     }
 
     @Override
