@@ -142,19 +142,28 @@ public final class EtcdStore implements LeasedStore {
                     next = range.revision() + 1;
                 }
                 next = client.watch(keys, next, events);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) { // out of memory, too: discovery goes on
                 next = EtcdClient.READ_ANEW;
-                if (!closed) {
-                    watcher.lost(
-                            e instanceof RegistryException
-                                    ? e.getMessage()
-                                    : "keys of etcd below "
-                                            + keys
-                                            + " could not be applied: "
-                                            + FailureText.of(e));
-                }
+                lose(keys, watcher, e);
             }
             pause(closed ? 0 : RETRY_MS);
+        }
+    }
+
+    private void lose(String keys, Watcher watcher, Throwable e) {
+        if (closed) {
+            return;
+        }
+        try {
+            watcher.lost(
+                    e instanceof RegistryException
+                            ? e.getMessage()
+                            : "keys of etcd below "
+                                    + keys
+                                    + " could not be applied: "
+                                    + FailureText.of(e));
+        } catch (RuntimeException | Error again) {
+            pause(0); // no memory even for that: the next round says what fails then
         }
     }
 
@@ -166,7 +175,7 @@ public final class EtcdStore implements LeasedStore {
                 if (!closed) {
                     client.get(prefix);
                 }
-            } catch (RuntimeException e) { // whatever it is, the watch begins anew
+            } catch (RuntimeException | Error e) { // whatever it is, the watch begins anew
                 stopWatching();
             }
         }
