@@ -23,7 +23,6 @@ public final class EtcdStore implements LeasedStore {
 
     private static final int MAX_KEYS = 1 << 17;
     private static final int CHECKS_PER_TTL = 3;
-    private static final long RETRY_MS = 200;
     private static final long CLOSE_PATIENCE_MS = 5_000;
 
     private final EtcdOptions options;
@@ -134,6 +133,8 @@ public final class EtcdStore implements LeasedStore {
                     }
                 };
         long next = EtcdClient.READ_ANEW;
+        final GrowingPause retry = new GrowingPause(); // a wrong password costs etcd a hash each
+        long pauseMs;
         while (!closed) {
             try {
                 if (next == EtcdClient.READ_ANEW) {
@@ -142,11 +143,13 @@ public final class EtcdStore implements LeasedStore {
                     next = range.revision() + 1;
                 }
                 next = client.watch(keys, next, events);
+                pauseMs = retry.afterSuccessMs();
             } catch (RuntimeException | Error e) { // out of memory, too: discovery goes on
                 next = EtcdClient.READ_ANEW;
                 lose(keys, watcher, e);
+                pauseMs = retry.afterFailureMs();
             }
-            pause(closed ? 0 : RETRY_MS);
+            pause(closed ? 0 : pauseMs);
         }
     }
 
