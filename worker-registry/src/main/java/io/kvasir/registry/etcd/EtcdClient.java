@@ -1,5 +1,7 @@
 package io.kvasir.registry.etcd;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.io.JsonEOFException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.MappingIterator;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -93,6 +95,7 @@ public final class EtcdClient implements AutoCloseable {
     private volatile int member; // which endpoint; a race costs one more attempt
     private volatile String token; // null: log in first
     private volatile InputStream watching;
+    private volatile boolean isStopped; // the watch that runs, by this process
 
     /** Connects with the first call. A value may have what one answer of 4 MiB can have. */
     public EtcdClient(EtcdOptions options) {
@@ -295,8 +298,11 @@ public final class EtcdClient implements AutoCloseable {
      * Tells of all changes of keys with a prefix from a revision on, until etcd ends the watch or
      * {@link #stopWatching} is called. Blocks.
      *
+     * <p>A watch that breaks after it has begun is no failure: the next call says what is wrong.
+     *
      * @return the revision to go on from, or {@link #READ_ANEW} if changes since are not to be had:
-     *     etcd has compacted them, or is another one
+     *     etcd has compacted them, is another one, or does not answer, as {@link #stopWatching}
+     *     says
      */
     public long watch(String prefix, long fromRevision, Events events) {
         final ObjectNode body = json.createObjectNode();
@@ -307,6 +313,8 @@ public final class EtcdClient implements AutoCloseable {
                 .put("fragment", true); // else one answer may have any number of changes
         long next = fromRevision;
         boolean isFragment = false;
+        boolean hasBegun = false;
+        isStopped = false;
         try (BoundedAnswers in =
                 new BoundedAnswers(
                         send("/v3/watch", body, true).body().stream, limits.answerBytes())) {
@@ -315,6 +323,7 @@ public final class EtcdClient implements AutoCloseable {
             while (answers.hasNextValue()) {
                 final JsonNode result = answers.nextValue().path("result");
                 in.next();
+                hasBegun = true;
                 isFragment = result.path("fragment").asBoolean();
                 if (result.isMissingNode() || result.path("canceled").asBoolean()) {
                     return READ_ANEW; // compacted, or the member is in trouble
@@ -329,11 +338,18 @@ public final class EtcdClient implements AutoCloseable {
         } catch (BoundedAnswers.TooLarge e) {
             return READ_ANEW; // page by page, which leaves out what is too large
         } catch (IOException e) {
-            throw unavailable("/v3/watch", e);
+            if (!isStopped && (!hasBegun || isNoJson(e))) {
+                throw unavailable("/v3/watch", e);
+            }
         } finally {
             watching = null;
         }
-        return isFragment ? READ_ANEW : next; // of one revision there may be more
+        return isFragment || isStopped ? READ_ANEW : next; // of one revision there may be more
+    }
+
+    /** An answer that is cut off is no sign of it. */
+    private static boolean isNoJson(IOException e) {
+        return e instanceof JsonProcessingException && !(e instanceof JsonEOFException);
     }
 
     /** Returns the revision of the change. */
@@ -349,6 +365,7 @@ public final class EtcdClient implements AutoCloseable {
 
     /** Ends a watch that is running, for instance since no server answers any more. */
     public void stopWatching() {
+        isStopped = true;
         final InputStream in = watching;
         if (in != null) {
             try {

@@ -35,6 +35,7 @@ final class ScriptedEtcd implements AutoCloseable {
     private final Map<String, Long> revisions = new LinkedHashMap<>();
     private long revision = 10;
     private String read; // null: as etcd answers
+    private String refusal; // null: none
     private int reads;
     private HttpExchange watching;
 
@@ -56,9 +57,10 @@ final class ScriptedEtcd implements AutoCloseable {
         if (isRange) {
             reads++;
         }
-        final String answer = read == null || !isRange ? page(request, isRange) : read;
-        final byte[] bytes = answer.getBytes(StandardCharsets.UTF_8);
-        exchange.sendResponseHeaders(200, bytes.length == 0 ? -1 : bytes.length);
+        final String usual = read == null || !isRange ? page(request, isRange) : read;
+        final byte[] bytes = (refusal == null ? usual : refusal).getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(
+                refusal == null ? 200 : 400, bytes.length == 0 ? -1 : bytes.length);
         try (OutputStream out = exchange.getResponseBody()) {
             out.write(bytes);
         }
@@ -92,7 +94,7 @@ final class ScriptedEtcd implements AutoCloseable {
                         new String(
                                 exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
         final long from = start.find() ? Long.parseLong(start.group(1)) : revision + 1;
-        exchange.sendResponseHeaders(200, 0);
+        exchange.sendResponseHeaders(200, Long.MAX_VALUE); // so that its end is a break
         watching = exchange;
         send("\"created\":true");
         for (Map.Entry<String, Long> written : revisions.entrySet()) {
@@ -149,7 +151,13 @@ final class ScriptedEtcd implements AutoCloseable {
         endWatch();
     }
 
-    private void endWatch() {
+    /** Answers every read with status 400 and this; null: as etcd does. */
+    synchronized void refuseReads(String body) {
+        refusal = body;
+    }
+
+    /** Ends it as a lost connection does. */
+    synchronized void endWatch() {
         if (watching != null) {
             watching.close();
             watching = null;
