@@ -7,6 +7,7 @@ import io.kvasir.router.KvRouter;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -515,6 +516,11 @@ public final class Fleet {
         @Override
         public void failed(String cause) {
             Fleet.this.failed(source, cause + "; what was there before stays");
+        }
+
+        @Override
+        public void recovered(Duration away) {
+            LOG.info("workers from {}: can be read again, after {} ms", source, away.toMillis());
         }
 
         @Override

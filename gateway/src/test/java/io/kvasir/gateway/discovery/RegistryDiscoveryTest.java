@@ -291,6 +291,7 @@ class RegistryDiscoveryTest extends DiscoveryContract {
         store.away(false);
         Eventually.holds("read anew", () -> names().equals(List.of("b")));
         assertEquals(1, known.failureCount());
+        assertEquals(1, known.recoveries.size(), "its end is said too");
     }
 
     @Test

@@ -43,6 +43,7 @@ import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -365,6 +366,18 @@ class FleetTest {
                     log.textsFrom(Level.WARN));
         }
         assertLeftOut(1);
+    }
+
+    @Test
+    void aSourceThatIsBackIsSaidToBe() {
+        start();
+        try (CapturedLog log = new CapturedLog(Fleet.class, Level.INFO)) {
+            source.recovered(Duration.ofMillis(1_200));
+            assertEquals(
+                    List.of("workers from test: can be read again, after 1200 ms"),
+                    log.textsFrom(Level.INFO));
+        }
+        assertLeftOut(0);
     }
 
     private void assertLeftOut(long times) {
