@@ -369,6 +369,28 @@ class FleetTest {
     }
 
     @Test
+    void manyWithoutRoomAreOneLineAndNotSaidAgainWhenOthersChangeOrTheyRegisterAnew() {
+        start(config().set(RouterSettings.MAX_WORKERS, 2));
+        final List<DiscoveredWorker> all = new ArrayList<>();
+        for (int i = 0; i < 9; i++) {
+            all.add(worker("m", "w" + i));
+        }
+        try (CapturedLog log = new CapturedLog(Fleet.class, Level.WARN)) {
+            source.view(all);
+            source.view(all.subList(1, 9));
+            all.replaceAll(w -> new DiscoveredWorker(w.model(), 7, w.worker()));
+            source.view(all.subList(1, 9));
+            assertEquals(
+                    List.of(
+                            "workers from test: 7 workers are left out: the main pool has no room"
+                                    + " for another worker (dp ranks counted), max-workers=2; raise"
+                                    + " it or remove a worker: w2, w3, w4 and 4 more"),
+                    log.textsFrom(Level.WARN));
+        }
+        assertLeftOut(1);
+    }
+
+    @Test
     void aSourceThatIsBackIsSaidToBe() {
         start();
         try (CapturedLog log = new CapturedLog(Fleet.class, Level.INFO)) {
