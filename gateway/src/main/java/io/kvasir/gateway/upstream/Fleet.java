@@ -509,7 +509,7 @@ public final class Fleet {
 
         @Override
         public void recovered(Duration away) {
-            LOG.info("workers from {}: can be read again, after {} ms", source, away.toMillis());
+            LOG.warn("workers from {}: can be read again, after {} ms", source, away.toMillis());
         }
 
         @Override

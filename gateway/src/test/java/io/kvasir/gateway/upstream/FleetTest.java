@@ -393,11 +393,11 @@ class FleetTest {
     @Test
     void aSourceThatIsBackIsSaidToBe() {
         start();
-        try (CapturedLog log = new CapturedLog(Fleet.class, Level.INFO)) {
+        try (CapturedLog log = new CapturedLog(Fleet.class, Level.WARN)) {
             source.recovered(Duration.ofMillis(1_200));
             assertEquals(
                     List.of("workers from test: can be read again, after 1200 ms"),
-                    log.textsFrom(Level.INFO));
+                    log.textsFrom(Level.WARN));
         }
         assertLeftOut(0);
     }
