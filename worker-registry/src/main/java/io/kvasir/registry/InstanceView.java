@@ -1,5 +1,9 @@
 package io.kvasir.registry;
 
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -7,6 +11,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.LongSupplier;
 
 /**
  * The instances of a namespace as their registrations describe them. Of each key the greatest
@@ -24,21 +29,34 @@ public final class InstanceView implements LeasedStore.Watcher {
         /** A document cannot be used. */
         void refused(String cause);
 
-        /** The store does not answer; the instances stay as they were. Once an outage. */
+        /**
+         * The store does not answer; the instances stay as they were. Once for each reason of an
+         * outage, and for a few reasons at most.
+         */
         void lost(String cause);
 
-        /** The store answers: the instances are those that it holds. */
-        void found();
+        /**
+         * The store answers: the instances are those that it holds.
+         *
+         * @param away for how long it did not answer; zero if it did
+         */
+        void found(Duration away);
     }
 
     private final Listener listener;
     private final Map<String, Registration> instances = new TreeMap<>(); // guarded by this
-    private final Map<String, byte[]> last = new HashMap<>(); // documents seen; guarded by this
-    private boolean isLost; // of the feeding thread
+    private final Map<String, byte[]> last =
+            new HashMap<>(); // digests of documents seen; guarded by this
+    private final Outage outage; // of the feeding thread
 
     /** An empty view. */
     public InstanceView(Listener listener) {
+        this(listener, System::nanoTime);
+    }
+
+    InstanceView(Listener listener, LongSupplier nanoTime) {
         this.listener = listener;
+        outage = new Outage(nanoTime);
     }
 
     /** What is known, by key. */
@@ -59,8 +77,7 @@ public final class InstanceView implements LeasedStore.Watcher {
             // the store is the truth: what it holds replaces a newer one that it has lost
             changed |= take(stored, false);
         }
-        isLost = false;
-        listener.found();
+        listener.found(outage.end());
         if (changed) {
             listener.changed();
         }
@@ -75,9 +92,10 @@ public final class InstanceView implements LeasedStore.Watcher {
 
     /** True if the instances are others now. */
     private boolean take(Stored stored, boolean fenced) {
+        final byte[] digest = digest(stored);
         final boolean isRepeated;
         synchronized (this) {
-            isRepeated = Arrays.equals(last.put(stored.key(), stored.value()), stored.value());
+            isRepeated = Arrays.equals(last.put(stored.key(), digest), digest);
         }
         if (isRepeated && fenced) {
             return false; // renewed
@@ -101,7 +119,24 @@ public final class InstanceView implements LeasedStore.Watcher {
         }
     }
 
+    /** What is no registration is not kept: others may have written much of it. */
+    private static byte[] digest(Stored stored) {
+        final String unread = stored.unreadOrNull();
+        try {
+            return MessageDigest.getInstance("SHA-256")
+                    .digest(
+                            unread == null
+                                    ? stored.value()
+                                    : unread.getBytes(StandardCharsets.UTF_8));
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError("every JVM has SHA-256", e);
+        }
+    }
+
     private static Registration decoded(Stored stored) {
+        if (stored.unreadOrNull() != null) {
+            throw new RegistryException(RegistryException.Kind.MALFORMED, stored.unreadOrNull());
+        }
         final Registration registration = Registration.decode(stored.value());
         if (!registration.id().key().equals(stored.key())) {
             throw new RegistryException(
@@ -125,8 +160,7 @@ public final class InstanceView implements LeasedStore.Watcher {
 
     @Override
     public void lost(String cause) {
-        if (!isLost) {
-            isLost = true;
+        if (outage.isNews(cause)) {
             listener.lost(cause);
         }
     }

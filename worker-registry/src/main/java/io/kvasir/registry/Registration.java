@@ -58,6 +58,9 @@ public record Registration(
     /** Taints at most. */
     public static final int MOST_TAINTS = 16;
 
+    /** Bytes of a document at most; longer ones are not read. */
+    public static final int MAX_BYTES = 64 << 10;
+
     private static final Pattern TAINT = Pattern.compile("[A-Za-z0-9._/-]{1,63}");
 
     /**

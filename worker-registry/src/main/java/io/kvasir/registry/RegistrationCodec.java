@@ -17,7 +17,6 @@ import java.util.Set;
 /** The document of a registration, version 1: {@code docs/spec/registration.md}. */
 final class RegistrationCodec {
     private static final int VERSION = 1;
-    private static final int MAX_BYTES = 64 << 10;
 
     private static final JsonMapper JSON =
             JsonMapper.builder()
@@ -93,13 +92,13 @@ final class RegistrationCodec {
         }
         final int draining =
                 document.length + Fields.spelling(InstanceState.DRAINING).length() - state.length();
-        if (draining > MAX_BYTES) {
+        if (draining > Registration.MAX_BYTES) {
             throw new RegistryException(
                     Kind.MALFORMED,
                     "a registration of "
                             + draining
                             + " bytes, at most "
-                            + MAX_BYTES
+                            + Registration.MAX_BYTES
                             + " are read; name fewer or shorter adapters (lora, lora_ids) or"
                             + " labels");
         }
@@ -128,9 +127,9 @@ final class RegistrationCodec {
     }
 
     private static JsonNode tree(byte[] document) {
-        if (document.length > MAX_BYTES) {
+        if (document.length > Registration.MAX_BYTES) {
             throw new IllegalArgumentException(
-                    document.length + " bytes, at most " + MAX_BYTES + " are read");
+                    document.length + " bytes, at most " + Registration.MAX_BYTES + " are read");
         }
         try {
             return JSON.readTree(document);

@@ -7,6 +7,7 @@ public final class Stored {
     private final String key;
     private final byte[] value;
     private final long revision;
+    private final String unread; // null: the value was read
 
     /**
      * Takes what was read.
@@ -16,14 +17,34 @@ public final class Stored {
      * @param revision above 0; changes with each write of the key
      */
     public Stored(String key, byte[] value, long revision) {
+        this(key, value == null ? NOTHING : value, revision, null);
+    }
+
+    private Stored(String key, byte[] value, long revision, String unread) {
         this.key = key;
-        this.value = value == null ? NOTHING : value;
+        this.value = value;
         this.revision = revision;
+        this.unread = unread;
+    }
+
+    /** The same without its value, which is not kept; the cause says why, with the limit. */
+    public Stored unread(String cause) {
+        return new Stored(key, NOTHING, revision, cause);
+    }
+
+    /** The same under another key. */
+    public Stored withKey(String other) {
+        return new Stored(other, value, revision, unread);
     }
 
     /** Without the store's own prefix. */
     public String key() {
         return key;
+    }
+
+    /** Why its value was not read, and is no bytes here; null where it was. */
+    public String unreadOrNull() {
+        return unread;
     }
 
     /** Its bytes; not copied. */

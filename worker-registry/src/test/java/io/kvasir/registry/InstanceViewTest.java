@@ -15,6 +15,7 @@ import java.util.HexFormat;
 import java.util.List;
 
 class InstanceViewTest {
+    private long nowNs;
     private final List<String> received = new ArrayList<>();
     private final MemoryStore store = new MemoryStore(Duration.ofMinutes(1));
     private final InstanceView view =
@@ -32,14 +33,16 @@ class InstanceViewTest {
 
                         @Override
                         public void lost(String cause) {
-                            received.add("lost");
+                            received.add("lost " + cause);
                         }
 
                         @Override
-                        public void found() {
-                            received.add("found");
+                        public void found(Duration away) {
+                            received.add(
+                                    away.isZero() ? "found" : "found after " + away.toSeconds());
                         }
-                    });
+                    },
+                    () -> nowNs);
 
     private static Registration instance(String name, long generation) {
         return Registration.builder(
@@ -131,8 +134,8 @@ class InstanceViewTest {
         force(instance("a", 7));
         received.clear();
         store.away(true);
-        view.lost("again");
-        assertEquals(List.of("lost"), received);
+        view.lost("away");
+        assertEquals(List.of("lost away"), received);
         assertEquals(List.of(instance("a", 7)), view.instances());
         received.clear();
         store.expire(instance("a", 7).id().key()); // unseen
@@ -141,7 +144,7 @@ class InstanceViewTest {
         assertEquals(List.of("found", "changed"), received);
         assertEquals(List.of(instance("b", 8)), view.instances());
         store.away(true);
-        assertEquals("lost", received.getLast());
+        assertEquals("lost away", received.getLast());
     }
 
     @Test
@@ -150,5 +153,57 @@ class InstanceViewTest {
         store.force("ns2/c/e/a", instance("a", 7).encode());
         assertEquals(List.of(), view.instances());
         assertEquals(List.of(), received);
+    }
+
+    @Test
+    void aKeyWhoseValueWasNotReadIsSaidOnceAndStaysAsItWas() {
+        watch();
+        force(instance("a", 7));
+        final Stored large =
+                store.get(instance("a", 7).id().key())
+                        .unread("70000 bytes, at most 65536 are read");
+        received.clear();
+        view.put(large);
+        view.put(large);
+        view.view(List.of(large));
+        assertEquals(
+                List.of("refused key ns/c/e/a: 70000 bytes, at most 65536 are read", "found"),
+                received);
+        assertEquals(List.of(instance("a", 7)), view.instances());
+        force(instance("a", 8));
+        assertEquals(List.of(instance("a", 8)), view.instances());
+    }
+
+    @Test
+    void eachReasonOfAnOutageIsSaidOnceAndItsEndWithHowLongItWas() {
+        watch();
+        nowNs = 5_000_000_000L;
+        for (int i = 0; i < 3; i++) {
+            view.lost("etcd at [http://a:1, http://b:1] fails at http://a:1/v3/watch: refused");
+            view.lost("etcd at [http://a:1, http://b:1] fails at http://b:1/v3/kv/range: refused");
+            view.lost("denied");
+            nowNs += 4_000_000_000L;
+        }
+        view.view(List.of());
+        view.view(List.of());
+        view.lost("denied");
+        assertEquals(
+                List.of(
+                        "lost etcd at [http://a:1, http://b:1] fails at http://a:1/v3/watch:"
+                                + " refused",
+                        "lost denied",
+                        "found after 12",
+                        "found",
+                        "lost denied"),
+                received);
+    }
+
+    @Test
+    void anOutageOfManyReasonsSaysAFew() {
+        watch();
+        for (int i = 0; i < 100; i++) {
+            view.lost("reason " + i);
+        }
+        assertEquals(Outage.MOST_REASONS, received.size());
     }
 }

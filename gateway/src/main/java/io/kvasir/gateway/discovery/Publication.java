@@ -7,6 +7,7 @@ import io.kvasir.registry.FailureText;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -16,6 +17,7 @@ import java.util.TreeMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * Publishes the view of a source from one daemon thread: other threads say that something has
@@ -39,7 +41,7 @@ final class Publication implements AutoCloseable {
 
     private final String name;
     private final Source source;
-    private final Queue<String> causes = new ConcurrentLinkedQueue<>(); // of failures
+    private final Queue<Consumer<Discovery.Listener>> reports = new ConcurrentLinkedQueue<>();
     private final Queue<String> refusals = new ConcurrentLinkedQueue<>();
     private final CountDownLatch first = new CountDownLatch(1);
     private final Set<String> said = new HashSet<>(); // of the publishing thread
@@ -87,7 +89,13 @@ final class Publication implements AutoCloseable {
 
     /** Something failed, which is said. Does not wait. */
     void failed(String cause) {
-        causes.add(cause);
+        reports.add(to -> to.failed(cause));
+        soon();
+    }
+
+    /** What failed can be read again, which is said. Does not wait. */
+    void recovered(Duration away) {
+        reports.add(to -> to.recovered(away));
         soon();
     }
 
@@ -116,20 +124,22 @@ final class Publication implements AutoCloseable {
     }
 
     private void publish() {
-        for (String cause = causes.poll(); cause != null; cause = causes.poll()) {
-            listener.failed(cause);
-        }
-        for (String cause = refusals.poll(); cause != null; cause = refusals.poll()) {
-            listener.refused(cause);
-        }
         try {
+            for (Consumer<Discovery.Listener> report = reports.poll();
+                    report != null;
+                    report = reports.poll()) {
+                report.accept(listener);
+            }
+            for (String cause = refusals.poll(); cause != null; cause = refusals.poll()) {
+                listener.refused(cause);
+            }
             final Map<String, String> problems = new HashMap<>();
             final Map<String, Found> all = new TreeMap<>();
             source.collect(all, problems);
             said.retainAll(problems.values());
             problems.values().stream().filter(said::add).forEach(listener::refused);
             found.publish(all.values());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // out of memory, too: the next change is published
             LOG.error("the workers of {} could not be applied", name, e);
             listener.failed("the workers could not be applied: " + FailureText.of(e));
         }

@@ -6,6 +6,7 @@ import io.kvasir.registry.InstanceView;
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.Registration;
 
+import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.BiConsumer;
@@ -69,8 +70,11 @@ final class WatchedRegistrations implements AutoCloseable {
         }
 
         @Override
-        public void found() {
+        public void found(Duration away) {
             isSettled = true;
+            if (!away.isZero()) {
+                publication.recovered(away);
+            }
             changed.run();
         }
     }

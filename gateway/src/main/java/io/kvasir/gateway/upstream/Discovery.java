@@ -3,6 +3,7 @@ package io.kvasir.gateway.upstream;
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayException;
 
+import java.time.Duration;
 import java.util.List;
 
 /**
@@ -40,6 +41,13 @@ public interface Discovery extends AutoCloseable {
 
         /** The source cannot say what is there; its former view holds. Called once a cause. */
         void failed(String cause);
+
+        /**
+         * The source can say again what is there, after it could not.
+         *
+         * @param away for how long it could not
+         */
+        default void recovered(Duration away) {}
 
         /**
          * Something that the source holds cannot be used: the view leaves it out, or has it as it

@@ -7,6 +7,7 @@ import io.kvasir.router.KvRouter;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -444,7 +445,7 @@ public final class Fleet {
         private final String source;
         // all four by the last view, and of the source's thread
         private Set<DiscoveredWorker> unserved = Set.of();
-        private Map<DiscoveredWorker, String> leftOut = Map.of(); // why
+        private final LeftOutWorkers leftOut = new LeftOutWorkers();
         private final Map<String, DiscoveredWorker> viewed = new HashMap<>(); // by name
         private final Map<String, DiscoveredWorker> drained = new HashMap<>(); // likewise
 
@@ -457,23 +458,12 @@ public final class Fleet {
             viewed.clear();
             workers.forEach(worker -> viewed.put(worker.name(), worker));
             drained.values().removeIf(worker -> !worker.equals(viewed.get(worker.name())));
-            sayOnce(
+            final Map<DiscoveredWorker, String> refused =
                     Fleet.this.view(
                             source,
                             served(workers),
-                            worker -> worker.equals(drained.get(worker.name()))));
-        }
-
-        /** Not again of a worker that was left out by the view before for the same reason. */
-        private void sayOnce(Map<DiscoveredWorker, String> refused) {
-            refused.forEach(
-                    (worker, why) -> {
-                        if (!why.equals(leftOut.get(worker))) {
-                            Fleet.this.failed(
-                                    source, "worker " + worker.name() + " is left out: " + why);
-                        }
-                    });
-            leftOut = refused;
+                            worker -> worker.equals(drained.get(worker.name())));
+            leftOut.news(refused).forEach(text -> Fleet.this.failed(source, text));
         }
 
         /** Says of each of the others once that it is not used. */
@@ -515,6 +505,11 @@ public final class Fleet {
         @Override
         public void failed(String cause) {
             Fleet.this.failed(source, cause + "; what was there before stays");
+        }
+
+        @Override
+        public void recovered(Duration away) {
+            LOG.warn("workers from {}: can be read again, after {} ms", source, away.toMillis());
         }
 
         @Override

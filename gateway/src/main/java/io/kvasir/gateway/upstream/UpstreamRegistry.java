@@ -173,11 +173,14 @@ public final class UpstreamRegistry {
                         - (isReplaced ? formerOrNull.ranks().size() : 0)
                         + described.worker().dataParallelSize();
         if (ranks > config.get(RouterSettings.MAX_WORKERS)) {
+            // without the number of those that are there, which changes with each other worker
+            final int own = described.worker().dataParallelSize();
             throw new IllegalArgumentException(
-                    ranks
-                            + " workers (dp ranks counted) of the "
+                    "the "
                             + pool.spelling()
-                            + " pool exceed max-workers="
+                            + " pool has no room for "
+                            + (own == 1 ? "another worker" : own + " workers more")
+                            + " (dp ranks counted), max-workers="
                             + config.get(RouterSettings.MAX_WORKERS)
                             + "; raise it or remove a worker");
         }

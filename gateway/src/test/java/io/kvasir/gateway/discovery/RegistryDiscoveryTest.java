@@ -31,6 +31,7 @@ import java.util.EnumSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 class RegistryDiscoveryTest extends DiscoveryContract {
     private static final String NAMESPACE = "ns";
@@ -290,6 +291,7 @@ class RegistryDiscoveryTest extends DiscoveryContract {
         store.away(false);
         Eventually.holds("read anew", () -> names().equals(List.of("b")));
         assertEquals(1, known.failureCount());
+        assertEquals(1, known.recoveries.size(), "its end is said too");
     }
 
     @Test
@@ -299,5 +301,44 @@ class RegistryDiscoveryTest extends DiscoveryContract {
         assertEquals(List.of(), names());
         store.away(false);
         Eventually.holds("found", () -> names().equals(List.of("a")));
+    }
+
+    @Test
+    void aViewThatCouldNotBeAppliedForWantOfMemoryIsFollowedByTheNext() throws Exception {
+        final AtomicBoolean isShort = new AtomicBoolean(true);
+        discovery.start(
+                new Discovery.Listener() {
+                    @Override
+                    public void view(List<DiscoveredWorker> workers) {
+                        if (isShort.get()) {
+                            throw new OutOfMemoryError("Java heap space");
+                        }
+                        known.view(workers);
+                    }
+
+                    @Override
+                    public boolean added(DiscoveredWorker worker) {
+                        return known.added(worker);
+                    }
+
+                    @Override
+                    public boolean removed(String name) {
+                        return known.removed(name);
+                    }
+
+                    @Override
+                    public void draining(String name, boolean draining) {
+                        known.draining(name, draining);
+                    }
+
+                    @Override
+                    public void failed(String cause) {
+                        known.failed(cause);
+                    }
+                });
+        Eventually.holds("said", () -> known.failures.toString().contains("Java heap space"));
+        isShort.set(false);
+        put(instance("a", "http://h:1").build());
+        Eventually.holds("comes", () -> names().equals(List.of("a")));
     }
 }

@@ -8,6 +8,7 @@ import io.kvasir.gateway.config.WorkerConfig;
 
 import org.junit.jupiter.api.Test;
 
+import java.time.Duration;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -24,6 +25,7 @@ public abstract class DiscoveryContract {
         private final Map<String, DiscoveredWorker> workers = new LinkedHashMap<>();
         private final Set<String> draining = new HashSet<>();
         public final List<String> failures = new CopyOnWriteArrayList<>();
+        public final List<Duration> recoveries = new CopyOnWriteArrayList<>();
 
         @Override
         public synchronized void view(List<DiscoveredWorker> all) {
@@ -58,6 +60,11 @@ public abstract class DiscoveryContract {
         @Override
         public synchronized void failed(String cause) {
             failures.add(cause);
+        }
+
+        @Override
+        public void recovered(Duration away) {
+            recoveries.add(away);
         }
 
         public synchronized List<DiscoveredWorker> all() {

@@ -43,6 +43,7 @@ import java.net.ServerSocket;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -365,6 +366,40 @@ class FleetTest {
                     log.textsFrom(Level.WARN));
         }
         assertLeftOut(1);
+    }
+
+    @Test
+    void manyWithoutRoomAreOneLineAndNotSaidAgainWhenOthersChangeOrTheyRegisterAnew() {
+        start(config().set(RouterSettings.MAX_WORKERS, 2));
+        final List<DiscoveredWorker> all = new ArrayList<>();
+        for (int i = 0; i < 9; i++) {
+            all.add(worker("m", "w" + i));
+        }
+        try (CapturedLog log = new CapturedLog(Fleet.class, Level.WARN)) {
+            source.view(all);
+            source.view(all.subList(1, 9));
+            all.replaceAll(w -> new DiscoveredWorker(w.model(), 7, w.worker()));
+            source.view(all.subList(1, 9));
+            assertEquals(
+                    List.of(
+                            "workers from test: 7 workers are left out: the main pool has no room"
+                                    + " for another worker (dp ranks counted), max-workers=2; raise"
+                                    + " it or remove a worker: w2, w3, w4 and 4 more"),
+                    log.textsFrom(Level.WARN));
+        }
+        assertLeftOut(1);
+    }
+
+    @Test
+    void aSourceThatIsBackIsSaidToBe() {
+        start();
+        try (CapturedLog log = new CapturedLog(Fleet.class, Level.WARN)) {
+            source.recovered(Duration.ofMillis(1_200));
+            assertEquals(
+                    List.of("workers from test: can be read again, after 1200 ms"),
+                    log.textsFrom(Level.WARN));
+        }
+        assertLeftOut(0);
     }
 
     private void assertLeftOut(long times) {

@@ -1,6 +1,7 @@
 package io.kvasir.registry.etcd;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.io.JsonEOFException;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.MappingIterator;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -9,6 +10,7 @@ import com.fasterxml.jackson.databind.node.ObjectNode;
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.registry.Stored;
 import io.kvasir.registry.StreamLimit;
 
 import java.io.ByteArrayOutputStream;
@@ -21,7 +23,6 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodySubscribers;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -47,14 +48,31 @@ public final class EtcdClient implements AutoCloseable {
     private static final int BAD_REQUEST = 400;
     private static final int UNAUTHENTICATED = 401;
     private static final int FORBIDDEN = 403;
+    private static final String RANGE = "/v3/kv/range";
     private static final int MAX_ERROR_BYTES = 4096;
-    private static final int PAGE = 1000;
 
-    /** A key as it is stored. */
-    public record Entry(String key, String base64, long revision, long lease) {
-        /** The bytes of the value. */
+    /** More cannot be the key of an instance. */
+    private static final int MAX_KEY_LENGTH = 4096;
+
+    /** A key as it is stored, with its lease. */
+    public record Entry(Stored stored, long lease) {
+        /** Its whole key. */
+        public String key() {
+            return stored.key();
+        }
+
+        /** The bytes of the value; none where it was too large to be read. */
         public byte[] value() {
-            return decoded(base64);
+            return stored.value();
+        }
+
+        /** Of its last write. */
+        public long revision() {
+            return stored.revision();
+        }
+
+        Entry unread(String cause) {
+            return new Entry(stored.unread(cause), lease);
         }
     }
 
@@ -71,15 +89,22 @@ public final class EtcdClient implements AutoCloseable {
     }
 
     private final EtcdOptions options;
+    private final ReadLimits limits;
     private final ObjectMapper json = new ObjectMapper();
     private final HttpClient http;
     private volatile int member; // which endpoint; a race costs one more attempt
     private volatile String token; // null: log in first
     private volatile InputStream watching;
+    private volatile boolean isStopped; // the watch that runs, by this process
 
-    /** Connects with the first call. */
+    /** Connects with the first call. A value may have what one answer of 4 MiB can have. */
     public EtcdClient(EtcdOptions options) {
+        this(options, ReadLimits.ofAnswers());
+    }
+
+    EtcdClient(EtcdOptions options, ReadLimits limits) {
         this.options = options;
+        this.limits = limits;
         final HttpClient.Builder builder =
                 HttpClient.newBuilder()
                         .version(HttpClient.Version.HTTP_1_1)
@@ -112,42 +137,36 @@ public final class EtcdClient implements AutoCloseable {
 
     // -- keys
 
-    /** Null if there is none. */
+    /** Null if there is none. What is too large to be read comes without its value. */
     public Entry get(String key) {
-        final List<Entry> entries = entries(read(json.createObjectNode().put("key", base64(key))));
-        return entries.isEmpty() ? null : entries.getFirst();
+        final ObjectNode body = json.createObjectNode().put("key", base64(key));
+        final JsonNode answer = readOrNull(body);
+        if (answer != null) {
+            return onlyOrNull(answer);
+        }
+        final Entry entry = onlyOrNull(read(body.put("keys_only", true)));
+        return entry == null ? null : entry.unread(limits.tooLargeForAnAnswer());
+    }
+
+    private Entry onlyOrNull(JsonNode answer) {
+        final JsonNode kvs = answer.path("kvs");
+        return kvs.isEmpty() ? null : entry(kvs.get(0), limits);
     }
 
     /**
-     * All keys that begin with a prefix, at one revision.
+     * All keys that begin with a prefix, at one revision. What is too large to be read comes
+     * without its value.
      *
      * @param prefix not empty
      * @param most further ones are left out
      */
     public Range range(String prefix, int most) {
-        final List<Entry> all = new ArrayList<>();
-        String from = base64(prefix);
-        long revision = 0;
-        boolean more = true;
-        while (more) {
-            final ObjectNode body = json.createObjectNode();
-            body.put("key", from);
-            body.put("range_end", rangeEnd(prefix));
-            body.put("limit", Integer.toString(Math.min(PAGE, most - all.size())));
-            if (revision > 0) {
-                body.put("revision", Long.toString(revision));
-            }
-            final JsonNode answer = read(body);
-            if (revision == 0) {
-                revision = revision(answer);
-            }
-            all.addAll(entries(answer));
-            more = answer.path("more").asBoolean() && all.size() < most;
-            if (more) {
-                from = base64(all.getLast().key() + '\0');
-            }
-        }
-        return new Range(revision, all);
+        return new PagedRead(
+                        (from, limit, revision, keysOnly) ->
+                                pageOrNull(prefix, from, limit, revision, keysOnly),
+                        limits,
+                        most)
+                .from(base64(prefix));
     }
 
     /**
@@ -158,7 +177,7 @@ public final class EtcdClient implements AutoCloseable {
     public long putIf(String key, long revision, byte[] value, long lease) {
         final ObjectNode put = json.createObjectNode();
         put.put("key", base64(key));
-        put.put("value", Base64.getEncoder().encodeToString(value));
+        put.put("value", base64(value));
         put.put("lease", Long.toString(lease));
         return transact(key, revision, "request_put", put);
     }
@@ -182,34 +201,74 @@ public final class EtcdClient implements AutoCloseable {
         return answer.path("succeeded").asBoolean() ? revision(answer) : CONFLICT;
     }
 
+    private JsonNode pageOrNull(
+            String prefix, String from, int limit, long revision, boolean keysOnly) {
+        final ObjectNode body = json.createObjectNode();
+        body.put("key", from);
+        body.put("range_end", rangeEnd(prefix));
+        body.put("limit", Integer.toString(limit));
+        if (revision > 0) {
+            body.put("revision", Long.toString(revision));
+        }
+        if (keysOnly) {
+            body.put("keys_only", true);
+            return read(body);
+        }
+        return readOrNull(body);
+    }
+
     private JsonNode read(ObjectNode body) {
-        final String path = "/v3/kv/range";
-        final JsonNode answer = call(path, body);
-        if (revision(answer) <= 0) { // whatever answers, it does not say that there are no keys
-            throw unavailable(path, new IOException("the answer has no revision"));
+        final JsonNode answer = readOrNull(body);
+        if (answer == null) {
+            throw tooLarge(RANGE);
         }
         return answer;
     }
 
-    private static long revision(JsonNode answer) {
+    /** Null if the answer is too large. */
+    private JsonNode readOrNull(ObjectNode body) {
+        final JsonNode answer = callOrNull(RANGE, body);
+        if (answer != null && revision(answer) <= 0) {
+            // whatever answers, it does not say that there are no keys
+            throw unavailable(RANGE, new IOException("the answer has no revision"));
+        }
+        return answer;
+    }
+
+    static long revision(JsonNode answer) {
         return answer.path("header").path("revision").asLong();
     }
 
-    private static List<Entry> entries(JsonNode answer) {
-        final List<Entry> entries = new ArrayList<>();
-        answer.path("kvs").forEach(kv -> entries.add(entry(kv)));
-        return entries;
-    }
-
-    private static Entry entry(JsonNode kv) {
+    /** A key of an answer; without its value where that is larger than is kept. */
+    static Entry entry(JsonNode kv, ReadLimits limits) {
+        final String value = kv.path("value").asText();
+        final long length = decodedLength(value);
+        final boolean fits = length <= limits.valueBytes();
+        final Stored stored =
+                new Stored(
+                        key(kv.path("key").asText()),
+                        fits ? decoded(value) : null,
+                        kv.path("mod_revision").asLong());
         return new Entry(
-                new String(decoded(kv.path("key").asText()), StandardCharsets.UTF_8),
-                kv.path("value").asText(),
-                kv.path("mod_revision").asLong(),
+                fits
+                        ? stored
+                        : stored.unread(
+                                length + " bytes, at most " + limits.valueBytes() + " are read"),
                 kv.path("lease").asLong());
     }
 
-    private static byte[] decoded(String base64) {
+    /** Cut where it is longer than a key of an instance can be. */
+    private static String key(String base64) {
+        final String key = new String(decoded(base64), StandardCharsets.UTF_8);
+        return key.length() <= MAX_KEY_LENGTH ? key : key.substring(0, MAX_KEY_LENGTH) + "…";
+    }
+
+    private static long decodedLength(String base64) {
+        final int padding = base64.endsWith("==") ? 2 : base64.endsWith("=") ? 1 : 0;
+        return base64.length() / 4 * 3L - padding;
+    }
+
+    static byte[] decoded(String base64) {
         try {
             return Base64.getDecoder().decode(base64);
         } catch (IllegalArgumentException e) {
@@ -219,14 +278,18 @@ public final class EtcdClient implements AutoCloseable {
     }
 
     private static String base64(String text) {
-        return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
+        return base64(text.getBytes(StandardCharsets.UTF_8));
+    }
+
+    static String base64(byte[] bytes) {
+        return Base64.getEncoder().encodeToString(bytes);
     }
 
     /** The first key after all that have the prefix. */
     private static String rangeEnd(String prefix) {
         final byte[] end = prefix.getBytes(StandardCharsets.UTF_8);
         end[end.length - 1]++; // UTF-8 has no byte 0xff
-        return Base64.getEncoder().encodeToString(end);
+        return base64(end);
     }
 
     // -- watch
@@ -235,21 +298,33 @@ public final class EtcdClient implements AutoCloseable {
      * Tells of all changes of keys with a prefix from a revision on, until etcd ends the watch or
      * {@link #stopWatching} is called. Blocks.
      *
+     * <p>A watch that breaks after it has begun is no failure: the next call says what is wrong.
+     *
      * @return the revision to go on from, or {@link #READ_ANEW} if changes since are not to be had:
-     *     etcd has compacted them, or is another one
+     *     etcd has compacted them, is another one, or does not answer, as {@link #stopWatching}
+     *     says
      */
     public long watch(String prefix, long fromRevision, Events events) {
         final ObjectNode body = json.createObjectNode();
         body.putObject("create_request")
                 .put("key", base64(prefix))
                 .put("range_end", rangeEnd(prefix))
-                .put("start_revision", Long.toString(fromRevision));
+                .put("start_revision", Long.toString(fromRevision))
+                .put("fragment", true); // else one answer may have any number of changes
         long next = fromRevision;
-        try (InputStream in = send("/v3/watch", body, true).body().stream) {
+        boolean isFragment = false;
+        boolean hasBegun = false;
+        isStopped = false;
+        try (BoundedAnswers in =
+                new BoundedAnswers(
+                        send("/v3/watch", body, true).body().stream, limits.answerBytes())) {
             watching = in;
             final MappingIterator<JsonNode> answers = json.readerFor(JsonNode.class).readValues(in);
             while (answers.hasNextValue()) {
                 final JsonNode result = answers.nextValue().path("result");
+                in.next();
+                hasBegun = true;
+                isFragment = result.path("fragment").asBoolean();
                 if (result.isMissingNode() || result.path("canceled").asBoolean()) {
                     return READ_ANEW; // compacted, or the member is in trouble
                 }
@@ -260,17 +335,26 @@ public final class EtcdClient implements AutoCloseable {
                     next = Math.max(next, tell(event, events) + 1);
                 }
             }
+        } catch (BoundedAnswers.TooLarge e) {
+            return READ_ANEW; // page by page, which leaves out what is too large
         } catch (IOException e) {
-            throw unavailable("/v3/watch", e);
+            if (!isStopped && (!hasBegun || isNoJson(e))) {
+                throw unavailable("/v3/watch", e);
+            }
         } finally {
             watching = null;
         }
-        return next;
+        return isFragment || isStopped ? READ_ANEW : next; // of one revision there may be more
+    }
+
+    /** An answer that is cut off is no sign of it. */
+    private static boolean isNoJson(IOException e) {
+        return e instanceof JsonProcessingException && !(e instanceof JsonEOFException);
     }
 
     /** Returns the revision of the change. */
-    private static long tell(JsonNode event, Events events) {
-        final Entry entry = entry(event.path("kv"));
+    private long tell(JsonNode event, Events events) {
+        final Entry entry = entry(event.path("kv"), limits);
         if (event.path("type").asText().equals("DELETE")) {
             events.onDelete(entry.key());
         } else {
@@ -281,6 +365,7 @@ public final class EtcdClient implements AutoCloseable {
 
     /** Ends a watch that is running, for instance since no server answers any more. */
     public void stopWatching() {
+        isStopped = true;
         final InputStream in = watching;
         if (in != null) {
             try {
@@ -304,31 +389,50 @@ public final class EtcdClient implements AutoCloseable {
         return request.build();
     }
 
-    /** What an answer brings: a text that is all there, or a stream. */
-    private record Body(String text, InputStream stream) {}
+    /** What an answer brings: bytes that are all there, null if they are too many, or a stream. */
+    private record Body(byte[] bytes, InputStream stream) {}
 
     /**
      * Errors are read as a stream, for what can be had of them: etcd ends them with trailers, which
      * the JDK's client does not know; with assertions on, it gives nothing of such an answer.
      */
-    private static HttpResponse.BodyHandler<Body> handler(boolean isStream) {
+    private HttpResponse.BodyHandler<Body> handler(boolean isStream) {
         return info ->
                 isStream || info.statusCode() != OK
                         ? BodySubscribers.mapping(
                                 BodySubscribers.ofInputStream(), in -> new Body(null, in))
                         : BodySubscribers.mapping(
-                                BodySubscribers.ofString(StandardCharsets.UTF_8),
-                                text -> new Body(text, null));
+                                new BoundedBody(limits.answerBytes()),
+                                bytes -> new Body(bytes, null));
     }
 
     private JsonNode call(String path, ObjectNode body) {
-        return tree(path, send(path, body, false));
+        final JsonNode answer = callOrNull(path, body);
+        if (answer == null) {
+            throw tooLarge(path);
+        }
+        return answer;
     }
 
-    private JsonNode tree(String path, HttpResponse<Body> response) {
+    /** Null if the answer is too large. */
+    private JsonNode callOrNull(String path, ObjectNode body) {
+        return treeOrNull(path, send(path, body, false));
+    }
+
+    private RegistryException tooLarge(String path) {
+        return unavailable(
+                path,
+                new IOException(
+                        "the answer has more than "
+                                + limits.answerBytes()
+                                + " bytes, which are the most that is read"));
+    }
+
+    private JsonNode treeOrNull(String path, HttpResponse<Body> response) {
+        final byte[] bytes = response.body().bytes;
         try {
-            return json.readTree(response.body().text);
-        } catch (JsonProcessingException e) {
+            return bytes == null ? null : json.readTree(bytes);
+        } catch (IOException e) {
             throw unavailable(path, e);
         }
     }
@@ -353,7 +457,11 @@ public final class EtcdClient implements AutoCloseable {
         body.put("name", options.login().user()).put("password", options.login().password().get());
         final String path = "/v3/auth/authenticate";
         final HttpResponse<Body> response = checked(sendOnce(request(path, body, null), false));
-        final String fresh = tree(path, response).path("token").asText();
+        final JsonNode answer = treeOrNull(path, response);
+        if (answer == null) {
+            throw tooLarge(path);
+        }
+        final String fresh = answer.path("token").asText();
         token = fresh;
         return fresh;
     }

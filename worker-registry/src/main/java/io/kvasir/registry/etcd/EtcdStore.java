@@ -2,6 +2,7 @@ package io.kvasir.registry.etcd;
 
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.registry.Stored;
@@ -22,7 +23,6 @@ public final class EtcdStore implements LeasedStore {
 
     private static final int MAX_KEYS = 1 << 17;
     private static final int CHECKS_PER_TTL = 3;
-    private static final long RETRY_MS = 200;
     private static final long CLOSE_PATIENCE_MS = 5_000;
 
     private final EtcdOptions options;
@@ -45,7 +45,7 @@ public final class EtcdStore implements LeasedStore {
         }
         this.options = options;
         this.prefix = prefix;
-        client = new EtcdClient(options);
+        client = new EtcdClient(options, ReadLimits.ofValues(Registration.MAX_BYTES));
     }
 
     @Override
@@ -59,7 +59,7 @@ public final class EtcdStore implements LeasedStore {
     }
 
     private Stored stored(Entry entry) {
-        return new Stored(entry.key().substring(prefix.length()), entry.value(), entry.revision());
+        return entry.stored().withKey(entry.key().substring(prefix.length()));
     }
 
     @Override
@@ -133,6 +133,8 @@ public final class EtcdStore implements LeasedStore {
                     }
                 };
         long next = EtcdClient.READ_ANEW;
+        final GrowingPause retry = new GrowingPause(); // a wrong password costs etcd a hash each
+        long pauseMs;
         while (!closed) {
             try {
                 if (next == EtcdClient.READ_ANEW) {
@@ -141,19 +143,30 @@ public final class EtcdStore implements LeasedStore {
                     next = range.revision() + 1;
                 }
                 next = client.watch(keys, next, events);
-            } catch (RuntimeException e) {
+                pauseMs = retry.afterSuccessMs();
+            } catch (RuntimeException | Error e) { // out of memory, too: discovery goes on
                 next = EtcdClient.READ_ANEW;
-                if (!closed) {
-                    watcher.lost(
-                            e instanceof RegistryException
-                                    ? e.getMessage()
-                                    : "keys of etcd below "
-                                            + keys
-                                            + " could not be applied: "
-                                            + FailureText.of(e));
-                }
+                lose(keys, watcher, e);
+                pauseMs = retry.afterFailureMs();
             }
-            pause(closed ? 0 : RETRY_MS);
+            pause(closed ? 0 : pauseMs);
+        }
+    }
+
+    private void lose(String keys, Watcher watcher, Throwable e) {
+        if (closed) {
+            return;
+        }
+        try {
+            watcher.lost(
+                    e instanceof RegistryException
+                            ? e.getMessage()
+                            : "keys of etcd below "
+                                    + keys
+                                    + " could not be applied: "
+                                    + FailureText.of(e));
+        } catch (RuntimeException | Error again) {
+            pause(0); // no memory even for that: the next round says what fails then
         }
     }
 
@@ -165,7 +178,7 @@ public final class EtcdStore implements LeasedStore {
                 if (!closed) {
                     client.get(prefix);
                 }
-            } catch (RuntimeException e) { // whatever it is, the watch begins anew
+            } catch (RuntimeException | Error e) { // whatever it is, the watch begins anew
                 stopWatching();
             }
         }

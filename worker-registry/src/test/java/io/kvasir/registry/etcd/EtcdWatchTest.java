@@ -9,6 +9,7 @@ import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Execution;
 import org.junit.jupiter.api.parallel.ExecutionMode;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -62,6 +63,9 @@ class EtcdWatchTest {
             if (stored.key().equals("ns/unfit")) {
                 throw new IllegalStateException("unfit");
             }
+            if (stored.key().equals("ns/heavy")) {
+                throw new OutOfMemoryError("Java heap space");
+            }
             keys.add(stored.key());
         }
 
@@ -100,6 +104,15 @@ class EtcdWatchTest {
         etcd.tell(key, value);
         Eventually.holds("read anew", () -> etcd.reads() > reads);
         assertEquals(1, losses.size(), losses::toString);
+        etcd.put("/p/ns/c", "1");
+        Eventually.holds("applied", () -> keys.equals(Set.of("ns/a", "ns/c")));
+    }
+
+    @Test
+    void anErrorIsALossAndLaterChangesAreApplied() throws Exception {
+        etcd.tell("L3AvbnMvaGVhdnk=", "eA=="); // /p/ns/heavy
+        Eventually.holds("said", () -> !losses.isEmpty());
+        assertTrue(losses.getFirst().contains("Java heap space"), losses::toString);
         etcd.put("/p/ns/c", "1");
         Eventually.holds("applied", () -> keys.equals(Set.of("ns/a", "ns/c")));
     }

@@ -1,5 +1,8 @@
 package io.kvasir.registry.etcd;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 
@@ -9,9 +12,12 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -20,14 +26,16 @@ import java.util.regex.Pattern;
 
 /** What etcd's gateway answers to reads and to one watch, and what it should not. */
 final class ScriptedEtcd implements AutoCloseable {
+    private static final ObjectMapper JSON = new ObjectMapper();
     private static final Pattern START = Pattern.compile("\"start_revision\":\"(\\d+)\"");
 
     private final HttpServer server;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
-    private final Map<String, String> keys = new TreeMap<>(); // guarded by this, as all below
+    private final SortedMap<String, String> keys = new TreeMap<>(); // guarded by this, as all below
     private final Map<String, Long> revisions = new LinkedHashMap<>();
     private long revision = 10;
     private String read; // null: as etcd answers
+    private String refusal; // null: none
     private int reads;
     private HttpExchange watching;
 
@@ -44,22 +52,40 @@ final class ScriptedEtcd implements AutoCloseable {
     }
 
     private synchronized void read(HttpExchange exchange) throws IOException {
-        final boolean isRange =
-                new String(exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8)
-                        .contains("range_end");
+        final JsonNode request = JSON.readTree(exchange.getRequestBody().readAllBytes());
+        final boolean isRange = request.has("range_end");
         if (isRange) {
             reads++;
         }
-        final String all = isRange ? String.join(",", keys.values()) : "";
-        final String answer =
-                read == null || !isRange
-                        ? "{\"header\":{\"revision\":\"%d\"},\"kvs\":[%s]}".formatted(revision, all)
-                        : read;
-        final byte[] bytes = answer.getBytes(StandardCharsets.UTF_8);
-        exchange.sendResponseHeaders(200, bytes.length == 0 ? -1 : bytes.length);
+        final String usual = read == null || !isRange ? page(request, isRange) : read;
+        final byte[] bytes = (refusal == null ? usual : refusal).getBytes(StandardCharsets.UTF_8);
+        exchange.sendResponseHeaders(
+                refusal == null ? 200 : 400, bytes.length == 0 ? -1 : bytes.length);
         try (OutputStream out = exchange.getResponseBody()) {
             out.write(bytes);
         }
+    }
+
+    private String page(JsonNode request, boolean isRange) throws IOException {
+        final String from =
+                new String(
+                        Base64.getDecoder().decode(request.path("key").asText()),
+                        StandardCharsets.UTF_8);
+        final int limit = request.path("limit").asInt(1);
+        final List<String> found = new ArrayList<>();
+        final SortedMap<String, String> rest =
+                isRange ? keys.tailMap(from) : keys.subMap(from, from + '\0');
+        for (String kv : rest.values()) {
+            if (found.size() < limit) {
+                found.add(request.path("keys_only").asBoolean() ? withoutValue(kv) : kv);
+            }
+        }
+        return "{\"header\":{\"revision\":\"%d\"},\"kvs\":[%s],\"more\":%s}"
+                .formatted(revision, String.join(",", found), rest.size() > found.size());
+    }
+
+    private static String withoutValue(String kv) throws IOException {
+        return ((ObjectNode) JSON.readTree(kv)).without("value").toString();
     }
 
     private synchronized void watch(HttpExchange exchange) throws IOException {
@@ -68,7 +94,7 @@ final class ScriptedEtcd implements AutoCloseable {
                         new String(
                                 exchange.getRequestBody().readAllBytes(), StandardCharsets.UTF_8));
         final long from = start.find() ? Long.parseLong(start.group(1)) : revision + 1;
-        exchange.sendResponseHeaders(200, 0);
+        exchange.sendResponseHeaders(200, Long.MAX_VALUE); // so that its end is a break
         watching = exchange;
         send("\"created\":true");
         for (Map.Entry<String, Long> written : revisions.entrySet()) {
@@ -125,7 +151,13 @@ final class ScriptedEtcd implements AutoCloseable {
         endWatch();
     }
 
-    private void endWatch() {
+    /** Answers every read with status 400 and this; null: as etcd does. */
+    synchronized void refuseReads(String body) {
+        refusal = body;
+    }
+
+    /** Ends it as a lost connection does. */
+    synchronized void endWatch() {
         if (watching != null) {
             watching.close();
             watching = null;
