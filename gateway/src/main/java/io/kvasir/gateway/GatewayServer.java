@@ -447,7 +447,8 @@ public final class GatewayServer implements AutoCloseable {
         // client's
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
-        client.getProtocolHandlers().put(new InterimResponses(config.get(GatewaySettings.MAX_HEAD_BYTES)));
+        client.getProtocolHandlers()
+                .put(new InterimResponses(config.get(GatewaySettings.MAX_HEAD_BYTES)));
         fleet.watch(upstream -> models.of(upstream.model()).watch(upstream));
         LOG.info("listening on {}, admin port on {}", url(), adminUrl());
         models.all().forEach(GatewayServer::logServed);

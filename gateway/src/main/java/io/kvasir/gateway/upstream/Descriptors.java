@@ -7,7 +7,6 @@ import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
-import java.net.SocketException;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -33,8 +32,8 @@ public final class Descriptors {
     private Descriptors() {}
 
     /** Whether a failure says that there is none left. The JDK has no type of its own for it. */
-    static boolean isLack(Throwable failure) {
-        return failure instanceof SocketException
+    public static boolean isLack(Throwable failure) {
+        return failure instanceof IOException
                 && failure.getMessage() != null
                 && failure.getMessage().startsWith(LACK);
     }
@@ -79,7 +78,8 @@ public final class Descriptors {
         }
     }
 
-    private static long limit() {
+    /** How many there may be. */
+    public static long limit() {
         return ManagementFactory.getOperatingSystemMXBean()
                         instanceof UnixOperatingSystemMXBean unix
                 ? unix.getMaxFileDescriptorCount()
