@@ -124,6 +124,7 @@ public final class GatewayServer implements AutoCloseable {
     private final Server server;
     private final ClosableConnector connector;
     private final ConnectionCap cap;
+    private final long freeDescriptors = Descriptors.free(); // before there are workers
     private final Fleet fleet;
     private final List<Discovery> discoveries = new ArrayList<>();
     private final AdminDiscovery byAdmin = new AdminDiscovery();
@@ -307,7 +308,9 @@ public final class GatewayServer implements AutoCloseable {
         final ConnectionCap cap =
                 new ConnectionCap(
                         connector,
-                        most == null ? Descriptors.affordableConnections() : most.intValue(),
+                        most == null
+                                ? Descriptors.affordableConnections(freeDescriptors)
+                                : most.intValue(),
                         GatewaySettings.MAX_CONNECTIONS.name());
         server.addBean(cap);
         if (perClient > 0) {
@@ -369,7 +372,11 @@ public final class GatewayServer implements AutoCloseable {
         IndexMemory.check(config);
         final Encoders encoders = Encoders.load(config);
         try {
-            Descriptors.checkFor(config.get(RouterSettings.MAX_ACTIVE_REQUESTS));
+            Descriptors.checkFor(
+                    config.get(RouterSettings.MAX_ACTIVE_REQUESTS),
+                    config.models().stream()
+                            .flatMap(model -> model.get(GatewaySettings.WORKERS).stream())
+                            .toList());
             return start(
                     new GatewayServer(config, encoders, BlockRelease.open(config)),
                     () -> WarmUp.run(config, encoders));
@@ -447,10 +454,30 @@ public final class GatewayServer implements AutoCloseable {
         // client's
         client.getContentDecoderFactories().clear();
         client.getProtocolHandlers().clear();
-        client.getProtocolHandlers().put(new InterimResponses());
-        fleet.watch(upstream -> models.of(upstream.model()).watch(upstream));
+        client.getProtocolHandlers()
+                .put(new InterimResponses(config.get(GatewaySettings.MAX_HEAD_BYTES)));
+        watchWorkers();
         LOG.info("listening on {}, admin port on {}", url(), adminUrl());
         models.all().forEach(GatewayServer::logServed);
+    }
+
+    private void watchWorkers() {
+        final ClientShare share =
+                config.get(GatewaySettings.MAX_CONNECTIONS) == null
+                        ? new ClientShare(cap, freeDescriptors)
+                        : null;
+        fleet.watch(
+                upstream -> {
+                    final Runnable end = models.of(upstream.model()).watch(upstream);
+                    if (share == null) {
+                        return end;
+                    }
+                    final Runnable free = share.begun(upstream.descriptors());
+                    return () -> {
+                        end.run();
+                        free.run();
+                    };
+                });
     }
 
     private static void logServed(ServedModel model) {

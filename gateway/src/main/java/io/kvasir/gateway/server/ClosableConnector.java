@@ -1,5 +1,7 @@
 package io.kvasir.gateway.server;
 
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.HostPort;
 
@@ -30,10 +32,16 @@ public final class ClosableConnector extends ServerConnector {
     private static final long ACCEPT_INTERVAL_NS = 5_000_000L;
     private static final int CONNECT_TIMEOUT_MS = 1_000;
 
+    /** Clients wait in the system's queue meanwhile. */
+    private static final long LACK_PAUSE_NS = 1_000_000_000L;
+
+    private static final long LOG_INTERVAL_NS = 60_000_000_000L;
+
     /** Held while a connection is awaited, taken and handed over. */
     private final ReentrantLock accepting = new ReentrantLock();
 
     private volatile boolean closing;
+    private long loggedNs = System.nanoTime() - LOG_INTERVAL_NS; // of the one thread that accepts
 
     ClosableConnector(Server server, ConnectionFactory http) {
         super(server, 1, 1, http);
@@ -49,6 +57,25 @@ public final class ClosableConnector extends ServerConnector {
         } finally {
             accepting.unlock();
         }
+    }
+
+    @Override
+    protected boolean handleAcceptFailure(Throwable failure) {
+        if (!isRunning() || !Descriptors.isLack(failure)) {
+            return super.handleAcceptFailure(failure);
+        }
+        final long nowNs = System.nanoTime();
+        if (nowNs - loggedNs >= LOG_INTERVAL_NS) {
+            loggedNs = nowNs;
+            LOG.warn(
+                    "no file descriptor is left for connections to {}, which wait: the limit is"
+                            + " {}; raise ulimit -n, or lower {} of the gateway",
+                    address(),
+                    Descriptors.limit(),
+                    GatewaySettings.MAX_CONNECTIONS.name());
+        }
+        LockSupport.parkNanos(LACK_PAUSE_NS);
+        return true;
     }
 
     /** Where it is to listen, as in URLs; with port 0 where any free one is wanted. */

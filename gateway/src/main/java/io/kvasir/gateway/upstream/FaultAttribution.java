@@ -52,7 +52,7 @@ public final class FaultAttribution {
             Object lostConnection) {
         switch (fault) {
             case CONNECT -> worker.refused(description);
-            case STATUS, CLOSED, PROTOCOL, HEAD_TOO_LARGE ->
+            case STATUS, CLOSED, PROTOCOL, HEAD_TOO_LARGE, TOO_MANY_INTERIM ->
                     failed(worker, description, lostConnection);
             case TIMEOUT -> {
                 if (!sent) {

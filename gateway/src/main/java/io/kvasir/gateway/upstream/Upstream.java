@@ -101,6 +101,11 @@ public final class Upstream {
         return source;
     }
 
+    /** File descriptors that it takes without a request. */
+    public long descriptors() {
+        return Descriptors.of(config);
+    }
+
     void source(String name) {
         source = name;
     }

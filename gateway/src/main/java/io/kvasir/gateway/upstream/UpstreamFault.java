@@ -39,6 +39,8 @@ public enum UpstreamFault {
     PROTOCOL(502),
     /** The head of the answer is longer than it may be. */
     HEAD_TOO_LARGE(502),
+    /** It sent more interim answers (1xx) than it may. */
+    TOO_MANY_INTERIM(502),
     /** The gateway itself could not: its client is full. */
     LOCAL(503),
     /** The gateway itself could not: what it was to send cannot be written as a request. */
@@ -90,6 +92,10 @@ public enum UpstreamFault {
             case REFUSED -> "it did not take the request";
             case PROTOCOL -> "its answer is not what the protocol says";
             case HEAD_TOO_LARGE -> "the head of its answer is longer than max-head-bytes allows";
+            case TOO_MANY_INTERIM ->
+                    "it sent more than "
+                            + InterimResponses.MOST
+                            + " interim answers (1xx), or more of them than max-head-bytes allows";
             case LOCAL -> "the gateway could not send the request";
             case UNSENDABLE -> "the gateway could not write the request";
             case DESCRIPTORS -> "the gateway has no file descriptor left";
@@ -128,6 +134,9 @@ public enum UpstreamFault {
             }
             if (t instanceof TimeoutException) {
                 return TIMEOUT;
+            }
+            if (t instanceof TooManyInterimException) {
+                return TOO_MANY_INTERIM;
             }
             if (t instanceof FoundDeadException) {
                 return DEAD;

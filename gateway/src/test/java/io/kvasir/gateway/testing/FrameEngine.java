@@ -231,6 +231,10 @@ public final class FrameEngine implements AutoCloseable {
             data("data: [DONE]\n\n", true);
         }
 
+        public void interim(int status) throws IOException, InterruptedException {
+            head(status, "text/plain", false);
+        }
+
         void head(int status, String type, boolean last) throws IOException, InterruptedException {
             final MetaData.Response head =
                     new MetaData.Response(
