@@ -1152,8 +1152,9 @@ public final class GatewaySettings {
                             Integer.MAX_VALUE,
                             "Connections of clients at once. At the limit those that have been idle"
                                     + " for longest are closed, and further ones wait; the admin"
-                                    + " port has connections of its own. Default: half of the free"
-                                    + " file descriptors (ulimit -n), 65536 at most."));
+                                    + " port has connections of its own. Default: half of the file"
+                                    + " descriptors (ulimit -n) that workers leave, 65536 at"
+                                    + " most."));
 
     /** Connections of one client. */
     public static final Setting<Integer> MAX_CONNECTIONS_PER_CLIENT =

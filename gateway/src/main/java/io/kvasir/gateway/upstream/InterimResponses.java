@@ -19,7 +19,7 @@ import org.eclipse.jetty.http2.client.transport.internal.HttpConnectionOverHTTP2
  */
 public final class InterimResponses extends ProcessingProtocolHandler {
     /** Engines and proxies send one or two; a 102 may come every few seconds of a long prefill. */
-    static final int MOST = 32;
+    static final int MOST = 256;
 
     private static final String COUNTED = InterimResponses.class.getName();
     private static final int SEPARATORS = 4; // of a field: colon, space and the line's end
