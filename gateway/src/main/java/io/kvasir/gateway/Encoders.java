@@ -3,6 +3,7 @@ package io.kvasir.gateway;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.HeapLimits;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.chat.SimModel;
@@ -154,8 +155,7 @@ final class Encoders implements AutoCloseable {
                         config.get(GatewaySettings.TEMPLATE_MAX_OUTPUT_CHARS),
                         memory == null
                                 ? Math.min(
-                                        TemplateLimits.DEFAULT.maxMemoryBytes(),
-                                        GatewayServer.heapShare())
+                                        TemplateLimits.DEFAULT.maxMemoryBytes(), HeapLimits.share())
                                 : memory,
                         config.get(GatewaySettings.TEMPLATE_MAX_DEPTH)),
                 config.get(GatewaySettings.TEMPLATE_CACHE_BYTES));

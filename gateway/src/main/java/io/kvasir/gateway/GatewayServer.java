@@ -4,6 +4,7 @@ import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.HeapLimits;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.discovery.Discoveries;
 import io.kvasir.gateway.log.AccessLogs;
@@ -91,9 +92,6 @@ public final class GatewayServer implements AutoCloseable {
      * first.
      */
     private static final long POOLED_IDLE_MS = 4_000;
-
-    /** One rendering, and all bodies together, may take one part of so many of the heap. */
-    private static final int HEAP_SHARE = 8;
 
     /** When the client forgets a worker that nothing is asked any more. */
     private static final long FORGOTTEN_AFTER_MS = 10_000;
@@ -412,11 +410,6 @@ public final class GatewayServer implements AutoCloseable {
         }
     }
 
-    /** What one rendering, and all bodies together, may take of the heap. */
-    static long heapShare() {
-        return Runtime.getRuntime().maxMemory() / HEAP_SHARE;
-    }
-
     private PromptExecutor newExecutor() {
         final int threads = config.get(GatewaySettings.PROMPT_THREADS);
         return new PromptExecutor(
@@ -435,8 +428,7 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     private long maxBodyBytesInFlight() {
-        final Long bytes = config.get(GatewaySettings.MAX_BODY_BYTES_IN_FLIGHT);
-        return bytes == null ? heapShare() : bytes;
+        return HeapLimits.bodyBytesInFlight(config);
     }
 
     private void discover() {

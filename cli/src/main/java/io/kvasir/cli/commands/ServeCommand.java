@@ -15,6 +15,7 @@ import io.kvasir.gateway.StartFiles;
 import io.kvasir.gateway.config.ConfigDump;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.HeapLimits;
 import io.kvasir.gateway.config.UnknownVariables;
 import io.kvasir.router.RouterConfig;
 import io.kvasir.router.settings.RouterSettings;
@@ -327,7 +328,7 @@ public final class ServeCommand implements Callable<Integer> {
                         + " index bytes, "
                         + c.get(RouterSettings.MAX_ACTIVE_REQUESTS)
                         + " active requests, "
-                        + c.get(GatewaySettings.MAX_BODY_BYTES)
+                        + HeapLimits.bodyBytes(c)
                         + " body bytes");
     }
 

@@ -820,10 +820,11 @@ public final class GatewaySettings {
             live(
                     Setting.integer(
                             "max-body-bytes",
-                            32 << 20,
+                            null,
                             1,
                             Integer.MAX_VALUE,
-                            "Longest request body; longer ones get a 413."));
+                            "Longest request body; longer ones get a 413. Default: a 64th of the"
+                                    + " heap, at most 33554432."));
 
     /** Memory for bodies. */
     public static final Setting<Long> MAX_BODY_BYTES_IN_FLIGHT =

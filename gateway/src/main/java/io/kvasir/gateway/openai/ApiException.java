@@ -165,17 +165,18 @@ public final class ApiException extends Exception {
      * @param settingOrNull what sets the limit; null where nothing does
      */
     public static ApiException tooLarge(long length, long limit, String settingOrNull) {
-        return client(
-                413,
-                null,
-                "request_too_large",
-                "request_too_large",
+        return tooLarge(
                 "request body of "
                         + (length < 0 ? "more than " + limit : Long.toString(length))
                         + " bytes exceeds the limit of "
                         + limit
                         + "; shorten it"
                         + (settingOrNull == null ? "" : " or raise " + settingOrNull));
+    }
+
+    /** 413: what the body needs exceeds a limit, which the message names. */
+    static ApiException tooLarge(String message) {
+        return client(413, null, "request_too_large", "request_too_large", message);
     }
 
     /** 429: there is no room for the request now; {@code setting} says how much there is. */

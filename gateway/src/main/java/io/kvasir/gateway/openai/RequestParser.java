@@ -45,6 +45,7 @@ public final class RequestParser {
 
     private final InferenceRequest request;
     private final JsonParser json;
+    private final TreeMeter trees;
     private int[] ids = new int[FIRST_IDS];
     private boolean promptSeen;
     private boolean embedsSeen;
@@ -52,25 +53,34 @@ public final class RequestParser {
     private boolean maxTokens; // whether there is such a limit
     private Boolean maxCompletionTokens; // likewise; null where it is not given
 
-    private RequestParser(InferenceRequest request, JsonParser json) {
+    private RequestParser(InferenceRequest request, JsonParser json, long treeBytes) {
         this.request = request;
         this.json = json;
+        this.trees = new TreeMeter(json, treeBytes);
         this.maxTokens = request.route == InferenceRequest.Route.COMPLETIONS; // 16 unless given
     }
 
     /**
      * Parses one body.
      *
-     * @throws ApiException 400 with the member and its value when the body is no completion request
+     * @throws ApiException 400 with the member and its value when the body is no completion
+     *     request, 413 when what is read of it needs too much memory
      */
     public static InferenceRequest parse(InferenceRequest.Route route, byte[] body)
+            throws ApiException {
+        return parse(route, body, TreeMeter.usualLimit());
+    }
+
+    static InferenceRequest parse(InferenceRequest.Route route, byte[] body, long treeBytes)
             throws ApiException {
         final InferenceRequest request = new InferenceRequest(route, body);
         Utf8Body.check(body);
         try (JsonParser json = Json.FACTORY.createParser(body)) {
-            new RequestParser(request, json).read();
+            new RequestParser(request, json, treeBytes).read();
         } catch (JsonProcessingException e) {
             throw malformed(e);
+        } catch (TreeMeter.Exceeded e) {
+            throw ApiException.tooLarge(e.getMessage());
         } catch (IOException e) {
             throw ApiException.invalid(null, "cannot read the body: " + FailureText.of(e));
         }
@@ -149,9 +159,9 @@ public final class RequestParser {
             }
             case "prompt_embeds" -> embeds();
             case InferenceRequest.ROUTER_OVERRIDE ->
-                    request.routerOverride = json.<JsonNode>readValueAsTree();
+                    request.routerOverride = trees.<JsonNode>readValueAsTree();
             case InferenceRequest.NVEXT -> {
-                request.nvext = json.<JsonNode>readValueAsTree();
+                request.nvext = trees.<JsonNode>readValueAsTree();
                 request.strictPriority = hint(request.nvext, "strict_priority");
                 request.headStart = hint(request.nvext, "priority");
                 request.routingConstraints = request.nvext.get("routing_constraints");
@@ -164,7 +174,7 @@ public final class RequestParser {
                     request.namesBlocks = name;
                 }
                 if (request.chat != null && CHAT_MEMBERS.contains(name)) {
-                    request.chat.set(name, json.<JsonNode>readValueAsTree());
+                    request.chat.set(name, trees.<JsonNode>readValueAsTree());
                 } else {
                     json.skipChildren();
                 }

@@ -2,6 +2,7 @@ package io.kvasir.gateway.server;
 
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.HeapLimits;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.HeaderElements;
 import io.kvasir.registry.FailureText;
@@ -97,7 +98,7 @@ public final class BodyReader {
      *     now, 408 or 400 if the client stalls or breaks off, 503 if it is cut
      */
     public byte[] read(Request request, Budget budget) throws ApiException {
-        final int most = config.get(GatewaySettings.MAX_BODY_BYTES);
+        final int most = HeapLimits.bodyBytes(config);
         return read(request, new Limit(most, GatewaySettings.MAX_BODY_BYTES.name()), budget);
     }
 

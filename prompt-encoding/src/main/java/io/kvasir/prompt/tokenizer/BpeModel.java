@@ -18,10 +18,14 @@ final class BpeModel {
 
     private static final int DEAD = Integer.MAX_VALUE;
 
+    /** In place of the id of a cell that does not begin a symbol. */
+    private static final int INSIDE = -1;
+
     private final Map<String, Integer> vocabulary;
     private final int[] idOfByte;
     private final MergeTable merges;
     private final boolean ignoreMerges;
+    private final int longestToken;
 
     /**
      * Creates a model.
@@ -40,16 +44,26 @@ final class BpeModel {
         this.idOfByte = idOfByte;
         this.merges = merges;
         this.ignoreMerges = ignoreMerges;
+        longestToken = vocabulary.keySet().stream().mapToInt(String::length).max().orElse(1);
+    }
+
+    /** A word of so many bytes, or of more, has no fewer tokens. */
+    int leastTokens(int bytes) {
+        for (int id : idOfByte) {
+            if (id < 0) {
+                return 0; // such bytes vanish
+            }
+        }
+        return bytes / longestToken;
     }
 
     /** Working memory of one thread; grows to the longest word seen. */
     static final class Scratch {
         private byte[] bytes = new byte[SCAN_LIMIT];
         private int[] ids = new int[SCAN_LIMIT];
-        private int[] next = new int[SCAN_LIMIT];
-        private int[] previous = new int[SCAN_LIMIT];
-        private int[] ranks = new int[SCAN_LIMIT];
-        private int[] merged = new int[SCAN_LIMIT];
+        private final int[] ranks = new int[SCAN_LIMIT];
+        private final int[] merged = new int[SCAN_LIMIT];
+        private int[] lengths = new int[0];
         private long[] heap = new long[0];
         private int heapCount;
 
@@ -60,14 +74,16 @@ final class BpeModel {
 
         private void ensure(int length) {
             if (ids.length < length) {
-                final int size = Integer.highestOneBit(length - 1) << 1;
-                bytes = new byte[size];
-                ids = new int[size];
-                next = new int[size];
-                previous = new int[size];
-                ranks = new int[size];
-                merged = new int[size];
+                bytes = new byte[length];
+                ids = new int[length];
             }
+        }
+
+        private int[] lengths(int count) {
+            if (lengths.length < count) {
+                lengths = new int[count];
+            }
+            return lengths;
         }
     }
 
@@ -131,58 +147,64 @@ final class BpeModel {
         s.merged[at] = (int) merge;
     }
 
+    /**
+     * A symbol of so many cells has its length in the first and the last of them, by which its
+     * neighbours are found; entries of the heap whose pair has changed are known by their rank.
+     */
     private int mergeByHeap(Scratch s, int count) {
         final int[] ids = s.ids;
-        final int[] next = s.next;
-        final int[] previous = s.previous;
+        final int[] lengths = s.lengths(count);
         s.heapCount = 0;
-        for (int i = 0; i < count; i++) {
-            next[i] = i + 1;
-            previous[i] = i - 1;
-            s.ranks[i] = DEAD;
+        if (s.heap.length < count) {
+            s.heap = new long[count];
         }
+        Arrays.fill(lengths, 0, count, 1);
         for (int i = 0; i + 1 < count; i++) {
             offer(s, i, i + 1);
         }
-        int merges = 0;
+        int done = 0;
         while (s.heapCount > 0) {
-            if ((++merges & MERGES_PER_CHECK - 1) == 0 && Thread.currentThread().isInterrupted()) {
+            if ((++done & MERGES_PER_CHECK - 1) == 0 && Thread.currentThread().isInterrupted()) {
                 throw new CancellationException("the encoding was given up");
             }
             final long top = pop(s);
             final int at = (int) top;
-            if (s.ranks[at] != (int) (top >>> 32)) {
+            final int right = at + lengths[at];
+            if (ids[at] == INSIDE || right == count) {
                 continue; // the pair has changed since
             }
-            final int right = next[at];
-            ids[at] = s.merged[at];
-            s.ranks[right] = DEAD;
-            s.ranks[at] = DEAD;
-            next[at] = next[right];
-            if (next[at] < count) {
-                previous[next[at]] = at;
-                offer(s, at, next[at]);
+            final long merge = merges.get(ids[at], ids[right]);
+            if (merge == MergeTable.NONE || merge >>> 32 != top >>> 32) {
+                continue;
             }
-            if (previous[at] >= 0) {
-                offer(s, previous[at], at);
+            final int next = right + lengths[right];
+            ids[at] = (int) merge;
+            ids[right] = INSIDE;
+            lengths[at] = next - at;
+            lengths[next - 1] = next - at;
+            if (next < count) {
+                offer(s, at, next);
+            }
+            if (at > 0) {
+                offer(s, at - lengths[at - 1], at);
             }
         }
         int kept = 0;
-        for (int i = 0; i < count; i = next[i]) {
+        for (int i = 0; i < count; i += lengths[i]) {
             ids[kept++] = ids[i];
         }
         return kept;
     }
 
     private void offer(Scratch s, int left, int right) {
-        look(s, left, s.ids[left], s.ids[right]);
-        if (s.ranks[left] == DEAD) {
+        final long merge = merges.get(s.ids[left], s.ids[right]);
+        if (merge == MergeTable.NONE) {
             return;
         }
-        final long key = ((long) s.ranks[left] << 32) | left;
+        final long key = (merge >>> 32 << 32) | left;
         int hole = s.heapCount++;
         if (hole == s.heap.length) {
-            s.heap = Arrays.copyOf(s.heap, Math.max(256, 2 * hole));
+            s.heap = Arrays.copyOf(s.heap, hole + (hole >>> 2));
         }
         while (hole > 0) {
             final int parent = (hole - 1) >>> 1;
@@ -219,7 +241,8 @@ final class BpeModel {
         return top;
     }
 
-    private static int utf8Length(String text, int start, int end) {
+    /** Bytes of {@code text[start, end)}. */
+    static int utf8Length(String text, int start, int end) {
         int length = end - start;
         for (int i = start; i < end; i++) {
             final char c = text.charAt(i);

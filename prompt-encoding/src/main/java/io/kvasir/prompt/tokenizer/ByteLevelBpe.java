@@ -235,6 +235,10 @@ final class ByteLevelBpe implements Tokenizer {
             if ((++words & WORDS_PER_CHECK - 1) == 0) {
                 check();
             }
+            if (end - start >= WordMemory.LONG_WORD) {
+                longWord(text, start, end);
+                return;
+            }
             if (end - start > WordCache.MAX_WORD_LENGTH) {
                 final int count = encodeWord(text, start, end);
                 out.addAll(scratch.ids(), count);
@@ -248,6 +252,21 @@ final class ByteLevelBpe implements Tokenizer {
                 cache.put(text, start, end, hash, known);
             }
             out.addAll(known, known.length);
+        }
+
+        /** Its working memory is not kept. */
+        private void longWord(String text, int start, int end) {
+            if (out.count() + (long) model.leastTokens(end - start) > maxTokens) {
+                throw PromptException.tooLong(maxTokens);
+            }
+            final int taken = WordMemory.PROCESS.take(BpeModel.utf8Length(text, start, end));
+            try {
+                final BpeModel.Scratch own = new BpeModel.Scratch();
+                final int count = model.encode(text, start, end, own);
+                out.addAll(own.ids(), count);
+            } finally {
+                WordMemory.PROCESS.giveBack(taken);
+            }
         }
 
         private int encodeWord(String text, int start, int end) {

@@ -56,6 +56,16 @@ public final class PromptException extends RuntimeException {
     }
 
     /**
+     * A prompt that costs more than the gateway spends.
+     *
+     * @param message what is too much and what the limit is, for the client
+     * @return an exception of kind LIMIT
+     */
+    static PromptException limit(String message) {
+        return new PromptException(Kind.LIMIT, message, null);
+    }
+
+    /**
      * A prompt whose tokens only the engine knows.
      *
      * @param message why

@@ -86,9 +86,9 @@ public final class Setting<T> {
         return new Setting<>(name, format, usual, allowed, range, doc, List.of(), List.of(), false);
     }
 
-    /** A whole number of {@code least..most}. */
+    /** A whole number of {@code least..most}; null for a default that is made at start. */
     public static Setting<Integer> integer(
-            String name, int usual, int least, int most, String doc) {
+            String name, Integer usual, int least, int most, String doc) {
         return of(
                 name,
                 Format.one("N", text -> Math.toIntExact(whole(text)), String::valueOf),
