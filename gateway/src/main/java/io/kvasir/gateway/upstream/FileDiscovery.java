@@ -36,6 +36,7 @@ public final class FileDiscovery implements Discovery {
     private Listener listener;
     private byte[] seen; // by the last look; guarded by this
     private byte[] applied; // what the last view or failure is of; guarded by this
+    private String lastFailure; // null once all is well; guarded by this
 
     /**
      * @param model of workers of which the file says none
@@ -112,6 +113,15 @@ public final class FileDiscovery implements Discovery {
      * @param atOnce also what is seen for the first time, or was applied before
      */
     private synchronized void look(boolean atOnce) {
+        try {
+            lookAt(atOnce);
+        } catch (RuntimeException | Error e) { // of this look: the next one may succeed
+            applied = null;
+            failed("the workers of " + file + " could not be applied: " + FailureText.of(e), e);
+        }
+    }
+
+    private void lookAt(boolean atOnce) {
         byte[] content;
         String failure = null;
         try {
@@ -126,17 +136,28 @@ public final class FileDiscovery implements Discovery {
             return;
         }
         applied = content;
-        try {
-            if (failure == null) {
+        if (failure == null) {
+            try {
                 listener.view(parse(content));
+                lastFailure = null;
                 return;
+            } catch (IllegalArgumentException e) {
+                failure = e.getMessage();
+            } catch (IOException e) {
+                failure = "cannot read " + file + ": " + FailureText.of(e);
             }
-        } catch (IllegalArgumentException e) {
-            failure = e.getMessage();
-        } catch (RuntimeException e) {
-            LOG.error("the workers of {} could not be applied", file, e);
-            failure = "the workers of " + file + " could not be applied: " + FailureText.of(e);
         }
+        lastFailure = failure;
+        listener.failed(failure);
+    }
+
+    /** Says once what each look fails with. */
+    private void failed(String failure, Throwable cause) {
+        if (failure.equals(lastFailure)) {
+            return;
+        }
+        lastFailure = failure;
+        LOG.error("the workers of {} could not be applied; it is tried again", file, cause);
         listener.failed(failure);
     }
 
@@ -150,7 +171,7 @@ public final class FileDiscovery implements Discovery {
         }
     }
 
-    private List<DiscoveredWorker> parse(byte[] content) {
+    private List<DiscoveredWorker> parse(byte[] content) throws IOException {
         return ConfigFile.workers(file, content, model);
     }
 
