@@ -116,20 +116,20 @@ final class Publication implements AutoCloseable {
     }
 
     private void publish() {
-        for (String cause = causes.poll(); cause != null; cause = causes.poll()) {
-            listener.failed(cause);
-        }
-        for (String cause = refusals.poll(); cause != null; cause = refusals.poll()) {
-            listener.refused(cause);
-        }
         try {
+            for (String cause = causes.poll(); cause != null; cause = causes.poll()) {
+                listener.failed(cause);
+            }
+            for (String cause = refusals.poll(); cause != null; cause = refusals.poll()) {
+                listener.refused(cause);
+            }
             final Map<String, String> problems = new HashMap<>();
             final Map<String, Found> all = new TreeMap<>();
             source.collect(all, problems);
             said.retainAll(problems.values());
             problems.values().stream().filter(said::add).forEach(listener::refused);
             found.publish(all.values());
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // an Error too is of this view alone
             LOG.error("the workers of {} could not be applied", name, e);
             listener.failed("the workers could not be applied: " + FailureText.of(e));
         }
