@@ -1,6 +1,8 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.registry.ConfiguredFile;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;
@@ -13,7 +15,7 @@ import org.snakeyaml.engine.v2.nodes.ScalarNode;
 import org.snakeyaml.engine.v2.nodes.SequenceNode;
 
 import java.io.IOException;
-import java.nio.file.Files;
+import java.nio.file.FileSystemException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -47,9 +49,21 @@ public final class ConfigFile {
 
     static void read(Path file, Settings.Builder settings) throws IOException {
         final Node root =
-                YamlTree.of(file, Files.readAllBytes(file))
+                YamlTree.of(file, content(file))
                         .orElseThrow(() -> new IllegalArgumentException(file + " is empty"));
         new ConfigFile(file, settings).read(root);
+    }
+
+    /** A failure names the file. */
+    private static byte[] content(Path file) throws IOException {
+        try {
+            return ConfiguredFile.read(file, ConfiguredFile.MAX_CONFIGURATION_BYTES);
+        } catch (IOException e) {
+            final FileSystemException named =
+                    new FileSystemException(file.toString(), null, FailureText.of(e));
+            named.initCause(e);
+            throw named;
+        }
     }
 
     /**

@@ -5,15 +5,14 @@ import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.registry.ConfiguredFile;
 import io.kvasir.registry.FailureText;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -162,13 +161,7 @@ public final class FileDiscovery implements Discovery {
     }
 
     private static byte[] content(Path file) throws IOException {
-        try (InputStream in = Files.newInputStream(file)) {
-            final byte[] content = in.readNBytes(MAX_BYTES + 1);
-            if (content.length > MAX_BYTES) {
-                throw new IOException("longer than " + MAX_BYTES + " bytes");
-            }
-            return content;
-        }
+        return ConfiguredFile.read(file, MAX_BYTES);
     }
 
     private List<DiscoveredWorker> parse(byte[] content) throws IOException {
