@@ -142,7 +142,7 @@ final class LiveSettings {
                                         .map(late -> of(late.model()) + late.setting())
                                         .collect(Collectors.joining(", "))));
             }
-        } catch (Exception e) {
+        } catch (Exception | Error e) { // an Error too is of this reading: those of before hold
             counts.refused(SettingsCounts.By.FILE);
             LOG.error(
                     "the settings were not read again, those of before hold: {}",

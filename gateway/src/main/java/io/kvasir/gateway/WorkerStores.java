@@ -8,6 +8,7 @@ import io.kvasir.gateway.discovery.Discoveries;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.NatsAccesses;
+import io.kvasir.registry.FailureText;
 
 import java.net.URI;
 import java.nio.file.Path;
@@ -126,8 +127,8 @@ public final class WorkerStores {
             try (source) {
                 source.start(this);
                 left.await();
-            } catch (GatewayException e) {
-                failed(e.getMessage());
+            } catch (RuntimeException | Error e) {
+                failed(FailureText.of(e));
                 answered.countDown();
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt(); // the process ends

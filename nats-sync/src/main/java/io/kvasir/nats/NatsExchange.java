@@ -137,7 +137,8 @@ public final class NatsExchange extends ViewedExchange {
                     renewedNs = nowNs;
                     answers = true;
                 }
-            } catch (ExchangeException e) {
+            } catch (RuntimeException | Error e) { // an Error too is of this renewal alone
+                LOG.debug("the cards are not renewed; it is tried again", e);
                 unreachable.incrementAndGet();
                 answers = false;
             }

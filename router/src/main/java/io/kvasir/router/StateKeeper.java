@@ -33,6 +33,7 @@ final class StateKeeper implements AutoCloseable {
     private final ErrorHandler errors;
     private final CountDownLatch closing = new CountDownLatch(1);
     private final Thread thread;
+    private final LastFailure lastFailure = new LastFailure(); // of the thread alone
 
     /**
      * @param planeOrNull whose workers are saved, too; null for none
@@ -84,6 +85,9 @@ final class StateKeeper implements AutoCloseable {
                             pipeline,
                             planeOrNull,
                             Clock.systemUTC().millis());
+            if (lastFailure.ended()) {
+                LOG.info("snapshots are saved in {} again", saved);
+            }
             if (count > 0) {
                 LOG.debug(
                         "snapshots of {} workers saved in {} ms",
@@ -95,7 +99,13 @@ final class StateKeeper implements AutoCloseable {
         } catch (IOException | RuntimeException | Error e) {
             // also of a heap that is full: what was saved before is there still, and the next save
             // may find room
-            LOG.error("no snapshot was saved in {}", saved, e);
+            if (lastFailure.isNew(e)) {
+                LOG.error(
+                        "no snapshot was saved in {}: {}; it is tried again",
+                        saved,
+                        lastFailure.reason());
+            }
+            LOG.debug("no snapshot was saved in {}", saved, e);
             errors.onError(e);
         }
     }

@@ -2,7 +2,6 @@ package io.kvasir.registry;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyManagementException;
 import java.security.SecureRandom;
@@ -70,7 +69,7 @@ public final class FollowedTls extends SSLContext {
 
         private static ByteBuffer bytes(Path file) {
             try {
-                return ByteBuffer.wrap(Files.readAllBytes(file));
+                return ByteBuffer.wrap(ConfiguredFile.read(file));
             } catch (IOException e) {
                 return UNREADABLE; // reading it says why
             }

@@ -37,7 +37,7 @@ public final class LeaseLock implements AutoCloseable {
     private final LongSupplier clock;
     private long revision = LeasedStore.CONFLICT; // of the key; without the lock CONFLICT
     private Thread renewing; // null where the lock is not held
-    private RegistryException lastFailure; // of a renewal; null for none
+    private Throwable lastFailure; // of a renewal; null for none
     private long othersRevision = LeasedStore.CONFLICT; // that another's key had last
     private long othersSinceNs; // when it was read first
     private boolean longSaid; // of that revision
@@ -212,7 +212,7 @@ public final class LeaseLock implements AutoCloseable {
         }
         try {
             renew();
-        } catch (RegistryException e) {
+        } catch (RuntimeException | Error e) { // an Error too is of this renewal alone
             lastFailure = e; // the next check renews it, or says it
         }
     }

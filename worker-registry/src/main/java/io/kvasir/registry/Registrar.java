@@ -242,15 +242,22 @@ public final class Registrar implements AutoCloseable {
                     report.nothing(System.nanoTime());
                 }
                 pause(everyMs);
-            } catch (RegistryException e) {
+            } catch (RuntimeException | Error e) { // an Error too is of this renewal alone
                 if (closed) {
                     return;
                 }
                 countUnreachable();
-                report.failed(e, System.nanoTime(), store.ttl());
+                report.failed(refusal(e), System.nanoTime(), store.ttl());
                 pause(Math.min(RETRY_MS, everyMs));
             }
         }
+    }
+
+    private static RegistryException refusal(Throwable e) {
+        return e instanceof RegistryException refusal
+                ? refusal
+                : new RegistryException(
+                        Kind.UNAVAILABLE, "the renewal failed: " + FailureText.of(e), e);
     }
 
     /** False if there is nothing to renew. */

@@ -1,12 +1,15 @@
 package io.kvasir.registry;
 
 import java.time.Duration;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Another store, from which this one can be cut off; for one process of a test. */
 public class FaultyStore implements LeasedStore {
     private final LeasedStore store;
     private volatile boolean cutOff;
+    private final AtomicInteger errors = new AtomicInteger();
     private volatile boolean deaf;
+    private volatile boolean broken;
 
     public FaultyStore(LeasedStore store) {
         this.store = store;
@@ -22,7 +25,21 @@ public class FaultyStore implements LeasedStore {
         deaf = now;
     }
 
+    /** Whether what asks it ends with an {@link Error}. */
+    public void broken(boolean now) {
+        broken = now;
+    }
+
+    /** How many calls ended with one. */
+    public int errors() {
+        return errors.get();
+    }
+
     private LeasedStore reached() {
+        if (broken) {
+            errors.incrementAndGet();
+            throw new StackOverflowError("of the test");
+        }
         if (cutOff) {
             throw new RegistryException(RegistryException.Kind.UNAVAILABLE, "cut off");
         }

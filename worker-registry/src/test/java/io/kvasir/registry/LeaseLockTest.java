@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Eventually;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -102,6 +104,18 @@ class LeaseLockTest {
         firstStore.deaf(false);
         first.check();
         assertFalse(second.take());
+    }
+
+    @Test
+    void anErrorOfARenewalEndsNoneOfThoseAfterIt() throws InterruptedException {
+        final FaultyStore faulty = new FaultyStore(new MemoryStore(Duration.ofMillis(30)));
+        try (LeaseLock lock = new LeaseLock(faulty, KEY)) {
+            assertTrue(lock.take());
+            faulty.broken(true);
+            Eventually.holds("two tries", () -> faulty.errors() > 1);
+            faulty.broken(false);
+            lock.check();
+        }
     }
 
     @Test

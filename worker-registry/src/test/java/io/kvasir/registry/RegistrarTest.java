@@ -127,6 +127,32 @@ class RegistrarTest {
     }
 
     @Test
+    void anErrorOfARenewalIsSaidAndTheNextOneRenews() throws InterruptedException {
+        final FaultyStore faulty = new FaultyStore(new MemoryStore(store.ttl()));
+        final List<String> failures = new CopyOnWriteArrayList<>();
+        final Registrar.Listener listening =
+                new Registrar.Listener() {
+                    @Override
+                    public void notRenewed(RegistryException cause) {
+                        failures.add(cause.getMessage());
+                    }
+
+                    @Override
+                    public void renewed(boolean lapsed) {
+                        failures.add("renewed");
+                    }
+                };
+        try (Registrar other = new Registrar(faulty, listening)) {
+            other.registerModel(A.build(), Duration.ZERO);
+            faulty.broken(true);
+            Eventually.holds("two tries", () -> other.unreachable() > 1);
+            faulty.broken(false);
+            Eventually.holds("renewed", () -> failures.contains("renewed"));
+            assertEquals(List.of("the renewal failed: of the test", "renewed"), failures);
+        }
+    }
+
+    @Test
     void anOutageItsLapseAndItsEndAreSaidOnceEach() throws InterruptedException {
         final ModelRegistration a = registrar.registerModel(A.build(), Duration.ZERO);
         for (int outage = 0; outage < 2; outage++) {

@@ -1,27 +1,21 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.registry.ConfiguredFile;
 import io.kvasir.registry.FailureText;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.settings.Settings.Source;
 import io.kvasir.router.settings.WrongSettingsException;
 
-import org.snakeyaml.engine.v2.api.LoadSettings;
-import org.snakeyaml.engine.v2.api.lowlevel.Compose;
-import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
-import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 import org.snakeyaml.engine.v2.nodes.MappingNode;
 import org.snakeyaml.engine.v2.nodes.Node;
 import org.snakeyaml.engine.v2.nodes.NodeTuple;
 import org.snakeyaml.engine.v2.nodes.ScalarNode;
 import org.snakeyaml.engine.v2.nodes.SequenceNode;
 
-import java.io.ByteArrayInputStream;
 import java.io.IOException;
-import java.io.Reader;
 import java.nio.file.FileSystemException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -54,44 +48,22 @@ public final class ConfigFile {
     }
 
     static void read(Path file, Settings.Builder settings) throws IOException {
-        try (Reader reader = Files.newBufferedReader(file)) {
-            final Node root =
-                    new Compose(LoadSettings.builder().setLabel(file.toString()).build())
-                            .composeReader(reader)
-                            .orElseThrow(() -> new IllegalArgumentException(file + " is empty"));
-            new ConfigFile(file, settings).read(root);
-        } catch (YamlEngineException e) {
-            if (e.getCause() instanceof IOException unread) {
-                throw unread(file, unread);
-            }
-            throw notYaml(file, e);
-        }
+        final Node root =
+                YamlTree.of(file, content(file))
+                        .orElseThrow(() -> new IllegalArgumentException(file + " is empty"));
+        new ConfigFile(file, settings).read(root);
     }
 
-    /** One line; the library's own message has an extract of the file over several. */
-    private static IllegalArgumentException notYaml(Path file, YamlEngineException e) {
-        final String where;
-        final String reason;
-        if (e instanceof MarkedYamlEngineException marked && marked.getProblem() != null) {
-            where =
-                    marked.getProblemMark()
-                            .map(at -> ":%d:%d".formatted(at.getLine() + 1, at.getColumn() + 1))
-                            .orElse("");
-            reason = marked.getProblem();
-        } else {
-            where = "";
-            reason = FailureText.of(e);
+    /** A failure names the file. */
+    private static byte[] content(Path file) throws IOException {
+        try {
+            return ConfiguredFile.read(file, ConfiguredFile.MAX_CONFIGURATION_BYTES);
+        } catch (IOException e) {
+            final FileSystemException named =
+                    new FileSystemException(file.toString(), null, FailureText.of(e));
+            named.initCause(e);
+            throw named;
         }
-        return new IllegalArgumentException(
-                file + where + " is not YAML: " + reason.strip().replaceAll("\\s*\\R\\s*", ", "),
-                e);
-    }
-
-    private static FileSystemException unread(Path file, IOException cause) {
-        final FileSystemException named =
-                new FileSystemException(file.toString(), null, FailureText.of(cause));
-        named.initCause(cause);
-        return named;
     }
 
     /**
@@ -99,22 +71,18 @@ public final class ConfigFile {
      * workers}.
      *
      * @param model of workers that name none
+     * @throws IOException if it is no text
      * @throws IllegalArgumentException if it is not that, or a key or value is wrong; the message
      *     names file, line and key
      */
-    public static List<DiscoveredWorker> workers(Path file, byte[] content, String model) {
-        final Node root;
-        try {
-            root =
-                    new Compose(LoadSettings.builder().setLabel(file.toString()).build())
-                            .composeInputStream(new ByteArrayInputStream(content))
-                            .orElseThrow(
-                                    () ->
-                                            new IllegalArgumentException(
-                                                    file + " is empty; no workers are []"));
-        } catch (YamlEngineException e) {
-            throw notYaml(file, e);
-        }
+    public static List<DiscoveredWorker> workers(Path file, byte[] content, String model)
+            throws IOException {
+        final Node root =
+                YamlTree.of(file, content)
+                        .orElseThrow(
+                                () ->
+                                        new IllegalArgumentException(
+                                                file + " is empty; no workers are []"));
         return new ConfigFile(file, Settings.builder(GatewaySettings.TABLE))
                 .discovered(root, model);
     }

@@ -51,7 +51,8 @@ public final class SettingsCounts {
         refused.get(by).incrementAndGet();
     }
 
-    long count(By by, boolean isRefused) {
+    /** How many were made, or refused, since the start. */
+    public long count(By by, boolean isRefused) {
         return (isRefused ? refused : changed).get(by).get();
     }
 }

@@ -5,15 +5,14 @@ import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.registry.ConfiguredFile;
 import io.kvasir.registry.FailureText;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
-import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
@@ -36,6 +35,7 @@ public final class FileDiscovery implements Discovery {
     private Listener listener;
     private byte[] seen; // by the last look; guarded by this
     private byte[] applied; // what the last view or failure is of; guarded by this
+    private String lastFailure; // null once all is well; guarded by this
 
     /**
      * @param model of workers of which the file says none
@@ -112,6 +112,15 @@ public final class FileDiscovery implements Discovery {
      * @param atOnce also what is seen for the first time, or was applied before
      */
     private synchronized void look(boolean atOnce) {
+        try {
+            lookAt(atOnce);
+        } catch (RuntimeException | Error e) { // of this look: the next one may succeed
+            applied = null;
+            failed("the workers of " + file + " could not be applied: " + FailureText.of(e), e);
+        }
+    }
+
+    private void lookAt(boolean atOnce) {
         byte[] content;
         String failure = null;
         try {
@@ -126,31 +135,36 @@ public final class FileDiscovery implements Discovery {
             return;
         }
         applied = content;
-        try {
-            if (failure == null) {
+        if (failure == null) {
+            try {
                 listener.view(parse(content));
+                lastFailure = null;
                 return;
+            } catch (IllegalArgumentException e) {
+                failure = e.getMessage();
+            } catch (IOException e) {
+                failure = "cannot read " + file + ": " + FailureText.of(e);
             }
-        } catch (IllegalArgumentException e) {
-            failure = e.getMessage();
-        } catch (RuntimeException e) {
-            LOG.error("the workers of {} could not be applied", file, e);
-            failure = "the workers of " + file + " could not be applied: " + FailureText.of(e);
         }
+        lastFailure = failure;
+        listener.failed(failure);
+    }
+
+    /** Says once what each look fails with. */
+    private void failed(String failure, Throwable cause) {
+        if (failure.equals(lastFailure)) {
+            return;
+        }
+        lastFailure = failure;
+        LOG.error("the workers of {} could not be applied; it is tried again", file, cause);
         listener.failed(failure);
     }
 
     private static byte[] content(Path file) throws IOException {
-        try (InputStream in = Files.newInputStream(file)) {
-            final byte[] content = in.readNBytes(MAX_BYTES + 1);
-            if (content.length > MAX_BYTES) {
-                throw new IOException("longer than " + MAX_BYTES + " bytes");
-            }
-            return content;
-        }
+        return ConfiguredFile.read(file, MAX_BYTES);
     }
 
-    private List<DiscoveredWorker> parse(byte[] content) {
+    private List<DiscoveredWorker> parse(byte[] content) throws IOException {
         return ConfigFile.workers(file, content, model);
     }
 

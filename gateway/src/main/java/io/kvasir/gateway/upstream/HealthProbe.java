@@ -81,18 +81,28 @@ public final class HealthProbe {
 
     private void keepAsking(Upstream upstream) {
         final AdapterProbe adapters = new AdapterProbe(upstream, config);
+        String failure = ""; // of the last probe
         try {
             while (!Thread.currentThread().isInterrupted()) {
                 try {
                     probe(upstream, adapters);
-                } catch (RuntimeException e) {
-                    LOG.error("probe of worker {} failed", upstream.name(), LogText.of(e));
+                    failure = "";
+                } catch (RuntimeException | Error e) { // an Error too is of this probe
+                    failure = said(upstream, FailureText.of(e), failure, e);
                 }
                 pause(System.nanoTime());
             }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt(); // it is removed, or the gateway closes
         }
+    }
+
+    /** Logs why a probe failed, unless the one before it failed so. */
+    private static String said(Upstream upstream, String failure, String before, Throwable e) {
+        if (!failure.equals(before)) {
+            LOG.error("probe of worker {} failed", upstream.name(), LogText.of(e));
+        }
+        return failure;
     }
 
     /** Waits for the next probe, which a changed interval may have come sooner. */

@@ -99,7 +99,7 @@ public final class LoadPoll {
             final boolean tooLong = cause instanceof IllegalArgumentException;
             upstream.countLoad(tooLong ? LoadOutcome.UNREADABLE : LoadOutcome.NO_ANSWER);
             problem = UpstreamFault.describe(cause);
-        } catch (RuntimeException e) {
+        } catch (RuntimeException | Error e) { // an Error too is of this answer
             upstream.countLoad(LoadOutcome.UNREADABLE);
             problem = FailureText.of(e);
         }

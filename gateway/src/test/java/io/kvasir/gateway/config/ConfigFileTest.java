@@ -27,6 +27,15 @@ class ConfigFileTest {
     @TempDir private Path folder;
 
     @Test
+    void aFileThatIsNestedTooDeepIsRefusedWithLineAndLimit() throws Exception {
+        final Path file = write("model: m\nworkers: " + "[".repeat(300_000));
+        final IllegalArgumentException refused =
+                assertThrows(IllegalArgumentException.class, () -> read(file));
+        assertEquals(
+                file + ":2:109 is not YAML: it is nested more than 100 deep", refused.getMessage());
+    }
+
+    @Test
     void readsEveryKey() throws Exception {
         final GatewayConfig config =
                 read(

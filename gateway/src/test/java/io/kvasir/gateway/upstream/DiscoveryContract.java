@@ -21,7 +21,7 @@ public abstract class DiscoveryContract {
     public static final String MODEL = "m";
 
     /** A listener that remembers what is there by the source's word. */
-    public static final class Known implements Discovery.Listener {
+    public static class Known implements Discovery.Listener {
         private final Map<String, DiscoveredWorker> workers = new LinkedHashMap<>();
         private final Set<String> draining = new HashSet<>();
         public final List<String> failures = new CopyOnWriteArrayList<>();

@@ -21,6 +21,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 class FileDiscoveryTest extends DiscoveryContract {
     private static final Duration OFTEN = Duration.ofMillis(5);
@@ -117,6 +118,47 @@ class FileDiscoveryTest extends DiscoveryContract {
             Eventually.holds(
                     "mended", () -> known.all().equals(List.of(worker("http://h:2,name=b"))));
             assertEquals(2, known.failureCount());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"[", "{", "- ", "? "})
+    void aFileThatIsNestedTooDeepIsRefusedWithLineAndLimit(String open) throws Exception {
+        try (Discovery _ = started("- http://h:1,name=a\n", OFTEN, known)) {
+            ReplacedFile.write(file(), open.repeat(300_000));
+            Eventually.holds("said", () -> known.failureCount() == 1);
+            final String said = known.failures.getFirst();
+            assertTrue(said.contains("workers.yaml:1:"), said);
+            assertTrue(said.contains("nested more than 100 deep"), said);
+            ReplacedFile.write(file(), "- http://h:2,name=b\n");
+            Eventually.holds(
+                    "mended", () -> known.all().equals(List.of(worker("http://h:2,name=b"))));
+        }
+    }
+
+    /** As of a heap that is full for a while. */
+    @Test
+    void anErrorEndsNothing() throws Exception {
+        final AtomicBoolean fails = new AtomicBoolean();
+        final Known seen =
+                new Known() {
+                    @Override
+                    public void view(List<DiscoveredWorker> all) {
+                        if (fails.get()) {
+                            throw new OutOfMemoryError("of the test");
+                        }
+                        super.view(all);
+                    }
+                };
+        try (Discovery _ = started("- http://h:1,name=a\n", OFTEN, seen)) {
+            fails.set(true);
+            ReplacedFile.write(file(), "- http://h:2,name=b\n");
+            Eventually.holds("said", () -> seen.failureCount() == 1);
+            assertTrue(seen.failures.getFirst().contains("of the test"), seen.failures::toString);
+            fails.set(false);
+            Eventually.holds(
+                    "applied without another change",
+                    () -> seen.all().equals(List.of(worker("http://h:2,name=b"))));
         }
     }
 

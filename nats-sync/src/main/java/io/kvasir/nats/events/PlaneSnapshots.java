@@ -458,7 +458,7 @@ public final class PlaneSnapshots implements PlaneState {
             if (e.snapshotCause() == SnapshotCause.LOCKED) {
                 return false; // what the holder saves may be enough
             }
-        } catch (IOException | RuntimeException e) { // what was saved before is there still
+        } catch (IOException | RuntimeException | Error e) { // what was saved before is there still
             if (closing.getCount() > 0) {
                 counts.failed();
                 if (lastReason.isNew(String.valueOf(e.getMessage()))) {

@@ -390,7 +390,23 @@ public final class EtcdClient implements AutoCloseable {
     }
 
     /** What an answer brings: bytes that are all there, null if they are too many, or a stream. */
-    private record Body(byte[] bytes, InputStream stream) {}
+    private static final class Body {
+        private final byte[] bytes;
+        private final InputStream stream;
+
+        Body(byte[] bytes, InputStream stream) {
+            this.bytes = bytes;
+            this.stream = stream;
+        }
+
+        byte[] bytes() {
+            return bytes;
+        }
+
+        InputStream stream() {
+            return stream;
+        }
+    }
 
     /**
      * Errors are read as a stream, for what can be had of them: etcd ends them with trailers, which

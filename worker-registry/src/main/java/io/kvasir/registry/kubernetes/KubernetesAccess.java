@@ -1,11 +1,12 @@
 package io.kvasir.registry.kubernetes;
 
+import io.kvasir.registry.ConfiguredFile;
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.HostPort;
 
 import java.io.IOException;
 import java.net.URI;
-import java.nio.file.Files;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
 /**
@@ -61,7 +62,10 @@ public record KubernetesAccess(URI server, Path account, String namespace) {
 
     private static String namespaceOfThePod(Path account) {
         try {
-            return Files.readString(account.resolve("namespace")).strip();
+            return new String(
+                            ConfiguredFile.read(account.resolve("namespace")),
+                            StandardCharsets.UTF_8)
+                    .strip();
         } catch (IOException e) {
             throw new IllegalArgumentException(
                     "no Kubernetes namespace is known: none is named, and "

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.MappingIterator;
 import com.fasterxml.jackson.databind.json.JsonMapper;
 
 import io.kvasir.registry.Authorities;
+import io.kvasir.registry.ConfiguredFile;
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.StreamLimit;
 
@@ -351,7 +352,7 @@ public final class KubernetesClient implements AutoCloseable {
             }
             final Path token = access.account().resolve("token");
             if (Files.exists(token)) {
-                request.header("Authorization", "Bearer " + Files.readString(token).strip());
+                request.header("Authorization", "Bearer " + text(token));
             }
             answer = client().sendAsync(request.build(), handler);
             return answer.get(timeout.toMillis(), TimeUnit.MILLISECONDS);
@@ -363,6 +364,10 @@ public final class KubernetesClient implements AutoCloseable {
             Thread.currentThread().interrupt();
             throw new KubernetesException(0, "interrupted", e);
         }
+    }
+
+    private static String text(Path file) throws IOException {
+        return new String(ConfiguredFile.read(file), StandardCharsets.UTF_8).strip();
     }
 
     private String reason(Exception e) {
@@ -382,7 +387,10 @@ public final class KubernetesClient implements AutoCloseable {
             throw new IOException("the client is closed");
         }
         final Path ca = access.account().resolve("ca.crt");
-        final byte[] now = Files.exists(ca) ? Files.readAllBytes(ca) : new byte[0];
+        final byte[] now =
+                Files.exists(ca)
+                        ? ConfiguredFile.read(ca, ConfiguredFile.MAX_SECRET_BYTES)
+                        : new byte[0];
         if (client == null || !Arrays.equals(now, authorities)) {
             final HttpClient.Builder builder =
                     HttpClient.newBuilder()

@@ -256,7 +256,7 @@ public final class KubernetesStore implements LeasedStore {
             try {
                 client.check(resources);
                 return true;
-            } catch (KubernetesException e) {
+            } catch (KubernetesException | RuntimeException | Error e) { // all is listed then
                 return false;
             }
         }

@@ -88,7 +88,7 @@ public final class ResourceWatch implements AutoCloseable {
                     version = listed();
                 }
                 version = watched(version);
-            } catch (KubernetesException | RuntimeException e) {
+            } catch (KubernetesException | RuntimeException | Error e) {
                 version = null;
                 lose(e);
             }
@@ -96,7 +96,7 @@ public final class ResourceWatch implements AutoCloseable {
         }
     }
 
-    private void lose(Exception e) {
+    private void lose(Throwable e) {
         if (isLost || closed || isGone(e)) {
             return;
         }
@@ -120,7 +120,7 @@ public final class ResourceWatch implements AutoCloseable {
         isLost = false;
     }
 
-    private static boolean isGone(Exception e) {
+    private static boolean isGone(Throwable e) {
         return e instanceof KubernetesException refusal && refusal.isGone();
     }
 
