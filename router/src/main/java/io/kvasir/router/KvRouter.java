@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
@@ -1023,7 +1024,8 @@ public final class KvRouter implements AutoCloseable {
     /**
      * Closes the router when no booking is left, at the latest after some time: from now on no
      * request is taken, leases end as usual. Waits without a lock; another {@link #close} meanwhile
-     * ends it.
+     * ends the wait, and so does an interrupt: in an interrupted thread it closes at once, whatever
+     * is open.
      *
      * @param atMost how long to wait for leases that are open
      * @return leases that were still open at the end: 0 if all had been closed
@@ -1048,10 +1050,15 @@ public final class KvRouter implements AutoCloseable {
      * memory back when no caller is inside any more. Any thread, at any time; does not wait for
      * callers, and for a writer in the middle of an event a second at most; where a {@code
      * state-dir} is set, it waits for a last snapshot. What has not been applied yet is not applied
-     * any more. A second call does nothing.
+     * any more. All of that in an interrupted thread, too, which is interrupted again afterwards. A
+     * second call does nothing.
      */
     @Override
-    public synchronized void close() {
+    public void close() {
+        Uninterrupted.run(this::closeParts);
+    }
+
+    private synchronized void closeParts() {
         if (closed) {
             return;
         }

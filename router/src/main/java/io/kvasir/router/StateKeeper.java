@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EventPlane;
@@ -101,20 +102,23 @@ final class StateKeeper implements AutoCloseable {
     }
 
     /**
-     * Saves once more and gives the store back; waits for that, but not for longer than allowed.
+     * Saves once more and gives the store back; waits for that, interrupted or not, but not for
+     * longer than allowed.
      */
     @Override
     public void close() {
         closing.countDown();
-        try {
-            if (thread.getState() == Thread.State.NEW) {
-                saved.close();
-            } else if (!thread.join(closeLimit)) {
-                LOG.warn("the last snapshot takes longer than {} ms", closeLimit.toMillis());
-                thread.interrupt();
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        if (thread.getState() == Thread.State.NEW) {
+            saved.close();
+            return;
+        }
+        final long startNs = System.nanoTime();
+        final boolean ended =
+                Uninterrupted.call(
+                        () -> thread.join(closeLimit.minusNanos(System.nanoTime() - startNs)));
+        if (!ended) {
+            LOG.warn("the last snapshot takes longer than {} ms", closeLimit.toMillis());
+            thread.interrupt();
         }
     }
 }

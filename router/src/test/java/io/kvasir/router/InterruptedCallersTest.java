@@ -1,0 +1,113 @@
+package io.kvasir.router;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.router.settings.RouterSettings;
+import io.kvasir.router.state.MemoryStateStore;
+import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Latches;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.CountDownLatch;
+
+/** Threads that are interrupted when they call a router, as by {@code shutdownNow}. */
+class InterruptedCallersTest {
+    private static final int BLOCK = 16;
+    private static final int BLOCKS = 5;
+    private static final int[] PROMPT = new int[BLOCKS * BLOCK];
+
+    static {
+        Arrays.setAll(PROMPT, i -> 1_000 + i);
+    }
+
+    @TempDir Path folder;
+
+    @AfterEach
+    void noInterruptIsLeft() {
+        var _ = Thread.interrupted();
+    }
+
+    private static RouterConfig.Builder builder() {
+        return KvRouter.builder()
+                .blockSize(BLOCK)
+                .maxWorkers(2)
+                .maxBlocks(1_024, 1_024)
+                .set(RouterSettings.HASH_SEED, 7L);
+    }
+
+    private RouterConfig.Builder saving() {
+        return builder().set(RouterSettings.STATE_DIR, folder);
+    }
+
+    /** A worker whose engine cannot be reached; its messages are delivered by hand. */
+    private static WorkerSpec spec(String name) {
+        return new WorkerSpec(
+                0, name, "http://w", 0, SourceConfig.of(name, 0, BLOCK, "tcp://127.0.0.1:1"));
+    }
+
+    private static void fill(KvRouter router) {
+        final Worker worker = router.addWorker(spec("a"));
+        router.openDirect(worker, EngineMessages.source("a", BLOCK))
+                .onMessage(0, EngineMessages.stored(PROMPT, BLOCKS, BLOCK, 0));
+        Eventually.holds("the event", worker::ready);
+    }
+
+    private void assertIsSaved() {
+        try (KvRouter router = saving().build()) {
+            assertEquals(BLOCKS, router.addWorker(spec("a")).indexedBlocks());
+        }
+    }
+
+    @Test
+    void theLastSnapshotIsSavedAndTheFolderFree() {
+        final KvRouter router = saving().build();
+        fill(router);
+        Thread.currentThread().interrupt();
+        router.close();
+        assertTrue(Thread.interrupted(), "as before");
+        assertIsSaved();
+    }
+
+    @Test
+    void anInterruptWhileTheLastSnapshotIsSavedDoesNotEndTheWait() throws Exception {
+        final CountDownLatch saving = new CountDownLatch(1);
+        final CountDownLatch goOn = new CountDownLatch(1);
+        final MemoryStateStore.Memory memory = new MemoryStateStore.Memory();
+        final KvRouter router =
+                builder()
+                        .set(RouterSettings.SNAPSHOT_CLOSE_TIMEOUT, Duration.ofMinutes(5))
+                        .stateStore(
+                                new MemoryStateStore(memory) {
+                                    @Override
+                                    public void put(String name, Content content)
+                                            throws IOException {
+                                        saving.countDown();
+                                        Latches.await(goOn);
+                                        super.put(name, content);
+                                    }
+                                })
+                        .build();
+        fill(router);
+        final Thread closing = Thread.ofPlatform().daemon().start(router::close);
+        Latches.await(saving);
+        Eventually.holds("it waits", () -> closing.getState() == Thread.State.TIMED_WAITING);
+        closing.interrupt();
+        Eventually.holds(
+                "it waits on",
+                () -> !closing.isInterrupted() && closing.getState() == Thread.State.TIMED_WAITING);
+        goOn.countDown();
+        closing.join();
+        try (KvRouter next = builder().stateStore(new MemoryStateStore(memory)).build()) {
+            assertEquals(BLOCKS, next.addWorker(spec("a")).indexedBlocks());
+        }
+    }
+}
