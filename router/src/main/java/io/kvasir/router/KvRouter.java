@@ -329,7 +329,7 @@ public final class KvRouter implements AutoCloseable {
      * Registers a worker (one data-parallel rank) and opens its event source, where the router
      * keeps an index ({@link RouterSettings#PREFIX_INDEX}). Where all slots are taken and some of
      * them are those of removed workers, waits without a lock until one has been swept, at most
-     * five seconds.
+     * five seconds. What was saved of it is restored, also by an interrupted thread.
      *
      * @param spec what is known of it
      * @return the registered worker

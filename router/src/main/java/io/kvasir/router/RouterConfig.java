@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import com.sun.management.OperatingSystemMXBean;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.LowerTiersConfig;
 import io.kvasir.core.index.PrefixIndexConfig;
@@ -836,6 +837,7 @@ public final class RouterConfig {
 
         /**
          * Allocates the off-heap memory and starts the two writer threads, and the one that ticks.
+         * Also in an interrupted thread, which is interrupted again afterwards.
          *
          * @return a router without workers
          * @throws OutOfMemoryError if the operating system or the JVM refuses the memory
@@ -848,7 +850,7 @@ public final class RouterConfig {
                 CloseHelper.quietClose(stateStoreOrNull);
                 throw t;
             }
-            return KvRouter.start(config, new PartMaker());
+            return Uninterrupted.get(() -> KvRouter.start(config, new PartMaker()));
         }
 
         /**

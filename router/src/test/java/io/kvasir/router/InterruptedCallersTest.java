@@ -14,10 +14,12 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Threads that are interrupted when they call a router, as by {@code shutdownNow}. */
 class InterruptedCallersTest {
@@ -108,6 +110,59 @@ class InterruptedCallersTest {
         closing.join();
         try (KvRouter next = builder().stateStore(new MemoryStateStore(memory)).build()) {
             assertEquals(BLOCKS, next.addWorker(spec("a")).indexedBlocks());
+        }
+    }
+
+    @Test
+    void aWorkerIsRestored() {
+        try (KvRouter router = saving().build()) {
+            fill(router);
+        }
+        for (int restart = 0; restart < 2; restart++) {
+            try (KvRouter router = saving().build()) {
+                Thread.currentThread().interrupt();
+                final Worker worker = router.addWorker(spec("a"));
+                assertTrue(Thread.interrupted(), "as before");
+                assertEquals(BLOCKS, worker.indexedBlocks(), "restart " + restart);
+                assertEquals(0, router.status().snapshots().ofRouterOrNull().restoreFailures());
+            }
+        }
+    }
+
+    @Test
+    void aWorkerIsRestoredWhenTheInterruptComesMeanwhile() {
+        final MemoryStateStore.Memory memory = new MemoryStateStore.Memory();
+        try (KvRouter router = builder().stateStore(new MemoryStateStore(memory)).build()) {
+            fill(router);
+        }
+        final AtomicInteger reads = new AtomicInteger();
+        final MemoryStateStore store =
+                new MemoryStateStore(memory) {
+                    @Override
+                    public InputStream get(String name, long offset) {
+                        if (offset > 0 && reads.incrementAndGet() < 3) {
+                            Thread.currentThread().interrupt(); // ends the wait for the index
+                        }
+                        return super.get(name, offset);
+                    }
+                };
+        try (KvRouter router = builder().stateStore(store).build()) {
+            final Worker worker = router.addWorker(spec("a"));
+            assertTrue(Thread.interrupted());
+            assertEquals(BLOCKS, worker.indexedBlocks());
+            assertEquals(3, reads.get());
+        }
+    }
+
+    @Test
+    void aRouterIsBuiltWithWhatWasSaved() {
+        try (KvRouter router = saving().build()) {
+            fill(router);
+        }
+        Thread.currentThread().interrupt();
+        try (KvRouter router = saving().set(RouterSettings.COUNTERS_DIR, folder).build()) {
+            assertTrue(Thread.interrupted(), "as before");
+            assertEquals(BLOCKS, router.addWorker(spec("a")).indexedBlocks());
         }
     }
 }

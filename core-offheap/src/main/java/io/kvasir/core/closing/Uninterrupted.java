@@ -1,5 +1,7 @@
 package io.kvasir.core.closing;
 
+import java.util.function.Supplier;
+
 /**
  * Work that is done to its end in an interrupted thread: the interrupt is kept back, and the thread
  * is interrupted again afterwards. For what would be lost otherwise, such as a last save: waits end
@@ -27,9 +29,22 @@ public final class Uninterrupted {
      * Runs work once: an interrupt that was there is kept back, one that comes meanwhile is not.
      */
     public static void run(Runnable work) {
+        get(
+                () -> {
+                    work.run();
+                    return null;
+                });
+    }
+
+    /**
+     * Runs work as {@link #run} does.
+     *
+     * @return what it gives
+     */
+    public static <T> T get(Supplier<T> work) {
         final boolean interrupted = Thread.interrupted();
         try {
-            work.run();
+            return work.get();
         } finally {
             restore(interrupted);
         }
