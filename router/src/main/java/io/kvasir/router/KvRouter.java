@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.LowerTiers;
@@ -27,8 +28,6 @@ import io.kvasir.router.replica.ReplicaSync;
 import io.kvasir.router.session.SessionAffinity;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
-
-import org.agrona.CloseHelper;
 
 import java.io.IOException;
 import java.time.Clock;
@@ -147,7 +146,7 @@ public final class KvRouter implements AutoCloseable {
                             saved,
                             memory);
         } catch (Throwable t) {
-            CloseHelper.close(saved);
+            Closing.after(t, saved);
             throw t;
         }
         try {
@@ -198,7 +197,7 @@ public final class KvRouter implements AutoCloseable {
             }
             return router;
         } catch (Throwable t) {
-            router.close();
+            Closing.after(t, router);
             throw t;
         }
     }
@@ -1065,7 +1064,7 @@ public final class KvRouter implements AutoCloseable {
         closed = true;
         parts.gate.close();
         // each of them, also when one before it fails: then its error is thrown at the end
-        CloseHelper.closeAll(
+        Closing.all(
                 keeperOrNull == null ? savedOrNull : keeperOrNull, // saves while all else runs
                 config.planeStateOrNull(),
                 planeSourceOrNull,

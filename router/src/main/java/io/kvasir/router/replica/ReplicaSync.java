@@ -1,5 +1,6 @@
 package io.kvasir.router.replica;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.pipeline.booking.ReplicaPort;
 
 import org.agrona.ErrorHandler;
@@ -187,11 +188,10 @@ public final class ReplicaSync implements AutoCloseable {
                 return;
             }
             closed = true;
-            link.send(new ReplicaMessage.Leaving(config.origin()));
             if (thread != null) {
                 LockSupport.unpark(thread);
             }
         }
-        link.close();
+        Closing.all(() -> link.send(new ReplicaMessage.Leaving(config.origin())), link);
     }
 }
