@@ -102,9 +102,9 @@ final class SavedPrefixes implements AutoCloseable {
             }
             hashSeed = seedOrNull == null ? newSeed : seedOrNull;
             find(seedOrNull != null);
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (Throwable t) {
             close();
-            throw e;
+            throw t;
         }
     }
 
@@ -391,9 +391,9 @@ final class SavedPrefixes implements AutoCloseable {
                     });
         } catch (NothingToSaveException e) {
             return 0;
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (Throwable t) { // of a store in another language, also what it does not declare
             counts.failed();
-            throw e;
+            throw t;
         }
         counts.taken(System.nanoTime() - startNs, bytes[0], takenMs);
         lastNumber++;
@@ -546,8 +546,8 @@ final class SavedPrefixes implements AutoCloseable {
     public void close() {
         try {
             store.close();
-        } catch (RuntimeException | Error e) {
-            LOG.error("{} could not be closed", storeName, e);
+        } catch (Throwable t) {
+            LOG.error("{} could not be closed", storeName, t);
         }
     }
 }

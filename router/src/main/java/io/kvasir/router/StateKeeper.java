@@ -9,7 +9,6 @@ import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.io.IOException;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
@@ -34,6 +33,7 @@ final class StateKeeper implements AutoCloseable {
     private final ErrorHandler errors;
     private final CountDownLatch closing = new CountDownLatch(1);
     private final Thread thread;
+    private volatile boolean givenUp; // the close waits no longer
 
     /**
      * @param planeOrNull whose workers are saved, too; null for none
@@ -67,10 +67,13 @@ final class StateKeeper implements AutoCloseable {
         try {
             while (!closing.await(waitNs, TimeUnit.NANOSECONDS)) {
                 save();
+                var _ = Thread.interrupted(); // a store may have left one, which would be the end
             }
-            save();
+            if (!givenUp) {
+                save();
+            }
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            LOG.debug("{}: given up", THREAD, e);
         } finally {
             saved.close();
         }
@@ -93,11 +96,11 @@ final class StateKeeper implements AutoCloseable {
             }
         } catch (ClosedException e) {
             LOG.warn("no snapshot was saved: {}", e.getMessage());
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (Throwable t) {
             // also of a heap that is full: what was saved before is there still, and the next save
             // may find room
-            LOG.error("no snapshot was saved in {}", saved, e);
-            errors.onError(e);
+            LOG.error("no snapshot was saved in {}", saved, t);
+            errors.onError(t);
         }
     }
 
@@ -118,6 +121,7 @@ final class StateKeeper implements AutoCloseable {
                         () -> thread.join(closeLimit.minusNanos(System.nanoTime() - startNs)));
         if (!ended) {
             LOG.warn("the last snapshot takes longer than {} ms", closeLimit.toMillis());
+            givenUp = true; // before the interrupt, which a save may take
             thread.interrupt();
         }
     }
