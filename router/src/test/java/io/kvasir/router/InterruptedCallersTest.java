@@ -19,6 +19,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /** Threads that are interrupted when they call a router, as by {@code shutdownNow}. */
@@ -163,6 +165,43 @@ class InterruptedCallersTest {
         try (KvRouter router = saving().set(RouterSettings.COUNTERS_DIR, folder).build()) {
             assertTrue(Thread.interrupted(), "as before");
             assertEquals(BLOCKS, router.addWorker(spec("a")).indexedBlocks());
+        }
+    }
+
+    @Test
+    void aSlotThatIsBeingSweptIsWaitedFor() throws Exception {
+        final CountDownLatch blocked = new CountDownLatch(1);
+        final CountDownLatch goOn = new CountDownLatch(1);
+        try (KvRouter router = builder().maxWorkers(1).build()) {
+            final Worker worker = router.addWorker(WorkerSpec.of(1, "a", "http://a"));
+            router.bookingPipeline()
+                    .workerGone(
+                            0,
+                            () -> {
+                                blocked.countDown();
+                                Latches.await(goOn);
+                            });
+            Latches.await(blocked);
+            router.removeWorker(worker);
+            final AtomicBoolean kept = new AtomicBoolean();
+            final FutureTask<Worker> added =
+                    new FutureTask<>(
+                            () -> {
+                                Thread.currentThread().interrupt();
+                                try {
+                                    return router.addWorker(WorkerSpec.of(2, "b", "http://b"));
+                                } finally {
+                                    kept.set(Thread.interrupted());
+                                }
+                            });
+            final Thread caller = Thread.ofPlatform().daemon().start(added);
+            Eventually.holds(
+                    "it waits",
+                    () -> added.isDone() || caller.getState() == Thread.State.TIMED_WAITING);
+            caller.interrupt();
+            goOn.countDown();
+            assertEquals("b", added.get().name());
+            assertTrue(kept.get());
         }
     }
 }
