@@ -75,7 +75,7 @@ public final class KvRouter implements AutoCloseable {
     private volatile AutoCloseable tickerOrNull; // null where the embedder ticks
     private volatile AutoCloseable watchOrNull; // likewise
     private final SavedPrefixes savedOrNull; // null where nothing is saved
-    private volatile AutoCloseable keeperOrNull; // likewise
+    private volatile StateKeeper keeperOrNull; // likewise
     private volatile ReplicaSync replicaOrNull; // null where there are no replicas
     private final EventPlane planeOrNull; // null where the router is on none
     private volatile AutoCloseable planeSourceOrNull; // likewise
@@ -1051,10 +1051,20 @@ public final class KvRouter implements AutoCloseable {
      * state-dir} is set, it waits for a last snapshot. What has not been applied yet is not applied
      * any more. All of that in an interrupted thread, too, which is interrupted again afterwards. A
      * second call does nothing.
+     *
+     * <p>Called by code of a {@link io.kvasir.router.spi.StateStore} on the thread that saves, it
+     * refuses requests from now on, and has another thread do the rest: what is being saved is
+     * waited for there.
      */
     @Override
     public void close() {
-        Uninterrupted.run(this::closeParts);
+        final StateKeeper keeper = keeperOrNull;
+        if (keeper == null || !keeper.isCurrent()) {
+            Uninterrupted.run(this::closeParts);
+        } else if (!closed) {
+            parts.gate.close();
+            Thread.ofPlatform().name("kvasir-router-close").start(this::close);
+        }
     }
 
     private synchronized void closeParts() {

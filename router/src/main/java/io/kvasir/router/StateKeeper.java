@@ -104,9 +104,14 @@ final class StateKeeper implements AutoCloseable {
         }
     }
 
+    /** Whether the caller is its thread: code of the store. */
+    boolean isCurrent() {
+        return Thread.currentThread().equals(thread);
+    }
+
     /**
-     * Saves once more and gives the store back; waits for that, interrupted or not, but not for
-     * longer than allowed.
+     * Not for its own thread. Saves once more and gives the store back; waits for that, interrupted
+     * or not, but not for longer than allowed.
      */
     @Override
     public void close() {

@@ -5,10 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.memory.ClosedException;
+import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.spi.StateStore;
 import io.kvasir.router.state.MemoryStateStore;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Latches;
 
 import org.agrona.LangUtil;
 import org.junit.jupiter.api.Test;
@@ -21,6 +24,7 @@ import java.io.UncheckedIOException;
 import java.sql.SQLException;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -118,6 +122,49 @@ class FailingStoreTest {
         }
         assertEquals(1, closed.get());
         assertNull(uncaught.get());
+    }
+
+    @Test
+    void aStoreThatClosesItsRouterSavesWhatItWasGiven() {
+        final MemoryStateStore.Memory memory = new MemoryStateStore.Memory();
+        final AtomicReference<KvRouter> toClose = new AtomicReference<>();
+        final CountDownLatch closed = new CountDownLatch(1);
+        final StateStore store =
+                new MemoryStateStore(memory) {
+                    @Override
+                    public void put(String name, Content content) throws IOException {
+                        final KvRouter router = toClose.getAndSet(null);
+                        if (router != null) {
+                            router.close();
+                        }
+                        super.put(name, content);
+                    }
+
+                    @Override
+                    public void close() {
+                        super.close();
+                        closed.countDown();
+                    }
+                };
+        final RouterConfig.Builder builder =
+                builder(store)
+                        .set(RouterSettings.HASH_SEED, 7L)
+                        .set(RouterSettings.SNAPSHOT_CLOSE_TIMEOUT, Duration.ofDays(1));
+        final KvRouter router = builder.build();
+        final WorkerSpec spec =
+                new WorkerSpec(
+                        0, "a", "http://a", 0, SourceConfig.of("a", 0, 16, "tcp://127.0.0.1:1"));
+        final Worker worker = router.addWorker(spec);
+        router.openDirect(worker, EngineMessages.source("a", 16))
+                .onMessage(0, EngineMessages.stored(new int[64], 4, 16, 0));
+        Eventually.holds("the event", worker::ready);
+        toClose.set(router);
+        Latches.await(closed); // not in a day, when it waits for itself
+        router.close(); // has the other one end
+        assertThrows(ClosedException.class, () -> router.addWorker(spec));
+        try (KvRouter next = builder.stateStore(new MemoryStateStore(memory)).build()) {
+            assertEquals(4, next.addWorker(spec).indexedBlocks());
+        }
     }
 
     @Test
