@@ -127,11 +127,14 @@ public final class KvRouter implements AutoCloseable {
                 kept != null || savedOrNull == null ? kept : savedOrNull.planePositionOrNull());
     }
 
-    /** Makes a router; what was taken is given back when a step fails. */
+    /**
+     * Makes a router; what was taken, or given to be closed with it, is closed when a step fails.
+     */
     static KvRouter start(RouterConfig config, PartMaker maker) {
-        final SavedPrefixes saved = maker.savedPrefixes(config);
+        SavedPrefixes saved = null;
         final KvRouter router;
         try {
+            saved = maker.savedPrefixes(config);
             final RouterConfig ofSaved =
                     saved == null ? config : config.withHashSeed(saved.hashSeed());
             final IndexMemory memory =
@@ -146,7 +149,7 @@ public final class KvRouter implements AutoCloseable {
                             saved,
                             memory);
         } catch (Throwable t) {
-            Closing.after(t, saved);
+            Closing.after(t, saved, config.planeStateOrNull(), config.replicaLinkOrNull());
             throw t;
         }
         try {

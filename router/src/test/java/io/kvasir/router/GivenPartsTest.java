@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.PrefixIndex;
+import io.kvasir.core.memory.MemoryGate;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.router.replica.ReplicaLink;
@@ -28,6 +30,7 @@ import java.util.function.Consumer;
 class GivenPartsTest {
     private final List<String> closed = new ArrayList<>();
     private final Set<String> failing = new TreeSet<>();
+    private boolean unlockable;
     private long bytes;
     private Set<Thread> threads;
 
@@ -101,6 +104,11 @@ class GivenPartsTest {
                 .stateStore(
                         new MemoryStateStore(new MemoryStateStore.Memory()) {
                             @Override
+                            public boolean lock() {
+                                return !unlockable && super.lock();
+                            }
+
+                            @Override
                             public void close() {
                                 super.close();
                                 GivenPartsTest.this.close("store");
@@ -138,5 +146,42 @@ class GivenPartsTest {
                 new String[] {"events"},
                 Arrays.stream(first.getSuppressed()).map(Throwable::getMessage).toArray());
         assertNothingIsLeft();
+    }
+
+    @Test
+    void whereNoRouterCanBeMadeAllIsClosedThatWasGiven() {
+        final List<String> all = List.of("store", "state", "link");
+        final RouterConfig.Builder wrong = builder().set("prefix-index", "off");
+        assertThrows(IllegalArgumentException.class, wrong::check);
+        assertEquals(List.of(), closed, "none is made");
+        assertThrows(IllegalArgumentException.class, wrong::build);
+        assertEquals(all, closed);
+
+        closed.clear();
+        unlockable = true;
+        assertThrows(IllegalStateException.class, builder()::build);
+        assertEquals(all, closed);
+
+        closed.clear();
+        unlockable = false;
+        final RouterConfig config = builder().config();
+        final PartMaker poor =
+                new PartMaker() {
+                    @Override
+                    PrefixIndex index(RouterConfig of, MemoryGate gate, IndexMemory memoryOrNull) {
+                        throw new OutOfMemoryError("on purpose");
+                    }
+                };
+        assertThrows(OutOfMemoryError.class, () -> KvRouter.start(config, poor));
+        assertEquals(all, closed);
+        assertNothingIsLeft();
+    }
+
+    @Test
+    void aPartThatCannotBeClosedDoesNotHideWhyNoRouterCouldBeMade() {
+        failing.addAll(List.of("store", "state", "link"));
+        final RouterConfig.Builder wrong = builder().set("prefix-index", "off");
+        assertThrows(IllegalArgumentException.class, wrong::build);
+        assertEquals(List.of("store", "state", "link"), closed);
     }
 }
