@@ -91,6 +91,7 @@ class RoomsTest {
     private static final Set<String> API =
             Set.of(
                     "testsupport",
+                    "core.closing",
                     "core.counters",
                     "core.hash",
                     "core.index",

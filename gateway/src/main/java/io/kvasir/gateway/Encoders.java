@@ -1,5 +1,6 @@
 package io.kvasir.gateway;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
@@ -16,7 +17,6 @@ import io.kvasir.prompt.memo.PromptMemoProvider;
 import io.kvasir.prompt.tokenizer.TokenizerException;
 import io.kvasir.registry.FailureText;
 
-import org.agrona.CloseHelper;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -53,9 +53,9 @@ final class Encoders implements AutoCloseable {
                 }
             }
             return encoders;
-        } catch (RuntimeException e) {
-            encoders.close();
-            throw e;
+        } catch (Throwable t) {
+            Closing.after(t, encoders);
+            throw t;
         }
     }
 
@@ -75,7 +75,7 @@ final class Encoders implements AutoCloseable {
         try {
             return load(config, memo);
         } catch (GatewayException e) {
-            CloseHelper.close(memo);
+            Closing.after(e, memo);
             throw e;
         }
     }
@@ -186,7 +186,7 @@ final class Encoders implements AutoCloseable {
     /** Closes those that were loaded here. Safe to call twice. */
     @Override
     public void close() {
-        CloseHelper.closeAll(owned);
+        Closing.all(owned);
         owned.clear();
     }
 }

@@ -1,5 +1,7 @@
 package io.kvasir.gateway;
 
+import io.kvasir.core.closing.Closing;
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.gateway.config.BearerTokens;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
@@ -76,7 +78,9 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
 /**
@@ -113,6 +117,9 @@ public final class GatewayServer implements AutoCloseable {
     private static final long INDEX_LOAD_LIMIT_NS = 10_000_000_000L;
 
     private final GatewayConfig config;
+    private final CountDownLatch closing = new CountDownLatch(1);
+    private volatile int port; // as of the start; likewise the next
+    private volatile int adminPort;
     private final ServedModels models;
     private final BlockRelease release;
     private final Encoders encoders;
@@ -357,7 +364,8 @@ public final class GatewayServer implements AutoCloseable {
     }
 
     /**
-     * Starts a gateway. Workers that are down at this moment are used once they answer.
+     * Starts a gateway. Workers that are down at this moment are used once they answer. Also in an
+     * interrupted thread, which is interrupted again afterwards.
      *
      * @param config what to serve and where
      * @return the listening gateway
@@ -366,6 +374,10 @@ public final class GatewayServer implements AutoCloseable {
      * @throws IllegalArgumentException if a value is out of the router's range
      */
     public static GatewayServer start(GatewayConfig config) {
+        return Uninterrupted.get(() -> startNow(config));
+    }
+
+    private static GatewayServer startNow(GatewayConfig config) {
         Ports.check(config);
         IndexMemory.check(config);
         final Encoders encoders = Encoders.load(config);
@@ -378,9 +390,9 @@ public final class GatewayServer implements AutoCloseable {
             return start(
                     new GatewayServer(config, encoders, BlockRelease.open(config)),
                     () -> WarmUp.run(config, encoders));
-        } catch (RuntimeException e) {
-            encoders.close();
-            throw e;
+        } catch (Throwable t) {
+            Closing.after(t, encoders);
+            throw t;
         }
     }
 
@@ -441,7 +453,9 @@ public final class GatewayServer implements AutoCloseable {
         accessLogs.start();
         tracing.start();
         admin.start();
+        adminPort = admin.port();
         server.start();
+        port = connector.getLocalPort();
         // answers go through as they come: the engine's encoding, redirects and refusals are the
         // client's
         client.getContentDecoderFactories().clear();
@@ -498,19 +512,19 @@ public final class GatewayServer implements AutoCloseable {
     /**
      * The port in use.
      *
-     * @return the real one where the configuration says 0
+     * @return the real one where the configuration says 0; of a closed gateway the former one
      */
     public int port() {
-        return connector.getLocalPort();
+        return port;
     }
 
     /**
      * The admin port in use.
      *
-     * @return the real one where the configuration says 0
+     * @return the real one where the configuration says 0; of a closed gateway the former one
      */
     public int adminPort() {
-        return admin.port();
+        return adminPort;
     }
 
     /**
@@ -638,22 +652,26 @@ public final class GatewayServer implements AutoCloseable {
 
     /**
      * Ends so that no request is lost where load balancers ask for readiness: says that it is not
-     * ready, serves on for {@link GatewaySettings#LAME_DUCK}, then closes.
+     * ready, serves on for {@link GatewaySettings#LAME_DUCK}, then closes. A {@link #close} ends
+     * that time.
      *
      * @throws InterruptedException if the thread is interrupted in this time; it is not closed then
      */
     public void drain() throws InterruptedException {
-        readiness.drain();
-        Http2ConnectionFactory.goAway(connector);
-        final Duration lameDuck = config.get(GatewaySettings.LAME_DUCK);
-        LOG.info("not ready any more; the port closes in {} ms", lameDuck.toMillis());
-        Thread.sleep(lameDuck);
+        if (closing.getCount() > 0) {
+            readiness.drain();
+            Http2ConnectionFactory.goAway(connector);
+            final Duration lameDuck = config.get(GatewaySettings.LAME_DUCK);
+            LOG.info("not ready any more; the port closes in {} ms", lameDuck.toMillis());
+            var _ = closing.await(lameDuck.toNanos(), TimeUnit.NANOSECONDS);
+        }
         closeAfterDrain(HANDSHAKES);
     }
 
     /**
      * Stops listening, waits for running requests up to the configured drain timeout, cuts what is
-     * left and frees everything. Safe to call twice.
+     * left and frees everything. All of that in an interrupted thread, too, which is interrupted
+     * again afterwards. Safe to call twice.
      */
     @Override
     public void close() {
@@ -674,29 +692,36 @@ public final class GatewayServer implements AutoCloseable {
      * @param whyCut what the log says after the number of requests that are cut
      */
     private void close(Duration handshakes, Duration drainTimeout, String whyCut) {
+        closing.countDown();
         readiness.drain();
         cap.end(); // it would have the port accept again while that is closed
-        connector.close(handshakes);
+        Uninterrupted.run(() -> connector.close(handshakes));
         Http2ConnectionFactory.goAway(connector);
-        try {
-            final boolean isIdle = idleWithin(drainTimeout);
-            cutHeads();
-            if (!isIdle) {
-                LOG.warn("{} requests are cut{}", requests.getCurrentRequestCount(), whyCut);
-                models.all().forEach(model -> model.routers().closeQueues());
-                cutRunning();
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        final boolean isIdle = idleWithin(drainTimeout);
+        cutHeads();
+        if (!isIdle) {
+            LOG.warn("{} requests are cut{}", requests.getCurrentRequestCount(), whyCut);
+            models.all().forEach(model -> model.routers().closeQueues());
+            cutRunning();
         }
-        stop();
+        Uninterrupted.run(this::stop);
+    }
+
+    /** Until something may have ended; interrupted or not. */
+    private static void pause() {
+        var _ =
+                Uninterrupted.call(
+                        () -> {
+                            Thread.sleep(DRAIN_POLL_MS);
+                            return true;
+                        });
     }
 
     /** Answers what has not come whole, for a short time at most. */
-    private void cutHeads() throws InterruptedException {
+    private void cutHeads() {
         final long startNs = System.nanoTime();
         while (cap.cutHeads() && System.nanoTime() - startNs < CUT_TIME.toNanos()) {
-            Thread.sleep(DRAIN_POLL_MS);
+            pause();
         }
     }
 
@@ -704,13 +729,13 @@ public final class GatewayServer implements AutoCloseable {
      * Cuts what runs, for a short time at most: requests whose bodies are still arriving, and those
      * that get further only now, by a retry or after their prompt was read.
      */
-    void cutRunning() throws InterruptedException {
+    void cutRunning() {
         final long startNs = System.nanoTime();
         while (requests.getCurrentRequestCount() > 0
                 && System.nanoTime() - startNs < CUT_TIME.toNanos()) {
             handler.cutBodies();
             running.forEach(ProxyExchange::cut);
-            Thread.sleep(DRAIN_POLL_MS);
+            pause();
         }
     }
 
@@ -719,7 +744,7 @@ public final class GatewayServer implements AutoCloseable {
      * on one that was just opened, or is kept, a request may be on its way. One whose head goes on
      * coming is waited for.
      */
-    private boolean idleWithin(Duration limit) throws InterruptedException {
+    private boolean idleWithin(Duration limit) {
         final long startNs = System.nanoTime();
         long busyNs = startNs;
         while (true) {
@@ -739,7 +764,7 @@ public final class GatewayServer implements AutoCloseable {
             if (nowNs - startNs > limit.toNanos()) {
                 return !isBusy;
             }
-            Thread.sleep(DRAIN_POLL_MS);
+            pause();
         }
     }
 
@@ -749,35 +774,41 @@ public final class GatewayServer implements AutoCloseable {
      */
     private void awaitLeases() {
         final long deadline = System.nanoTime() + LEASE_WAIT_NS;
-        try {
-            while (models.activeLeases() > 0 && System.nanoTime() - deadline < 0) {
-                Thread.sleep(2);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        while (models.activeLeases() > 0 && System.nanoTime() - deadline < 0) {
+            pause();
         }
     }
 
+    /** Each of them, whatever one before it throws. */
     private void stop() {
-        discoveries.forEach(Discovery::close);
-        fleet.close();
+        final List<AutoCloseable> all = new ArrayList<>(discoveries);
+        all.add(fleet::close);
+        all.add(this::stopServing);
+        all.add(executor::close);
+        all.add(accessLogs::close);
+        all.add(this::awaitLeases);
+        all.add(this::stopAdmin);
+        all.add(tracing::close);
+        all.add(release);
+        models.all().forEach(model -> all.add(model.routers()));
+        all.add(encoders);
+        Closing.all(all);
+    }
+
+    private void stopServing() {
         try {
             server.stop();
         } catch (Exception e) {
             LOG.warn("requests were cut off: {}", FailureText.of(e));
         }
-        executor.close();
-        accessLogs.close();
-        awaitLeases();
+    }
+
+    private void stopAdmin() {
         try {
             admin.stop();
         } catch (Exception e) {
             LOG.warn("the admin port did not stop: {}", FailureText.of(e));
         }
-        tracing.close();
-        release.close();
-        models.all().forEach(model -> model.routers().close());
-        encoders.close();
     }
 
     private GatewayActivity activity(AdmissionGate gate) {

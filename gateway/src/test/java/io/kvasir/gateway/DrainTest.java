@@ -37,6 +37,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -172,6 +173,69 @@ class DrainTest {
             running.readUntil("[DONE]");
             drained.get();
         }
+    }
+
+    @Test
+    void anInterruptedThreadWaitsForWhatRuns() throws Exception {
+        final CountDownLatch go = new CountDownLatch(1);
+        engine.script =
+                call -> {
+                    go.await();
+                    call.json(200, ANSWER);
+                };
+        start(Duration.ZERO, Duration.ofMinutes(5));
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.post("/v1/completions", WHOLE);
+            Eventually.holds("it runs", () -> engine.calls.size() == 1);
+            final int port = gateway.port();
+            final AtomicBoolean kept = new AtomicBoolean();
+            final Thread closing =
+                    Thread.ofPlatform()
+                            .start(
+                                    () -> {
+                                        Thread.currentThread().interrupt();
+                                        gateway.close();
+                                        kept.set(Thread.currentThread().isInterrupted());
+                                    });
+            Eventually.holds("the port is closed", () -> refuses(port));
+            Eventually.holds("it waits", () -> closing.getState() == Thread.State.TIMED_WAITING);
+            closing.interrupt();
+            Eventually.holds("it waits on", () -> !closing.isInterrupted());
+            go.countDown();
+            final String answer = client.readAll();
+            assertTrue(answer.startsWith("HTTP/1.1 200 "), answer);
+            closing.join();
+            assertTrue(kept.get());
+        }
+    }
+
+    @Test
+    void itStartsInAnInterruptedThread() {
+        Thread.currentThread().interrupt();
+        try {
+            gateway = GatewayServer.start(config(Duration.ZERO, Duration.ZERO).build());
+        } finally {
+            assertTrue(Thread.interrupted(), "as before");
+        }
+        Eventually.holds("it is ready", () -> status("/ready") == 200);
+    }
+
+    @Test
+    void aCloseEndsTheLameDuckTime() throws Exception {
+        start(Duration.ofDays(1), Duration.ZERO);
+        final CompletableFuture<Void> draining = draining();
+        Eventually.holds("not ready", () -> status("/ready") == 503);
+        gateway.close();
+        draining.get(2, TimeUnit.MINUTES);
+        draining().get(2, TimeUnit.MINUTES);
+    }
+
+    @Test
+    void itsAddressesAreTheSameWhenItIsClosed() throws Exception {
+        start(Duration.ZERO, Duration.ZERO);
+        final List<String> before = List.of(gateway.url(), gateway.adminUrl());
+        gateway.close();
+        assertEquals(before, List.of(gateway.url(), gateway.adminUrl()));
     }
 
     /**

@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Closing;
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.LowerTiers;
 import io.kvasir.core.index.PrefixIndex;
@@ -26,8 +28,6 @@ import io.kvasir.router.replica.ReplicaSync;
 import io.kvasir.router.session.SessionAffinity;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
-
-import org.agrona.CloseHelper;
 
 import java.io.IOException;
 import java.time.Clock;
@@ -75,7 +75,7 @@ public final class KvRouter implements AutoCloseable {
     private volatile AutoCloseable tickerOrNull; // null where the embedder ticks
     private volatile AutoCloseable watchOrNull; // likewise
     private final SavedPrefixes savedOrNull; // null where nothing is saved
-    private volatile AutoCloseable keeperOrNull; // likewise
+    private volatile StateKeeper keeperOrNull; // likewise
     private volatile ReplicaSync replicaOrNull; // null where there are no replicas
     private final EventPlane planeOrNull; // null where the router is on none
     private volatile AutoCloseable planeSourceOrNull; // likewise
@@ -127,11 +127,14 @@ public final class KvRouter implements AutoCloseable {
                 kept != null || savedOrNull == null ? kept : savedOrNull.planePositionOrNull());
     }
 
-    /** Makes a router; what was taken is given back when a step fails. */
+    /**
+     * Makes a router; what was taken, or given to be closed with it, is closed when a step fails.
+     */
     static KvRouter start(RouterConfig config, PartMaker maker) {
-        final SavedPrefixes saved = maker.savedPrefixes(config);
+        SavedPrefixes saved = null;
         final KvRouter router;
         try {
+            saved = maker.savedPrefixes(config);
             final RouterConfig ofSaved =
                     saved == null ? config : config.withHashSeed(saved.hashSeed());
             final IndexMemory memory =
@@ -146,7 +149,7 @@ public final class KvRouter implements AutoCloseable {
                             saved,
                             memory);
         } catch (Throwable t) {
-            CloseHelper.close(saved);
+            Closing.after(t, saved, config.planeStateOrNull(), config.replicaLinkOrNull());
             throw t;
         }
         try {
@@ -197,7 +200,7 @@ public final class KvRouter implements AutoCloseable {
             }
             return router;
         } catch (Throwable t) {
-            router.close();
+            Closing.after(t, router);
             throw t;
         }
     }
@@ -331,7 +334,7 @@ public final class KvRouter implements AutoCloseable {
      * Registers a worker (one data-parallel rank) and opens its event source, where the router
      * keeps an index ({@link RouterSettings#PREFIX_INDEX}). Where all slots are taken and some of
      * them are those of removed workers, waits without a lock until one has been swept, at most
-     * five seconds.
+     * five seconds. What was saved of it is restored, also by an interrupted thread.
      *
      * @param spec what is known of it
      * @return the registered worker
@@ -1056,7 +1059,8 @@ public final class KvRouter implements AutoCloseable {
     /**
      * Closes the router when no booking is left, at the latest after some time: from now on no
      * request is taken, leases end as usual. Waits without a lock; another {@link #close} meanwhile
-     * ends it.
+     * ends the wait, and so does an interrupt: in an interrupted thread it closes at once, whatever
+     * is open.
      *
      * @param atMost how long to wait for leases that are open
      * @return leases that were still open at the end: 0 if all had been closed
@@ -1081,17 +1085,32 @@ public final class KvRouter implements AutoCloseable {
      * memory back when no caller is inside any more. Any thread, at any time; does not wait for
      * callers, and for a writer in the middle of an event a second at most; where a {@code
      * state-dir} is set, it waits for a last snapshot. What has not been applied yet is not applied
-     * any more. A second call does nothing.
+     * any more. All of that in an interrupted thread, too, which is interrupted again afterwards. A
+     * second call does nothing.
+     *
+     * <p>Called by code of a {@link io.kvasir.router.spi.StateStore} on the thread that saves, it
+     * refuses requests from now on, and has another thread do the rest: what is being saved is
+     * waited for there.
      */
     @Override
-    public synchronized void close() {
+    public void close() {
+        final StateKeeper keeper = keeperOrNull;
+        if (keeper == null || !keeper.isCurrent()) {
+            Uninterrupted.run(this::closeParts);
+        } else if (!closed) {
+            parts.gate.close();
+            Thread.ofPlatform().name("kvasir-router-close").start(this::close);
+        }
+    }
+
+    private synchronized void closeParts() {
         if (closed) {
             return;
         }
         closed = true;
         parts.gate.close();
         // each of them, also when one before it fails: then its error is thrown at the end
-        CloseHelper.closeAll(
+        Closing.all(
                 keeperOrNull == null ? savedOrNull : keeperOrNull, // saves while all else runs
                 config.planeStateOrNull(),
                 planeSourceOrNull,

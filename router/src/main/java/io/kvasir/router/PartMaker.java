@@ -105,7 +105,7 @@ class PartMaker {
     }
 
     /** Starts the thread that saves the index. */
-    AutoCloseable stateKeeper(
+    StateKeeper stateKeeper(
             RouterConfig config,
             SavedPrefixes saved,
             Supplier<WorkerSet> workers,

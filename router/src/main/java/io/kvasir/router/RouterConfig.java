@@ -2,6 +2,8 @@ package io.kvasir.router;
 
 import com.sun.management.OperatingSystemMXBean;
 
+import io.kvasir.core.closing.Closing;
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.LowerTiersConfig;
 import io.kvasir.core.index.PrefixIndexConfig;
@@ -31,7 +33,6 @@ import io.kvasir.router.settings.SingleFlight;
 import io.kvasir.router.settings.WrongSettingsException;
 import io.kvasir.router.spi.StateStore;
 
-import org.agrona.CloseHelper;
 import org.agrona.ErrorHandler;
 
 import java.lang.management.ManagementFactory;
@@ -778,7 +779,7 @@ public final class RouterConfig {
          * Has the router keep snapshots of its index in a store, instead of the files of {@link
          * RouterSettings#STATE_DIR}.
          *
-         * @param store no other router's; closed with the router, or when it cannot be made.
+         * @param store no other router's; closed with the router, or when {@link #build} fails.
          *     Messages have its {@code toString} where it has one of its own
          * @return this
          */
@@ -793,7 +794,7 @@ public final class RouterConfig {
          * RouterSettings#HASH_SEED} is not set, hashes have the public seed then. With {@link
          * #tickedBy} it is the ticks that send and receive.
          *
-         * @param link to the other routers; closed with the router
+         * @param link to the other routers; closed with the router, or when {@link #build} fails
          * @return this
          */
         public Builder replicaLink(ReplicaLink link) {
@@ -836,7 +837,7 @@ public final class RouterConfig {
          * Has what the workers of the {@link #eventPlane} hold be restored when they are
          * registered, and saved for the other routers over the same plane.
          *
-         * @param state closed with the router
+         * @param state closed with the router, or when {@link #build} fails
          * @return this
          */
         public Builder planeState(PlaneState state) {
@@ -861,6 +862,10 @@ public final class RouterConfig {
 
         /**
          * Allocates the off-heap memory and starts the two writer threads, and the one that ticks.
+         * Also in an interrupted thread, which is interrupted again afterwards.
+         *
+         * <p>What is given to be closed with the router ({@link #stateStore}, {@link #planeState},
+         * {@link #replicaLink}) is closed as well where this fails, at whatever step.
          *
          * @return a router without workers
          * @throws OutOfMemoryError if the operating system or the JVM refuses the memory; the
@@ -871,11 +876,11 @@ public final class RouterConfig {
             try {
                 config = config();
             } catch (Throwable t) {
-                CloseHelper.quietClose(stateStoreOrNull);
+                Closing.after(t, stateStoreOrNull, planeStateOrNull, replicaLinkOrNull);
                 throw t;
             }
             try {
-                return KvRouter.start(config, new PartMaker());
+                return Uninterrupted.get(() -> KvRouter.start(config, new PartMaker()));
             } catch (OutOfMemoryError e) {
                 throw config.withSizes(e);
             }

@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.core.counters.CountersFile;
 import io.kvasir.core.index.IndexMemory;
 import io.kvasir.core.index.LowerTiers;
@@ -22,7 +23,6 @@ import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.replica.ReplicaStatus;
 import io.kvasir.router.settings.RouterSettings;
 
-import org.agrona.CloseHelper;
 import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,11 +89,7 @@ final class RouterParts implements AutoCloseable {
             bookingPipeline = maker.bookingPipeline(config, active, predictedOrNull, errors);
             indexPipeline = started;
         } catch (Throwable t) {
-            try {
-                CloseHelper.closeAll(gate, started, journal, countersOrNull);
-            } catch (Throwable again) {
-                t.addSuppressed(again);
-            }
+            Closing.after(t, gate, started, journal, countersOrNull);
             throw t;
         }
     }
@@ -243,6 +239,6 @@ final class RouterParts implements AutoCloseable {
     /** Stops the writers, and gives the memory back once no caller is inside. */
     @Override
     public void close() {
-        CloseHelper.closeAll(gate, indexPipeline, bookingPipeline, journalOrNull);
+        Closing.all(gate, indexPipeline, bookingPipeline, journalOrNull);
     }
 }

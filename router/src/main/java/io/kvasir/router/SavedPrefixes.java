@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.events.SlotSnapshot;
@@ -101,9 +102,9 @@ final class SavedPrefixes implements AutoCloseable {
             }
             hashSeed = seedOrNull == null ? newSeed : seedOrNull;
             find(seedOrNull != null);
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (Throwable t) {
             close();
-            throw e;
+            throw t;
         }
     }
 
@@ -269,7 +270,8 @@ final class SavedPrefixes implements AutoCloseable {
     }
 
     /**
-     * Loads an empty slot with what was saved of a worker. Waits until it is in the index.
+     * Loads an empty slot with what was saved of a worker. Waits until it is in the index, also in
+     * an interrupted thread.
      *
      * @return where the worker's stream continues; null if nothing was saved of it, or it could not
      *     be read: then the slot is empty
@@ -308,11 +310,9 @@ final class SavedPrefixes implements AutoCloseable {
             int slot,
             IndexPipeline pipeline,
             PrefixIndex index) {
-        try (InputStream in = open(worker, saved)) {
+        try {
             final StreamStart start =
-                    in == null
-                            ? null
-                            : WorkerSnapshots.load(in, saved.section, slot, pipeline, index);
+                    Uninterrupted.call(() -> loadOnce(worker, saved, slot, pipeline, index));
             if (start == null) {
                 LOG.warn("{}: what was saved in {} cannot be used", worker, saved.object);
             }
@@ -320,9 +320,21 @@ final class SavedPrefixes implements AutoCloseable {
         } catch (IOException e) {
             LOG.warn("{}: {} cannot be read", worker, saved.object, e);
             return null;
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return null;
+        }
+    }
+
+    /** An interrupt ends it, and leaves the slot empty. */
+    private StreamStart loadOnce(
+            WorkerRegistry.NamedRank worker,
+            Found saved,
+            int slot,
+            IndexPipeline pipeline,
+            PrefixIndex index)
+            throws IOException, InterruptedException {
+        try (InputStream in = open(worker, saved)) {
+            return in == null
+                    ? null
+                    : WorkerSnapshots.load(in, saved.section, slot, pipeline, index);
         }
     }
 
@@ -379,9 +391,9 @@ final class SavedPrefixes implements AutoCloseable {
                     });
         } catch (NothingToSaveException e) {
             return 0;
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (Throwable t) { // of a store in another language, also what it does not declare
             counts.failed();
-            throw e;
+            throw t;
         }
         counts.taken(System.nanoTime() - startNs, bytes[0], takenMs);
         lastNumber++;
@@ -534,8 +546,8 @@ final class SavedPrefixes implements AutoCloseable {
     public void close() {
         try {
             store.close();
-        } catch (RuntimeException | Error e) {
-            LOG.error("{} could not be closed", storeName, e);
+        } catch (Throwable t) {
+            LOG.error("{} could not be closed", storeName, t);
         }
     }
 }

@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.EventPlane;
@@ -8,7 +9,6 @@ import org.agrona.ErrorHandler;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.io.IOException;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
@@ -34,6 +34,7 @@ final class StateKeeper implements AutoCloseable {
     private final CountDownLatch closing = new CountDownLatch(1);
     private final Thread thread;
     private final LastFailure lastFailure = new LastFailure(); // of the thread alone
+    private volatile boolean givenUp; // the close waits no longer
 
     /**
      * @param planeOrNull whose workers are saved, too; null for none
@@ -67,10 +68,13 @@ final class StateKeeper implements AutoCloseable {
         try {
             while (!closing.await(waitNs, TimeUnit.NANOSECONDS)) {
                 save();
+                var _ = Thread.interrupted(); // a store may have left one, which would be the end
             }
-            save();
+            if (!givenUp) {
+                save();
+            }
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            LOG.debug("{}: given up", THREAD, e);
         } finally {
             saved.close();
         }
@@ -96,35 +100,44 @@ final class StateKeeper implements AutoCloseable {
             }
         } catch (ClosedException e) {
             LOG.warn("no snapshot was saved: {}", e.getMessage());
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (Throwable t) {
             // also of a heap that is full: what was saved before is there still, and the next save
             // may find room
-            if (lastFailure.isNew(e)) {
+            if (lastFailure.isNew(t)) {
                 LOG.error(
                         "no snapshot was saved in {}: {}; it is tried again",
                         saved,
                         lastFailure.reason());
             }
-            LOG.debug("no snapshot was saved in {}", saved, e);
-            errors.onError(e);
+            LOG.debug("no snapshot was saved in {}", saved, t);
+            errors.onError(t);
         }
     }
 
+    /** Whether the caller is its thread: code of the store. */
+    boolean isCurrent() {
+        return Thread.currentThread().equals(thread);
+    }
+
     /**
-     * Saves once more and gives the store back; waits for that, but not for longer than allowed.
+     * Not for its own thread. Saves once more and gives the store back; waits for that, interrupted
+     * or not, but not for longer than allowed.
      */
     @Override
     public void close() {
         closing.countDown();
-        try {
-            if (thread.getState() == Thread.State.NEW) {
-                saved.close();
-            } else if (!thread.join(closeLimit)) {
-                LOG.warn("the last snapshot takes longer than {} ms", closeLimit.toMillis());
-                thread.interrupt();
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        if (thread.getState() == Thread.State.NEW) {
+            saved.close();
+            return;
+        }
+        final long startNs = System.nanoTime();
+        final boolean ended =
+                Uninterrupted.call(
+                        () -> thread.join(closeLimit.minusNanos(System.nanoTime() - startNs)));
+        if (!ended) {
+            LOG.warn("the last snapshot takes longer than {} ms", closeLimit.toMillis());
+            givenUp = true; // before the interrupt, which a save may take
+            thread.interrupt();
         }
     }
 }

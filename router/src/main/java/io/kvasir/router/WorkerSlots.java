@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.memory.ClosedException;
 
 import java.util.BitSet;
@@ -26,26 +27,26 @@ final class WorkerSlots {
 
     /**
      * Takes the lowest free slot. Where there is none, but some are being swept, waits for one of
-     * them.
+     * them, also in an interrupted thread.
      *
      * @param waitNs how long to wait at most
-     * @return the slot; -1 if all are in use, or the wait has ended or was interrupted
+     * @return the slot; -1 if all are in use, or the wait has ended
      * @throws ClosedException once {@link #close} has been called
      */
-    synchronized int take(long waitNs) {
+    int take(long waitNs) {
         final long startNs = System.nanoTime();
+        return Uninterrupted.call(() -> take(startNs, waitNs));
+    }
+
+    private synchronized int take(long startNs, long waitNs) throws InterruptedException {
         int slot = next();
-        try {
-            while (slot < 0 && swept > 0) {
-                final long leftNs = waitNs - (System.nanoTime() - startNs);
-                if (leftNs <= 0) {
-                    break;
-                }
-                wait(leftNs / NS_PER_MS, (int) (leftNs % NS_PER_MS));
-                slot = next();
+        while (slot < 0 && swept > 0) {
+            final long leftNs = waitNs - (System.nanoTime() - startNs);
+            if (leftNs <= 0) {
+                break;
             }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+            wait(leftNs / NS_PER_MS, (int) (leftNs % NS_PER_MS));
+            slot = next();
         }
         return slot;
     }

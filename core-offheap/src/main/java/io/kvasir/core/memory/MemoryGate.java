@@ -1,9 +1,12 @@
 package io.kvasir.core.memory;
 
+import io.kvasir.core.closing.Closing;
+
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.List;
 
 /**
  * Keeps off-heap memory as long as a thread may be reading or writing it: a thread that enters
@@ -73,7 +76,7 @@ public final class MemoryGate implements AutoCloseable {
                 return memory;
             }
         }
-        release(memory);
+        Closing.all(memory);
         throw new ClosedException(name);
     }
 
@@ -161,19 +164,9 @@ public final class MemoryGate implements AutoCloseable {
         }
         synchronized (owned) {
             released = true;
-            while (!owned.isEmpty()) {
-                release(owned.pop());
-            }
-        }
-    }
-
-    private static void release(AutoCloseable memory) {
-        try {
-            memory.close();
-        } catch (RuntimeException e) {
-            throw e;
-        } catch (Exception e) {
-            throw new AssertionError("memory is given back without a checked exception", e);
+            final List<AutoCloseable> all = List.copyOf(owned);
+            owned.clear();
+            Closing.all(all);
         }
     }
 }

@@ -102,4 +102,20 @@ class MemoryGateTest {
             assertFalse(alive.get());
         }
     }
+
+    @Test
+    void anErrorOfOneMemoryLeavesNoneOfTheOthers() {
+        final MemoryGate gate = new MemoryGate("the test");
+        final AtomicInteger closed = new AtomicInteger();
+        gate.own(closed::incrementAndGet);
+        gate.own(
+                () -> {
+                    throw new NoClassDefFoundError("p/Gone");
+                });
+        gate.own(closed::incrementAndGet);
+        assertThrows(NoClassDefFoundError.class, gate::close);
+        assertEquals(2, closed.get());
+        assertTrue(gate.isReleased());
+        gate.close(); // does nothing
+    }
 }

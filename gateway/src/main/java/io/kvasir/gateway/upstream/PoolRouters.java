@@ -1,5 +1,6 @@
 package io.kvasir.gateway.upstream;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
@@ -18,8 +19,6 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
 import io.kvasir.router.spi.StateStore;
 import io.kvasir.router.spi.StateStoreProvider;
-
-import org.agrona.CloseHelper;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -107,9 +106,9 @@ public final class PoolRouters implements AutoCloseable {
                 all.add(open(model, models.size() > 1));
             }
             return all;
-        } catch (RuntimeException e) {
-            CloseHelper.closeAll(all);
-            throw e;
+        } catch (Throwable t) {
+            Closing.after(t, all.toArray(PoolRouters[]::new));
+            throw t;
         }
     }
 
@@ -154,9 +153,9 @@ public final class PoolRouters implements AutoCloseable {
                 builder.replicaLink(link);
             }
             return make(builder);
-        } catch (RuntimeException e) {
-            CloseHelper.closeAll(link, store, snapshots);
-            throw e;
+        } catch (Throwable t) {
+            Closing.after(t, link, store, snapshots);
+            throw t;
         }
     }
 
@@ -260,7 +259,7 @@ public final class PoolRouters implements AutoCloseable {
 
     /** Refuses what waits for workers; what is booked continues. */
     public void closeQueues() {
-        CloseHelper.closeAll(prefillQueueOrNull, mainQueueOrNull);
+        Closing.all(prefillQueueOrNull, mainQueueOrNull);
     }
 
     /**
@@ -270,6 +269,6 @@ public final class PoolRouters implements AutoCloseable {
     @Override
     public synchronized void close() {
         closed = true;
-        CloseHelper.closeAll(prefillQueueOrNull, mainQueueOrNull, prefillOrNull, main);
+        Closing.all(prefillQueueOrNull, mainQueueOrNull, prefillOrNull, main);
     }
 }

@@ -12,6 +12,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import ch.qos.logback.classic.Level;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.EventPlaneKind;
 import io.kvasir.gateway.config.GatewayConfig;
@@ -31,7 +32,6 @@ import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
 
-import org.agrona.CloseHelper;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -91,7 +91,7 @@ class FleetTest {
     void close() {
         if (fleet != null) {
             fleet.close();
-            CloseHelper.closeAll(routers);
+            Closing.all(routers);
         }
     }
 

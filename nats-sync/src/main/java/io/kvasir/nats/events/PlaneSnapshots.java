@@ -1,5 +1,6 @@
 package io.kvasir.nats.events;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.state.NatsStateStore;
@@ -284,7 +285,12 @@ public final class PlaneSnapshots implements PlaneState {
     // -- restore
 
     @Override
-    public synchronized Restored restore(
+    public Restored restore(
+            EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
+        return Uninterrupted.get(() -> restoreNow(worker, slot, pipeline, index));
+    }
+
+    private synchronized Restored restoreNow(
             EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
         if (catalogue == null) {
             unrestored.add(worker, null);
@@ -303,7 +309,7 @@ public final class PlaneSnapshots implements PlaneState {
             }
             tried = true;
             try {
-                restored = load(worker, found, slot, pipeline, index);
+                restored = Uninterrupted.call(() -> load(worker, found, slot, pipeline, index));
                 unusable = found.object();
             } catch (IOException e) {
                 LOG.warn("{} cannot be read", found.object(), e);
@@ -344,7 +350,10 @@ public final class PlaneSnapshots implements PlaneState {
             int slot,
             IndexPipeline pipeline,
             PrefixIndex index)
-            throws IOException {
+            throws IOException, InterruptedException {
+        if (isClosing()) {
+            return null; // an interrupt is the end then
+        }
         try (InputStream in = store.get(found.object().toString(), found.section().offset())) {
             final StreamStart start =
                     in == null
@@ -365,10 +374,11 @@ public final class PlaneSnapshots implements PlaneState {
                                     found.object().position().made(),
                                     found.section().mark().position())
                             .ofPlane());
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            return null;
         }
+    }
+
+    private boolean isClosing() {
+        return closing.getCount() == 0;
     }
 
     /** Its events come again from the first one of the stream; what they change is there then. */
@@ -376,14 +386,11 @@ public final class PlaneSnapshots implements PlaneState {
         if (legacy == null || catalogue.newestOrNull() != null) {
             return;
         }
-        try {
-            final long blocks = legacy.load(worker, slot, pipeline);
-            if (blocks > 0) {
-                counts.restored(blocks);
-                LOG.info("worker {}: {} blocks taken from {}", worker, blocks, RadixState.OBJECT);
-            }
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
+        final long blocks =
+                Uninterrupted.call(() -> isClosing() ? 0L : legacy.load(worker, slot, pipeline));
+        if (blocks > 0) {
+            counts.restored(blocks);
+            LOG.info("worker {}: {} blocks taken from {}", worker, blocks, RadixState.OBJECT);
         }
     }
 
@@ -414,7 +421,7 @@ public final class PlaneSnapshots implements PlaneState {
 
     @Override
     public synchronized void start(KvRouter router) {
-        if (config.threshold() == PlaneSnapshotConfig.NEVER || closing.getCount() == 0) {
+        if (config.threshold() == PlaneSnapshotConfig.NEVER || isClosing()) {
             return;
         }
         thread =
@@ -459,7 +466,7 @@ public final class PlaneSnapshots implements PlaneState {
                 return false; // what the holder saves may be enough
             }
         } catch (IOException | RuntimeException | Error e) { // what was saved before is there still
-            if (closing.getCount() > 0) {
+            if (!isClosing()) {
                 counts.failed();
                 if (lastReason.isNew(String.valueOf(e.getMessage()))) {
                     LOG.error("no snapshot of the event plane was saved; it is tried again", e);

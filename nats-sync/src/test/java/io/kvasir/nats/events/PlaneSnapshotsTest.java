@@ -303,6 +303,28 @@ class PlaneSnapshotsTest {
         assertRecovers(startAlone());
     }
 
+    @Test
+    void anInterruptedThreadRestoresAWorker() throws Exception {
+        final PlaneReplica first = replica(PlaneSnapshotsTest::nothing, WORKERS);
+        publishPastTheThreshold();
+        settle(first);
+        take(first);
+        closeAll();
+        final PlaneReplica alone = replica(PlaneSnapshotsTest::nothing);
+        try {
+            for (long worker : WORKERS) {
+                Thread.currentThread().interrupt();
+                alone.add(worker);
+                assertTrue(Thread.interrupted(), "as before");
+            }
+        } finally {
+            var _ = Thread.interrupted();
+        }
+        assertEquals(0, alone.snapshots.status().restoreFailures());
+        assertEquals(WORKERS.length, alone.snapshots.status().restoredWorkers());
+        assertRecovers(alone);
+    }
+
     /** Takes the next snapshot; when its look began. */
     private static long takeNext(PlaneReplica replica) throws Exception {
         final long[] beganNs = new long[1];

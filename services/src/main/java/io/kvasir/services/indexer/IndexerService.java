@@ -1,11 +1,10 @@
 package io.kvasir.services.indexer;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.services.http.GroupKey;
 import io.kvasir.services.http.ServiceException;
 import io.kvasir.services.http.ServiceServer;
-
-import org.agrona.CloseHelper;
 
 import java.io.IOException;
 import java.net.URI;
@@ -96,6 +95,6 @@ public final class IndexerService implements AutoCloseable {
     /** Closes the port, ends all sources and gives the memory back. A second call does nothing. */
     @Override
     public void close() {
-        CloseHelper.closeAll(server, registry);
+        Closing.all(server, registry);
     }
 }

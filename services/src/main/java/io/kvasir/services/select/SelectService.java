@@ -1,5 +1,6 @@
 package io.kvasir.services.select;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.services.http.Housekeeping;
 import io.kvasir.services.http.RequestObserver;
 import io.kvasir.services.http.ServiceServer;
@@ -7,8 +8,6 @@ import io.kvasir.services.indexer.DumpEndpoint;
 import io.kvasir.services.indexer.IndexRegistry;
 import io.kvasir.services.indexer.IndexSizes;
 import io.kvasir.services.slots.SlotTracker;
-
-import org.agrona.CloseHelper;
 
 import java.io.IOException;
 import java.security.SecureRandom;
@@ -94,6 +93,6 @@ public final class SelectService implements AutoCloseable {
     /** Closes the port, ends all sources and forgets everything. A second call does nothing. */
     @Override
     public void close() {
-        CloseHelper.closeAll(server, expiry, registry, tracker);
+        Closing.all(server, expiry, registry, tracker);
     }
 }

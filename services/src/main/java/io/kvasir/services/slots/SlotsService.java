@@ -1,5 +1,6 @@
 package io.kvasir.services.slots;
 
+import io.kvasir.core.closing.Closing;
 import io.kvasir.router.replica.ReplicaConfig;
 import io.kvasir.router.replica.ReplicaOrigin;
 import io.kvasir.router.replica.ReplicaStatus;
@@ -7,8 +8,6 @@ import io.kvasir.router.replica.ReplicaSync;
 import io.kvasir.services.http.Housekeeping;
 import io.kvasir.services.http.RequestObserver;
 import io.kvasir.services.http.ServiceServer;
-
-import org.agrona.CloseHelper;
 
 import java.io.IOException;
 import java.time.Clock;
@@ -129,6 +128,6 @@ public final class SlotsService implements AutoCloseable {
     /** Closes the port and forgets everything. A second call does nothing. */
     @Override
     public void close() {
-        CloseHelper.closeAll(server, this::closeLink, expiry, tracker);
+        Closing.all(server, this::closeLink, expiry, tracker);
     }
 }
