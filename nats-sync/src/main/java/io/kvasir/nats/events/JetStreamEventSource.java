@@ -93,7 +93,6 @@ public final class JetStreamEventSource implements AutoCloseable {
     private ZonedDateTime streamMade; // null before the first
     private long lastInStream;
     private boolean restored; // and the consumer not yet made to begin there
-    private String missed = ""; // what the stream no longer has, until the plane is notified
     private String unfit = ""; // why the stream cannot carry all events
     private long lastDelivery; // of this consumer, 0 before its first
     private boolean caughtUp;
@@ -281,11 +280,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         checkFitness(stream);
         if (streamMade == null
                 || !stream.getCreateTime().toInstant().equals(streamMade.toInstant())) {
-            awaitApplied(); // what is on its way to the index has numbers of the former one
-            streamMade = stream.getCreateTime();
-            lastInStream = 0;
-            plane.onRenumbered(StreamPosition.store(streamMade));
-            plane.keep();
+            begin(stream);
         }
         final long againAfter = plane.beginsAgainAfter();
         final boolean again = againAfter != EventPlane.NOT_AGAIN;
@@ -321,6 +316,29 @@ public final class JetStreamEventSource implements AutoCloseable {
         return connection.now().getStreamContext(names.stream()).getConsumerContext(durable);
     }
 
+    /** The stream is read from its beginning: it is the first one here, or was made anew. */
+    private void begin(StreamInfo stream) throws InterruptedException {
+        awaitApplied(); // what is on its way to the index has numbers of the former one
+        final boolean anew = streamMade != null;
+        final long lastOfFormer = lastInStream;
+        streamMade = stream.getCreateTime();
+        lastInStream = 0;
+        plane.onRenumbered(StreamPosition.store(streamMade));
+        plane.keep();
+        if (anew) {
+            final String lost =
+                    "stream "
+                            + names.stream()
+                            + " was made anew at "
+                            + streamMade.toInstant()
+                            + ": what was published after message "
+                            + lastOfFormer
+                            + " of the former one may be missing";
+            LOG.warn("{}; each worker is stale until its next event", lost);
+            plane.onMissed(lost);
+        }
+    }
+
     private void checkFitness(StreamInfo stream) {
         final String now =
                 StreamFitness.problem(
@@ -341,13 +359,13 @@ public final class JetStreamEventSource implements AutoCloseable {
         final long first = stream.getStreamState().getFirstSequence();
         plane.keptFrom(first);
         if (lastInStream > 0 && first > lastInStream + 1) {
-            missed =
+            plane.onMissed(
                     "stream "
                             + names.stream()
                             + " no longer has its messages "
                             + (lastInStream + 1)
                             + ".."
-                            + (first - 1);
+                            + (first - 1));
         }
     }
 
@@ -406,10 +424,6 @@ public final class JetStreamEventSource implements AutoCloseable {
             caughtUp = true;
             pause.connected();
             plane.onCaughtUp();
-            if (!missed.isEmpty()) {
-                plane.onMissed(missed);
-                missed = "";
-            }
         }
     }
 

@@ -371,6 +371,20 @@ class JetStreamEventSourceTest {
     }
 
     @Test
+    void whatAStreamThatIsMadeAnewMayLackIsMissedUntilTheNextNumber() throws Exception {
+        source("replica-8", observed);
+        publish(1);
+        observed.await(IndexState.EXACT);
+        management.deleteStream(names.stream());
+        observed.await(
+                () -> observed.stream.status().problem().contains("was made anew"), "the cause");
+        observed.await(() -> observed.plane.status().isConnected(), "all is read");
+        assertEquals(IndexState.STALE, observed.stream.state());
+        publish(3);
+        observed.await(IndexState.DEGRADED);
+    }
+
+    @Test
     void aStreamThatIsMadeAnewIsReadFromItsBeginning() throws Exception {
         source("replica-5", observed);
         publish(1);
