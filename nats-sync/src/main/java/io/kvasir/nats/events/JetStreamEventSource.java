@@ -54,7 +54,8 @@ import java.util.regex.Pattern;
  * the consumer is made again to begin with the oldest event. A message that comes again is
  * recognised by its number in the stream. Where nothing comes for {@value #SILENCE_S} s the server
  * is asked whether something waits there: a consumer that does not deliver it, as one whose
- * acknowledgements the server refuses, is made again, too. What fails is tried again after a {@link
+ * acknowledgements the server refuses, is made again, too. Where nothing comes it is also asked now
+ * and then whether the stream still takes all events. What fails is tried again after a {@link
  * ConnectPause}, which begins anew once all has been read.
  *
  * <p>The plane counts as connected when it has got all that there was when the connection was made.
@@ -75,6 +76,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private static final int MOST_BEHIND_S = 5;
     private static final int SILENCE_S = 5;
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long FITNESS_NS = TimeUnit.SECONDS.toNanos(5);
     private static final long KEEP_NS = TimeUnit.MILLISECONDS.toNanos(200);
     private static final int NOT_FOUND = 404;
     private static final long CLOSE_PATIENCE_MS = 10_000;
@@ -90,6 +92,8 @@ public final class JetStreamEventSource implements AutoCloseable {
     private final ConnectPause pause; // of the thread
     private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // of the thread, as all below
+    private JetStreamManagement management; // null before the first
+    private long fitnessNs; // when the stream was checked last
     private ZonedDateTime streamMade; // null before the first
     private long lastInStream;
     private boolean restored; // and the consumer not yet made to begin there
@@ -269,7 +273,7 @@ public final class JetStreamEventSource implements AutoCloseable {
 
     private ConsumerContext openConsumer()
             throws IOException, JetStreamApiException, InterruptedException {
-        final JetStreamManagement management =
+        management =
                 connection
                         .now()
                         .jetStreamManagement(
@@ -278,6 +282,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                                         .build());
         final StreamInfo stream = EventStreams.open(management, names, replicas);
         checkFitness(stream);
+        fitnessNs = System.nanoTime();
         if (streamMade == null
                 || !stream.getCreateTime().toInstant().equals(streamMade.toInstant())) {
             begin(stream);
@@ -293,9 +298,9 @@ public final class JetStreamEventSource implements AutoCloseable {
         askedNs = openedNs;
         waitsThere = false;
         lastDelivery = 0;
-        final ConsumerInfo before = consumer(management);
+        final ConsumerInfo before = consumer();
         if (before == null) {
-            create(management, lastInStream + 1);
+            create(lastInStream + 1);
         } else if (again
                 || restored
                 || stalled
@@ -306,7 +311,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                     again || restored ? 0 : before.getAckFloor().getStreamSequence();
             final long taken = Math.max(lastInStream, acknowledged);
             management.deleteConsumer(names.stream(), durable);
-            create(management, taken + 1);
+            create(taken + 1);
         } else {
             lastDelivery = before.getDelivered().getConsumerSequence();
         }
@@ -342,14 +347,19 @@ public final class JetStreamEventSource implements AutoCloseable {
     private void checkFitness(StreamInfo stream) {
         final String now =
                 StreamFitness.problem(
-                        stream.getConfiguration(),
+                        stream,
                         names,
                         List.of(names.streamSubject(), names.oldStreamSubject()));
         if (!now.equals(unfit)) {
+            final String before = unfit;
             unfit = now;
             plane.onFit(now);
-            if (!now.isEmpty()) {
+            if (now.isEmpty()) {
+                LOG.info("stream {} takes all events again", names.stream());
+                plane.onMissed(before + " (until now)"); // since the last event that it has taken
+            } else {
                 LOG.warn("events may be missing: {}", now);
+                plane.onMissed(now);
             }
         }
     }
@@ -369,8 +379,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         }
     }
 
-    private void create(JetStreamManagement management, long from)
-            throws IOException, JetStreamApiException {
+    private void create(long from) throws IOException, JetStreamApiException {
         final ConsumerConfiguration.Builder consumer =
                 ConsumerConfiguration.builder()
                         .durable(durable)
@@ -385,8 +394,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     }
 
     /** The consumer as it is; null if there is none. */
-    private ConsumerInfo consumer(JetStreamManagement management)
-            throws IOException, JetStreamApiException {
+    private ConsumerInfo consumer() throws IOException, JetStreamApiException {
         try {
             return management.getConsumerInfo(names.stream(), durable);
         } catch (JetStreamApiException e) {
@@ -408,6 +416,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         if (message == null) {
             plane.onWaiting(0);
             checkSilence(consumer);
+            checkStream();
         } else {
             askedNs = System.nanoTime();
             waitsThere = false;
@@ -424,6 +433,15 @@ public final class JetStreamEventSource implements AutoCloseable {
             caughtUp = true;
             pause.connected();
             plane.onCaughtUp();
+        }
+    }
+
+    /** Others may edit the stream, or fill it up, and then nothing may come any more. */
+    private void checkStream() throws IOException, JetStreamApiException {
+        final long now = System.nanoTime();
+        if (now - fitnessNs >= FITNESS_NS) {
+            fitnessNs = now;
+            checkFitness(management.getStreamInfo(names.stream()));
         }
     }
 

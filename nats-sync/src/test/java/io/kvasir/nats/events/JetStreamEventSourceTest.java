@@ -18,9 +18,11 @@ import io.nats.client.JetStreamManagement;
 import io.nats.client.api.AckPolicy;
 import io.nats.client.api.ConsumerConfiguration;
 import io.nats.client.api.ConsumerInfo;
+import io.nats.client.api.DiscardPolicy;
 import io.nats.client.api.Mirror;
 import io.nats.client.api.RetentionPolicy;
 import io.nats.client.api.StreamConfiguration;
+import io.nats.client.api.StreamInfo;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -203,6 +205,37 @@ class JetStreamEventSourceTest {
         }
         management.deleteStream(names.stream());
         observed.await(() -> observed.plane.status().problem().isEmpty(), "a right one");
+    }
+
+    /** An idle gateway would believe for ever that it has all. */
+    @ParameterizedTest
+    @ValueSource(strings = {"subjects", "max_bytes", "max_msgs"})
+    void aStreamThatNoLongerTakesEventsUnderARunningGatewayIsSaid(String what) throws Exception {
+        source(null, observed);
+        publish(1);
+        publish(2);
+        observed.await(IndexState.EXACT);
+        final StreamInfo before = management.getStreamInfo(names.stream());
+        final StreamConfiguration.Builder edited =
+                StreamConfiguration.builder(before.getConfiguration());
+        switch (what) {
+            case "subjects" -> edited.subjects("other." + names.stream());
+            case "max_bytes" ->
+                    edited.discardPolicy(DiscardPolicy.New)
+                            .maxBytes(before.getStreamState().getByteCount() + 1);
+            default -> edited.discardPolicy(DiscardPolicy.New).maxMessages(2);
+        }
+        management.updateStream(edited.build());
+        observed.await(
+                () -> observed.plane.status().problem().contains("stream " + names.stream()),
+                "the problem");
+        observed.await(IndexState.STALE);
+        assertFalse(isPublished(3));
+        management.updateStream(before.getConfiguration());
+        observed.await(() -> observed.plane.status().problem().isEmpty(), "its end");
+        assertEquals(IndexState.STALE, observed.stream.state());
+        publish(3);
+        observed.await(IndexState.EXACT);
     }
 
     private StreamConfiguration unfit(String what) {
