@@ -57,12 +57,22 @@ public class ServerErrors implements ErrorListener {
 
     @Override
     public void errorOccurred(Connection which, String error) {
-        last = new Refusal(error, System.nanoTime());
+        refused(which, error);
         final Matcher subscription = NO_SUBSCRIPTION.matcher(error.toLowerCase(Locale.ROOT));
         if (subscription.matches()) {
             unsubscribed(subscription.group(1), error);
         }
-        final String kind = REST_OF_SUBJECT.matcher(error).replaceAll("$1.…\"");
+    }
+
+    /**
+     * Keeps what is refused, and logs it once.
+     *
+     * @param which by the server of this connection, or by the client for its sake
+     * @param what in words
+     */
+    public void refused(Connection which, String what) {
+        last = new Refusal(what, System.nanoTime());
+        final String kind = REST_OF_SUBJECT.matcher(what).replaceAll("$1.…\"");
         if (logged.size() < MAX_LOGGED && logged.add(kind)) {
             LOG.warn(
                     "{} at {}: NATS refuses: {}",

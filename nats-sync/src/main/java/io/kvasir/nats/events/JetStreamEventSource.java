@@ -347,9 +347,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private void checkFitness(StreamInfo stream) {
         final String now =
                 StreamFitness.problem(
-                        stream,
-                        names,
-                        List.of(names.streamSubject(), names.oldStreamSubject()));
+                        stream, names, List.of(names.streamSubject(), names.oldStreamSubject()));
         if (!now.equals(unfit)) {
             final String before = unfit;
             unfit = now;
