@@ -108,6 +108,10 @@ public class ServerErrors implements ErrorListener {
 
     /** Why no connection was made, as an addition to what the client says; may be empty. */
     String unconnected(Duration timeout) {
+        final String refused = refusal(timeout.multipliedBy(2));
+        if (!refused.isEmpty()) {
+            return refusedText(refused);
+        }
         final Refusal failure = lastFailure;
         return failure == null || isOlder(failure, timeout.multipliedBy(2))
                 ? ""
@@ -129,7 +133,12 @@ public class ServerErrors implements ErrorListener {
         final String message = FailureText.of(failure);
         final String lasting = essential();
         final String refusal = lasting.isEmpty() ? refusal(timeout.multipliedBy(2)) : lasting;
-        return refusal.isEmpty() ? message : message + " (NATS refuses: " + refusal + ")";
+        final String text = refusal.isEmpty() ? "" : refusedText(refusal);
+        return message.contains(text) ? message : message + text;
+    }
+
+    private static String refusedText(String refusal) {
+        return " (NATS refuses: " + refusal + ")";
     }
 
     /**
