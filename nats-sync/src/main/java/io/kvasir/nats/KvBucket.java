@@ -14,7 +14,6 @@ import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueOperation;
 import io.nats.client.api.KeyValueStatus;
 import io.nats.client.api.KeyValueWatcher;
-import io.nats.client.impl.NatsKeyValueWatchSubscription;
 
 import java.io.IOException;
 import java.time.Duration;
@@ -34,20 +33,26 @@ final class KvBucket {
     private final String bucket;
     private final KeyValueManagement management;
     private final KeyValue store;
+    private final Connection connection;
+    private final JetStreamOptions options;
     private final ZonedDateTime made;
     private final Duration ttl;
     private final Refusals refusals;
 
     private KvBucket(
             String bucket,
+            Connection connection,
+            KeyValueOptions options,
             KeyValueManagement management,
-            KeyValue store,
             KeyValueStatus status,
-            Refusals refusals) {
+            Refusals refusals)
+            throws IOException {
         this.bucket = bucket;
+        this.connection = connection;
+        this.options = options.getJetStreamOptions();
         this.refusals = refusals;
         this.management = management;
-        this.store = store;
+        store = connection.keyValue(bucket, options);
         made = status.getBackingStreamInfo().getCreateTime();
         ttl = status.getTtl();
     }
@@ -122,12 +127,7 @@ final class KvBucket {
                                                 .ttl(ttl)
                                                 .build());
                     }
-                    return new KvBucket(
-                            bucket,
-                            management,
-                            connection.keyValue(bucket, options),
-                            status,
-                            refusals);
+                    return new KvBucket(bucket, connection, options, management, status, refusals);
                 });
     }
 
@@ -172,8 +172,10 @@ final class KvBucket {
     }
 
     /** Watches keys of a pattern, {@code >} for all. */
-    NatsKeyValueWatchSubscription watch(String pattern, KeyValueWatcher watcher) {
-        return call("watching " + bucket, () -> store.watch(pattern, watcher));
+    KvWatch watch(String pattern, KeyValueWatcher watcher) {
+        return call(
+                "watching " + bucket,
+                () -> KvWatch.begin(connection, options, bucket, pattern, watcher));
     }
 
     /**

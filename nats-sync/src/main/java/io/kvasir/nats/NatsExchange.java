@@ -9,10 +9,6 @@ import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
-import io.nats.client.impl.NatsKeyValueWatchSubscription;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.time.Duration;
@@ -30,7 +26,6 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>One daemon thread renews and forgets; NATS's own ones call listeners.
  */
 public final class NatsExchange extends ViewedExchange {
-    private static final Logger LOG = LoggerFactory.getLogger(NatsExchange.class);
     private static final String SOURCE = "nats";
     private static final int RENEWALS_PER_TTL = 3;
     private static final long MAX_PAUSE_MS = 200;
@@ -43,7 +38,7 @@ public final class NatsExchange extends ViewedExchange {
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread thread;
     private RecordBucket bucket; // null: to be opened; under the lock, as all that writes to NATS
-    private NatsKeyValueWatchSubscription watching;
+    private KvWatch watching;
     private volatile Duration bucketTtl;
     private volatile boolean reconnected;
     private volatile boolean closed;
@@ -169,14 +164,9 @@ public final class NatsExchange extends ViewedExchange {
     }
 
     private void endWatching() {
-        final NatsKeyValueWatchSubscription former = watching;
-        watching = null;
-        try {
-            if (former != null) {
-                former.unsubscribe();
-            }
-        } catch (IllegalStateException e) {
-            LOG.debug("the watch has ended with its connection", e);
+        if (watching != null) {
+            watching.end();
+            watching = null;
         }
     }
 

@@ -11,7 +11,6 @@ import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
-import io.nats.client.impl.NatsKeyValueWatchSubscription;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -248,7 +247,7 @@ public final class NatsStore implements LeasedStore {
         private final Watcher watcher;
         private final Map<String, Long> lastSeenNs = new HashMap<>(); // guarded by this
         private KvBucket watched; // guarded by this
-        private NatsKeyValueWatchSubscription subscription;
+        private KvWatch subscription;
         private Hearing following; // whose keys count; guarded by this
         private boolean isLost; // guarded by this
         private long checkedNs;
@@ -261,42 +260,41 @@ public final class NatsStore implements LeasedStore {
         void run() {
             while (!closed) {
                 try {
-                    look();
-                } catch (RegistryException e) {
-                    lose(e.getMessage());
-                } catch (RuntimeException e) { // all is read again
-                    lose("watching " + name + " fails: " + FailureText.of(e));
+                    pause(hasWorked());
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt(); // closing
                 }
-                pause();
             }
         }
 
-        private void pause() {
+        /** What NATS refuses it mostly refuses for long: tries become rarer until one works. */
+        private void pause(boolean worked) throws InterruptedException {
+            if (worked) {
+                connecting.connected();
+                Thread.sleep(PAUSE_MS);
+            } else {
+                connecting.await();
+            }
+        }
+
+        private boolean hasWorked() {
             try {
-                if (hasConnection()) {
-                    connecting.connected();
-                    Thread.sleep(PAUSE_MS);
-                } else {
-                    connecting.await();
-                }
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt(); // closing
+                look();
+                return true;
+            } catch (RegistryException e) {
+                lose(e.getMessage());
+            } catch (RuntimeException e) { // all is read again
+                lose("watching " + name + " fails: " + FailureText.of(e));
             }
-        }
-
-        /** Whether there is one, be it lost: then the client makes it again by itself. */
-        private boolean hasConnection() {
-            synchronized (NatsStore.this) {
-                return connection != null;
-            }
+            return false;
         }
 
         private void look() {
-            final KvBucket now = opened();
-            if (!isConnected()) {
-                throw new RegistryException(
-                        Kind.UNAVAILABLE, "no connection to NATS at " + access.address());
+            if (isCutOff()) { // the client makes the connection again by itself
+                lose("no connection to NATS at " + access.address());
+                return;
             }
+            final KvBucket now = opened();
             final long nowNs = System.nanoTime();
             if (now != watched || isLost()) {
                 rewatch(now);
@@ -313,9 +311,9 @@ public final class NatsStore implements LeasedStore {
             return isLost;
         }
 
-        private boolean isConnected() {
+        private boolean isCutOff() {
             synchronized (NatsStore.this) {
-                return connection != null && connection.isConnected();
+                return connection != null && !connection.isConnected();
             }
         }
 
@@ -331,14 +329,9 @@ public final class NatsStore implements LeasedStore {
         }
 
         private void endSubscription() {
-            final NatsKeyValueWatchSubscription former = subscription;
-            subscription = null;
-            try {
-                if (former != null) {
-                    former.unsubscribe();
-                }
-            } catch (IllegalStateException e) {
-                throw KvBucket.unavailable("ending the watch of " + name, e); // it is closed
+            if (subscription != null) {
+                subscription.end();
+                subscription = null;
             }
         }
 

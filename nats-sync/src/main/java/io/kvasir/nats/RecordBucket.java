@@ -8,7 +8,6 @@ import io.kvasir.registry.FailureText;
 import io.kvasir.registry.RegistryException;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
-import io.nats.client.impl.NatsKeyValueWatchSubscription;
 
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -72,7 +71,7 @@ final class RecordBucket {
         return new String(Base64.getUrlDecoder().decode(key), StandardCharsets.UTF_8);
     }
 
-    NatsKeyValueWatchSubscription watch(KeyValueWatcher watcher) {
+    KvWatch watch(KeyValueWatcher watcher) {
         return translated(() -> bucket.watch(">", watcher));
     }
 

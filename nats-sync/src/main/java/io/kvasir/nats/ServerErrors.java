@@ -57,12 +57,22 @@ public class ServerErrors implements ErrorListener {
 
     @Override
     public void errorOccurred(Connection which, String error) {
-        last = new Refusal(error, System.nanoTime());
+        refused(which, error);
         final Matcher subscription = NO_SUBSCRIPTION.matcher(error.toLowerCase(Locale.ROOT));
         if (subscription.matches()) {
             unsubscribed(subscription.group(1), error);
         }
-        final String kind = REST_OF_SUBJECT.matcher(error).replaceAll("$1.…\"");
+    }
+
+    /**
+     * Keeps what is refused, and logs it once.
+     *
+     * @param which by the server of this connection, or by the client for its sake
+     * @param what in words
+     */
+    public void refused(Connection which, String what) {
+        last = new Refusal(what, System.nanoTime());
+        final String kind = REST_OF_SUBJECT.matcher(what).replaceAll("$1.…\"");
         if (logged.size() < MAX_LOGGED && logged.add(kind)) {
             LOG.warn(
                     "{} at {}: NATS refuses: {}",
@@ -98,6 +108,10 @@ public class ServerErrors implements ErrorListener {
 
     /** Why no connection was made, as an addition to what the client says; may be empty. */
     String unconnected(Duration timeout) {
+        final String refused = refusal(timeout.multipliedBy(2));
+        if (!refused.isEmpty()) {
+            return refusedText(refused);
+        }
         final Refusal failure = lastFailure;
         return failure == null || isOlder(failure, timeout.multipliedBy(2))
                 ? ""
@@ -119,7 +133,12 @@ public class ServerErrors implements ErrorListener {
         final String message = FailureText.of(failure);
         final String lasting = essential();
         final String refusal = lasting.isEmpty() ? refusal(timeout.multipliedBy(2)) : lasting;
-        return refusal.isEmpty() ? message : message + " (NATS refuses: " + refusal + ")";
+        final String text = refusal.isEmpty() ? "" : refusedText(refusal);
+        return message.contains(text) ? message : message + text;
+    }
+
+    private static String refusedText(String refusal) {
+        return " (NATS refuses: " + refusal + ")";
     }
 
     /**

@@ -381,13 +381,27 @@ public final class EngineStream implements EventSource {
      * Says that the transport is connected and has passed on all that there was meanwhile: no
      * message is missing because of it.
      */
-    public synchronized void onCaughtUp() {
+    public void onCaughtUp() {
+        onCaughtUp("");
+    }
+
+    /**
+     * The same where other messages may be missing: the view is stale until the next one, as by
+     * {@link #onMissed}.
+     *
+     * @param missed why, in words; empty where none is
+     */
+    synchronized void onCaughtUp(String missed) {
         if (!status.isClosed()) {
             if (!freshness.isConnected()) {
                 status.counts.reconnects++;
             }
             freshness.connected();
-            freshness.believe();
+            if (missed.isEmpty()) {
+                freshness.believe();
+            } else {
+                onMissed(missed);
+            }
             everConnected = true;
             status.publish();
         }

@@ -111,7 +111,7 @@ public final class EventPlane {
     private long againAfter = NOT_AGAIN; // what is to be passed again begins after this message
     private long unreadUpTo; // messages up to it were not passed here: nothing is known of them
     private long store; // in which kept messages have their numbers; 0 where that was not said
-    private boolean missed; // some messages, of whatever worker
+    private String missed = ""; // why messages of whatever worker may be; empty while none is
     private long highestKept;
     private long taken; // messages so far
     private volatile PlanePosition positionOrNull; // what was kept last; written under the lock
@@ -261,6 +261,7 @@ public final class EventPlane {
         feed.lastKept = seen;
         feed.restoredKept = seen;
         feed.restoredEvent = stream.lastNumber();
+        feed.missed = missed;
         if (keeping && (seen < unreadUpTo || detached.contains(workerId, dpRank))) {
             feed.waits = true;
             againAfter = againAfter == NOT_AGAIN ? seen : Math.min(againAfter, seen);
@@ -280,7 +281,7 @@ public final class EventPlane {
         }
         if (!unconnected.isEmpty()) {
             stream.onConnectFailed(unconnected);
-        } else if (seen != NOT_KEPT && !feed.waits && !missed) {
+        } else if (seen != NOT_KEPT && !feed.waits && missed.isEmpty()) {
             stream.onCaughtUp(); // all that came after the snapshot has been passed on
         } else if (recovery != null) {
             stream.onConnected();
@@ -429,6 +430,7 @@ public final class EventPlane {
         }
         feed.stream.onMessage(
                 message.eventId(), number, bytes, message.eventOffset(), message.eventLength());
+        feed.missed = ""; // its number has said whether any is
         feed.lastEventId = message.eventId();
     }
 
@@ -510,7 +512,7 @@ public final class EventPlane {
     /** Says that the transport is connected and has passed on all that there was meanwhile. */
     public synchronized void onCaughtUp() {
         unconnected = "";
-        forEachStream(EngineStream::onCaughtUp);
+        forEachFeed(feed -> feed.stream.onCaughtUp(feed.missed));
     }
 
     /**
@@ -536,13 +538,14 @@ public final class EventPlane {
     }
 
     /**
-     * Says that messages may be missing, of whatever publisher.
+     * Says that messages may be missing, of whatever publisher: each worker is stale until its next
+     * event, also where the transport has caught up ({@link #onCaughtUp}) before that.
      *
      * @param why in words
      */
     public synchronized void onMissed(String why) {
-        missed = true;
-        forEachStream(stream -> stream.onMissed(why));
+        missed = Objects.requireNonNull(why);
+        forEachFeed(feed -> feed.missed(why));
     }
 
     /**

@@ -26,11 +26,18 @@ final class PlaneFeed {
     boolean waits; // for the transport to begin again
     long restoredKept = NOT_KEPT; // the snapshot may have been made in the middle of it
     long restoredEvent; // the last one that it has
+    String missed = ""; // why messages may be missing, until an event has said whether any is
     boolean unsettled; // it is among those that may have something left to apply
 
     PlaneFeed(long workerId, int dpRank, EngineStream stream) {
         this.stream = stream;
         this.session = new RecoverySession(workerId, dpRank, this);
+    }
+
+    /** Messages may be missing; that the transport is connected and has caught up is no answer. */
+    void missed(String why) {
+        missed = why;
+        stream.onMissed(why);
     }
 
     /** Whether it is known whose events the stream has. */

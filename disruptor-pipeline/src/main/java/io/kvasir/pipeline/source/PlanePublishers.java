@@ -75,7 +75,7 @@ final class PlanePublishers {
         final Publisher publisher =
                 message.isEnveloped() ? publishers.get(message.publisherId()) : null;
         if (publisher != null) {
-            publisher.feeds.forEach(feed -> feed.stream.onMissed(why));
+            publisher.feeds.forEach(feed -> feed.missed(why));
         }
     }
 

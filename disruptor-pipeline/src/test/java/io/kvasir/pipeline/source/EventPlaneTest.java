@@ -749,6 +749,30 @@ class EventPlaneTest {
     }
 
     @Test
+    void whatMayBeMissingIsSoUntilTheNextEventHoweverOftenAllIsRead() {
+        plane.keepsMessages();
+        plane.onResumed(at(11));
+        final EngineStream one = restored("one", 8, 2);
+        final EngineStream other = restored("other", 9, 2);
+        plane.onDisconnected("not yet");
+        plane.onMissed("the stream was made anew");
+        keep(12, 9, 4);
+        for (int i = 0; i < 2; i++) {
+            plane.onCaughtUp();
+            assertEquals(IndexState.STALE, one.state());
+            assertEquals("the stream was made anew", one.status().problem());
+            assertEquals(IndexState.EXACT, other.state());
+            plane.onDisconnected("for a moment");
+        }
+        plane.onCaughtUp();
+        keep(13, 8, 4);
+        assertEquals(IndexState.EXACT, one.state());
+        plane.onDisconnected("for a moment");
+        plane.onCaughtUp();
+        assertEquals(IndexState.EXACT, one.state());
+    }
+
+    @Test
     void aSnapshotFromTheMiddleOfAMessageIsGoneOnWithByTheRestOfIt() {
         plane.keepsMessages();
         plane.onResumed(at(10));

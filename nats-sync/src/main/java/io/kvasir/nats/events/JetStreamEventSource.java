@@ -54,7 +54,8 @@ import java.util.regex.Pattern;
  * the consumer is made again to begin with the oldest event. A message that comes again is
  * recognised by its number in the stream. Where nothing comes for {@value #SILENCE_S} s the server
  * is asked whether something waits there: a consumer that does not deliver it, as one whose
- * acknowledgements the server refuses, is made again, too. What fails is tried again after a {@link
+ * acknowledgements the server refuses, is made again, too. Where nothing comes it is also asked now
+ * and then whether the stream still takes all events. What fails is tried again after a {@link
  * ConnectPause}, which begins anew once all has been read.
  *
  * <p>The plane counts as connected when it has got all that there was when the connection was made.
@@ -75,6 +76,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     private static final int MOST_BEHIND_S = 5;
     private static final int SILENCE_S = 5;
     private static final long TICK_NS = TimeUnit.MILLISECONDS.toNanos(20);
+    private static final long FITNESS_NS = TimeUnit.SECONDS.toNanos(5);
     private static final long KEEP_NS = TimeUnit.MILLISECONDS.toNanos(200);
     private static final int NOT_FOUND = 404;
     private static final long CLOSE_PATIENCE_MS = 10_000;
@@ -90,10 +92,11 @@ public final class JetStreamEventSource implements AutoCloseable {
     private final ConnectPause pause; // of the thread
     private final ServerErrors errors = new ServerErrors();
     private LastingConnection connection; // of the thread, as all below
+    private JetStreamManagement management; // null before the first
+    private long fitnessNs; // when the stream was checked last
     private ZonedDateTime streamMade; // null before the first
     private long lastInStream;
     private boolean restored; // and the consumer not yet made to begin there
-    private String missed = ""; // what the stream no longer has, until the plane is notified
     private String unfit = ""; // why the stream cannot carry all events
     private long lastDelivery; // of this consumer, 0 before its first
     private boolean caughtUp;
@@ -270,7 +273,7 @@ public final class JetStreamEventSource implements AutoCloseable {
 
     private ConsumerContext openConsumer()
             throws IOException, JetStreamApiException, InterruptedException {
-        final JetStreamManagement management =
+        management =
                 connection
                         .now()
                         .jetStreamManagement(
@@ -279,13 +282,10 @@ public final class JetStreamEventSource implements AutoCloseable {
                                         .build());
         final StreamInfo stream = EventStreams.open(management, names, replicas);
         checkFitness(stream);
+        fitnessNs = System.nanoTime();
         if (streamMade == null
                 || !stream.getCreateTime().toInstant().equals(streamMade.toInstant())) {
-            awaitApplied(); // what is on its way to the index has numbers of the former one
-            streamMade = stream.getCreateTime();
-            lastInStream = 0;
-            plane.onRenumbered(StreamPosition.store(streamMade));
-            plane.keep();
+            begin(stream);
         }
         final long againAfter = plane.beginsAgainAfter();
         final boolean again = againAfter != EventPlane.NOT_AGAIN;
@@ -298,9 +298,9 @@ public final class JetStreamEventSource implements AutoCloseable {
         askedNs = openedNs;
         waitsThere = false;
         lastDelivery = 0;
-        final ConsumerInfo before = consumer(management);
+        final ConsumerInfo before = consumer();
         if (before == null) {
-            create(management, lastInStream + 1);
+            create(lastInStream + 1);
         } else if (again
                 || restored
                 || stalled
@@ -311,7 +311,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                     again || restored ? 0 : before.getAckFloor().getStreamSequence();
             final long taken = Math.max(lastInStream, acknowledged);
             management.deleteConsumer(names.stream(), durable);
-            create(management, taken + 1);
+            create(taken + 1);
         } else {
             lastDelivery = before.getDelivered().getConsumerSequence();
         }
@@ -321,17 +321,43 @@ public final class JetStreamEventSource implements AutoCloseable {
         return connection.now().getStreamContext(names.stream()).getConsumerContext(durable);
     }
 
+    /** The stream is read from its beginning: it is the first one here, or was made anew. */
+    private void begin(StreamInfo stream) throws InterruptedException {
+        awaitApplied(); // what is on its way to the index has numbers of the former one
+        final boolean anew = streamMade != null;
+        final long lastOfFormer = lastInStream;
+        streamMade = stream.getCreateTime();
+        lastInStream = 0;
+        plane.onRenumbered(StreamPosition.store(streamMade));
+        plane.keep();
+        if (anew) {
+            final String lost =
+                    "stream "
+                            + names.stream()
+                            + " was made anew at "
+                            + streamMade.toInstant()
+                            + ": what was published after message "
+                            + lastOfFormer
+                            + " of the former one may be missing";
+            LOG.warn("{}; each worker is stale until its next event", lost);
+            plane.onMissed(lost);
+        }
+    }
+
     private void checkFitness(StreamInfo stream) {
         final String now =
                 StreamFitness.problem(
-                        stream.getConfiguration(),
-                        names,
-                        List.of(names.streamSubject(), names.oldStreamSubject()));
+                        stream, names, List.of(names.streamSubject(), names.oldStreamSubject()));
         if (!now.equals(unfit)) {
+            final String before = unfit;
             unfit = now;
             plane.onFit(now);
-            if (!now.isEmpty()) {
+            if (now.isEmpty()) {
+                LOG.info("stream {} takes all events again", names.stream());
+                plane.onMissed(before + " (until now)"); // since the last event that it has taken
+            } else {
                 LOG.warn("events may be missing: {}", now);
+                plane.onMissed(now);
             }
         }
     }
@@ -341,18 +367,17 @@ public final class JetStreamEventSource implements AutoCloseable {
         final long first = stream.getStreamState().getFirstSequence();
         plane.keptFrom(first);
         if (lastInStream > 0 && first > lastInStream + 1) {
-            missed =
+            plane.onMissed(
                     "stream "
                             + names.stream()
                             + " no longer has its messages "
                             + (lastInStream + 1)
                             + ".."
-                            + (first - 1);
+                            + (first - 1));
         }
     }
 
-    private void create(JetStreamManagement management, long from)
-            throws IOException, JetStreamApiException {
+    private void create(long from) throws IOException, JetStreamApiException {
         final ConsumerConfiguration.Builder consumer =
                 ConsumerConfiguration.builder()
                         .durable(durable)
@@ -367,8 +392,7 @@ public final class JetStreamEventSource implements AutoCloseable {
     }
 
     /** The consumer as it is; null if there is none. */
-    private ConsumerInfo consumer(JetStreamManagement management)
-            throws IOException, JetStreamApiException {
+    private ConsumerInfo consumer() throws IOException, JetStreamApiException {
         try {
             return management.getConsumerInfo(names.stream(), durable);
         } catch (JetStreamApiException e) {
@@ -390,6 +414,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         if (message == null) {
             plane.onWaiting(0);
             checkSilence(consumer);
+            checkStream();
         } else {
             askedNs = System.nanoTime();
             waitsThere = false;
@@ -406,10 +431,15 @@ public final class JetStreamEventSource implements AutoCloseable {
             caughtUp = true;
             pause.connected();
             plane.onCaughtUp();
-            if (!missed.isEmpty()) {
-                plane.onMissed(missed);
-                missed = "";
-            }
+        }
+    }
+
+    /** Others may edit the stream, or fill it up, and then nothing may come any more. */
+    private void checkStream() throws IOException, JetStreamApiException {
+        final long now = System.nanoTime();
+        if (now - fitnessNs >= FITNESS_NS) {
+            fitnessNs = now;
+            checkFitness(management.getStreamInfo(names.stream()));
         }
     }
 

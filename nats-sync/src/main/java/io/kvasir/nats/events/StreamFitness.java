@@ -1,7 +1,10 @@
 package io.kvasir.nats.events;
 
+import io.nats.client.api.DiscardPolicy;
 import io.nats.client.api.RetentionPolicy;
 import io.nats.client.api.StreamConfiguration;
+import io.nats.client.api.StreamInfo;
+import io.nats.client.api.StreamState;
 
 import java.util.List;
 import java.util.Locale;
@@ -12,6 +15,49 @@ final class StreamFitness {
     private static final int FEWEST_OF_A_SUBJECT = 1_000;
 
     private StreamFitness() {}
+
+    /**
+     * What a stream does to events, as it is configured and filled now.
+     *
+     * @param names whose events
+     * @param used as in the other one
+     * @return in words, with what to do; empty where nothing is wrong
+     */
+    static String problem(StreamInfo stream, EventSubjects names, List<String> used) {
+        final String form = problem(stream.getConfiguration(), names, used);
+        if (!form.isEmpty()) {
+            return form;
+        }
+        final String full = full(stream.getConfiguration(), stream.getStreamState());
+        return full.isEmpty()
+                ? ""
+                : "stream "
+                        + names.stream()
+                        + " is full and refuses new events: "
+                        + full
+                        + ", and it discards none of the old ones (discard: new); raise that, or"
+                        + " have it discard them: nats stream edit "
+                        + names.stream()
+                        + " --discard old";
+    }
+
+    /** The limit that it has come to, where it then refuses what is new; empty if it has not. */
+    private static String full(StreamConfiguration stream, StreamState state) {
+        if (stream.getDiscardPolicy() != DiscardPolicy.New) {
+            return "";
+        }
+        final long messages = state.getMsgCount();
+        final long bytes = state.getByteCount();
+        if (stream.getMaxMsgs() > 0 && messages >= stream.getMaxMsgs()) {
+            return "max_msgs is " + stream.getMaxMsgs();
+        }
+        // no room for one of the usual length
+        return stream.getMaxBytes() > 0
+                        && messages > 0
+                        && stream.getMaxBytes() - bytes < bytes / messages
+                ? "max_bytes is " + stream.getMaxBytes()
+                : "";
+    }
 
     /**
      * What a stream's configuration does to events.

@@ -46,7 +46,6 @@ public final class NatsReplicaLink implements ReplicaLink {
     private final AtomicLong unread = new AtomicLong();
     private final AtomicLong formerlyDropped = new AtomicLong(); // by dispatchers before this one
     private final AtomicBoolean unreadLogged = new AtomicBoolean();
-    private final AtomicBoolean tooLongLogged = new AtomicBoolean();
     private final Errors errors = new Errors();
     private final Options.Builder options;
     private final NatsAccess access;
@@ -184,13 +183,11 @@ public final class NatsReplicaLink implements ReplicaLink {
             }
             return true;
         } catch (IllegalArgumentException e) {
-            if (tooLongLogged.compareAndSet(false, true)) {
-                LOG.warn(
-                        "{}: a booking is not shared, further ones are only counted: {}; the"
-                                + " server's max_payload must be higher for it",
-                        access.address(),
-                        e.getMessage());
-            }
+            errors.refused(
+                    to,
+                    "bookings or digests that are longer than its max_payload of "
+                            + to.getMaxPayload()
+                            + " bytes, which must be higher: they are not shared");
             return false;
         } catch (IllegalStateException e) { // closed, full
             return false;

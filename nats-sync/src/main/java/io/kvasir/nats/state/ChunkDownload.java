@@ -2,6 +2,7 @@ package io.kvasir.nats.state;
 
 import io.nats.client.api.MessageInfo;
 import io.nats.client.api.ObjectInfo;
+import io.nats.client.api.ObjectMetaOptions;
 
 import java.io.EOFException;
 import java.io.IOException;
@@ -41,20 +42,27 @@ final class ChunkDownload extends InputStream {
      */
     void skipTo(long offset) throws IOException {
         final long wanted = Math.min(offset, info.getSize());
-        final long number = wanted / ObjectBucket.CHUNK_BYTES;
+        final int chunkBytes = chunkBytes();
+        final long number = chunkBytes <= 0 ? 0 : wanted / chunkBytes;
         if (number > 0 && number < info.getChunks()) {
-            jump(number);
+            jump(number, chunkBytes);
         }
         skipNBytes(wanted - taken + chunk.length - at);
     }
 
-    private void jump(long number) throws IOException {
+    /** Length of all chunks but the last; 0 where the object does not say it. */
+    private int chunkBytes() {
+        final ObjectMetaOptions options = info.getObjectMeta().getObjectMetaOptions();
+        return options == null ? 0 : options.getChunkSize();
+    }
+
+    private void jump(long number, int chunkBytes) throws IOException {
         final MessageInfo first = reader.read(info.getNuid(), next);
         final MessageInfo guess =
                 first == null ? null : reader.read(info.getNuid(), first.getSeq() + number);
         final long found = guess == null ? -1 : ObjectBucket.numberOf(guess);
         if (found >= 0 && found <= number) {
-            taken = found * ObjectBucket.CHUNK_BYTES;
+            taken = found * chunkBytes;
             next = guess.getSeq();
         }
     }

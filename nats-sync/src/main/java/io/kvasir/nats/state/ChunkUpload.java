@@ -27,17 +27,19 @@ final class ChunkUpload extends OutputStream {
     private final String chunks;
     private final MessageDigest digest = newDigest();
     private final List<Long> inStream = new ArrayList<>(); // numbers of the chunks
-    private final byte[] buffer = new byte[ObjectBucket.CHUNK_BYTES];
+    private final byte[] buffer; // one chunk
     private int buffered;
     private long size;
     private byte[] sum = {}; // of all, once it is closed
 
     /**
      * @param chunks name of all chunks
+     * @param chunkBytes length of each but the last
      */
-    ChunkUpload(ChunkWriter writer, String chunks) {
+    ChunkUpload(ChunkWriter writer, String chunks, int chunkBytes) {
         this.writer = writer;
         this.chunks = chunks;
+        buffer = new byte[chunkBytes];
     }
 
     private static MessageDigest newDigest() {
@@ -103,6 +105,11 @@ final class ChunkUpload extends OutputStream {
 
     String chunks() {
         return chunks;
+    }
+
+    /** Length of each chunk but the last. */
+    int chunkBytes() {
+        return buffer.length;
     }
 
     /** Chunks that were written. */

@@ -3,6 +3,7 @@ package io.kvasir.nats.state;
 import io.kvasir.nats.LastingConnection;
 import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.ServerErrors;
+import io.kvasir.registry.FailureText;
 import io.kvasir.registry.LeaseLock;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.router.spi.StateStore;
@@ -88,6 +89,15 @@ public final class NatsStateStore implements StateStore {
         } catch (JetStreamApiException | IllegalStateException e) { // closed connection
             forget();
             throw failed(what, e);
+        } catch (IllegalArgumentException e) { // the client refuses it, as each time
+            throw new IOException(
+                    what
+                            + " in "
+                            + this
+                            + " failed: "
+                            + FailureText.of(e)
+                            + "; the server's max_payload must be higher for it",
+                    e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw new InterruptedIOException(what + " in " + this + " was interrupted");
@@ -199,7 +209,11 @@ public final class NatsStateStore implements StateStore {
     public void put(String object, Content content) throws IOException {
         StateStore.checkName(object);
         checkLock();
-        final ChunkUpload upload = new ChunkUpload(this::writeChunk, ObjectBucket.newChunks());
+        final ChunkUpload upload =
+                new ChunkUpload(
+                        this::writeChunk,
+                        ObjectBucket.newChunks(),
+                        call("writing " + object, ObjectBucket::chunkBytes));
         boolean done = false;
         try {
             content.writeTo(upload);
@@ -235,12 +249,7 @@ public final class NatsStateStore implements StateStore {
             call(
                     "putting " + object,
                     bucket -> {
-                        bucket.publish(
-                                object,
-                                upload.chunks(),
-                                upload.count(),
-                                upload.size(),
-                                upload.digest());
+                        bucket.publish(object, upload);
                         return null;
                     });
         } catch (IOException e) {

@@ -42,8 +42,8 @@ import java.util.Set;
  * CHUNKS is random, and begins with {@value #OWN} in what is written here. Thread-safe.
  */
 final class ObjectBucket {
-    /** Length of all chunks but the last, as other clients make them. */
-    static final int CHUNK_BYTES = NatsObjectStoreUtil.DEFAULT_CHUNK_SIZE;
+    /** Most bytes that a chunk's header adds to it. */
+    private static final int HEADER_BYTES = 256;
 
     private static final String OWN = "kvasir-";
     private static final String NUMBER = "Kvasir-Chunk";
@@ -95,6 +95,17 @@ final class ObjectBucket {
 
     private ObjectStoreOptions storeOptions() {
         return ObjectStoreOptions.builder(options).build();
+    }
+
+    /**
+     * Length of all chunks but the last of an object that is written now: as other clients make
+     * them, or as long as the server's {@code max_payload} lets them be.
+     */
+    int chunkBytes() {
+        final long most = connection.getMaxPayload() - HEADER_BYTES; // negative before it is known
+        return most <= 0
+                ? NatsObjectStoreUtil.DEFAULT_CHUNK_SIZE
+                : (int) Math.min(most, NatsObjectStoreUtil.DEFAULT_CHUNK_SIZE);
     }
 
     /** A name for the chunks of an object. */
@@ -196,15 +207,14 @@ final class ObjectBucket {
     }
 
     /** Makes an object of chunks, in place of the one of its name. */
-    void publish(String object, String chunks, long count, long size, String digest)
-            throws IOException, JetStreamApiException {
+    void publish(String object, ChunkUpload upload) throws IOException, JetStreamApiException {
         final ObjectInfo info =
                 ObjectInfo.builder(name, object)
-                        .nuid(chunks)
-                        .chunks(count)
-                        .size(size)
-                        .digest(digest)
-                        .chunkSize(CHUNK_BYTES)
+                        .nuid(upload.chunks())
+                        .chunks(upload.count())
+                        .size(upload.size())
+                        .digest(upload.digest())
+                        .chunkSize(upload.chunkBytes())
                         .modified(ZonedDateTime.now(ZoneOffset.UTC))
                         .build();
         publisher.publish(

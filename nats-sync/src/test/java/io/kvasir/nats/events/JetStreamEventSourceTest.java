@@ -18,9 +18,11 @@ import io.nats.client.JetStreamManagement;
 import io.nats.client.api.AckPolicy;
 import io.nats.client.api.ConsumerConfiguration;
 import io.nats.client.api.ConsumerInfo;
+import io.nats.client.api.DiscardPolicy;
 import io.nats.client.api.Mirror;
 import io.nats.client.api.RetentionPolicy;
 import io.nats.client.api.StreamConfiguration;
+import io.nats.client.api.StreamInfo;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -205,6 +207,37 @@ class JetStreamEventSourceTest {
         observed.await(() -> observed.plane.status().problem().isEmpty(), "a right one");
     }
 
+    /** An idle gateway would believe for ever that it has all. */
+    @ParameterizedTest
+    @ValueSource(strings = {"subjects", "max_bytes", "max_msgs"})
+    void aStreamThatNoLongerTakesEventsUnderARunningGatewayIsSaid(String what) throws Exception {
+        source(null, observed);
+        publish(1);
+        publish(2);
+        observed.await(IndexState.EXACT);
+        final StreamInfo before = management.getStreamInfo(names.stream());
+        final StreamConfiguration.Builder edited =
+                StreamConfiguration.builder(before.getConfiguration());
+        switch (what) {
+            case "subjects" -> edited.subjects("other." + names.stream());
+            case "max_bytes" ->
+                    edited.discardPolicy(DiscardPolicy.New)
+                            .maxBytes(before.getStreamState().getByteCount() + 1);
+            default -> edited.discardPolicy(DiscardPolicy.New).maxMessages(2);
+        }
+        management.updateStream(edited.build());
+        observed.await(
+                () -> observed.plane.status().problem().contains("stream " + names.stream()),
+                "the problem");
+        observed.await(IndexState.STALE);
+        assertFalse(isPublished(3));
+        management.updateStream(before.getConfiguration());
+        observed.await(() -> observed.plane.status().problem().isEmpty(), "its end");
+        assertEquals(IndexState.STALE, observed.stream.state());
+        publish(3);
+        observed.await(IndexState.EXACT);
+    }
+
     private StreamConfiguration unfit(String what) {
         final StreamConfiguration.Builder made = StreamConfiguration.builder().name(names.stream());
         return switch (what) {
@@ -368,6 +401,20 @@ class JetStreamEventSourceTest {
         assertEquals(1, lost.nextMessage().metaData().consumerSequence());
         observed.await(() -> observed.held().equals(List.of(1L, 2L)), "both");
         observed.await(IndexState.EXACT);
+    }
+
+    @Test
+    void whatAStreamThatIsMadeAnewMayLackIsMissedUntilTheNextNumber() throws Exception {
+        source("replica-8", observed);
+        publish(1);
+        observed.await(IndexState.EXACT);
+        management.deleteStream(names.stream());
+        observed.await(
+                () -> observed.stream.status().problem().contains("was made anew"), "the cause");
+        observed.await(() -> observed.plane.status().isConnected(), "all is read");
+        assertEquals(IndexState.STALE, observed.stream.state());
+        publish(3);
+        observed.await(IndexState.DEGRADED);
     }
 
     @Test

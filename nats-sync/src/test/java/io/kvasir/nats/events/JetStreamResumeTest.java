@@ -323,6 +323,38 @@ class JetStreamResumeTest {
     }
 
     @Test
+    void whatAStreamThatWasMadeAnewDoesNotHaveIsMissedUntilTheNumbersSay() throws Exception {
+        start("state-mapped-dir", 7, 8);
+        publisher.publish(30, 7, 8);
+        awaitTruth(7, 8);
+        stop();
+        publisher.publish(5, 7); // into the former stream, which no gateway reads
+        management.deleteStream(names.stream());
+        EventStreams.open(management, names, 1);
+        start("state-mapped-dir", 7, 8);
+        await("all is read", () -> router.status().planeOrNull().isConnected());
+        assertStale("was made anew");
+        NATS.server().stop();
+        await("cut off again", () -> !router.status().planeOrNull().isConnected());
+        NATS.server().start();
+        await("connected again", () -> router.status().planeOrNull().isConnected());
+        assertStale("was made anew");
+        await("own connection", () -> connection.getStatus() == Connection.Status.CONNECTED);
+        publisher.publish(1, 7, 8);
+        await("known by its numbers", () -> router.workers().get(1).state() == IndexState.EXACT);
+        await("a gap", () -> router.workers().get(0).state() == IndexState.DEGRADED);
+        assertEquals(publisher.held(8).get(8L), PlaneReplica.held(router).get(8L));
+    }
+
+    private void assertStale(String why) {
+        for (Worker worker : router.workers()) {
+            assertEquals(IndexState.STALE, worker.state(), worker.sourceStatus()::toString);
+            final String problem = worker.sourceStatus().problem();
+            assertTrue(problem.contains(why), problem);
+        }
+    }
+
+    @Test
     void aStreamThatIsMadeAnewIsReadFromItsBeginning() throws Exception {
         start("state-mapped-dir", 7);
         publisher.publish(30, 7);

@@ -1,6 +1,8 @@
 package io.kvasir.nats.events;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.abort;
@@ -12,11 +14,13 @@ import io.kvasir.nats.Patient;
 import io.kvasir.nats.replica.NatsReplicaConfig;
 import io.kvasir.nats.replica.NatsReplicaLink;
 import io.kvasir.nats.replica.WireForm;
+import io.kvasir.nats.state.NatsStateStore;
 import io.kvasir.pipeline.publish.KvEventPublisher;
 import io.kvasir.pipeline.publish.UnpublishableException;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
+import io.kvasir.registry.LeaseLock;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.router.replica.ReplicaMessage;
 import io.kvasir.router.replica.ReplicaOrigin;
@@ -34,12 +38,15 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.time.ZoneOffset;
 import java.time.ZonedDateTime;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Random;
 import java.util.stream.LongStream;
 
 /** A server that refuses some of what its users do, which it says without an answer to the call. */
@@ -190,6 +197,39 @@ class NatsRefusalsTest {
                 new JetStreamEventSource(hasty("mute"), NAMES, null, observed.plane);
         observed.await(() -> unconnected().contains("Permissions Violation"), "the refusal");
         source.close();
+    }
+
+    @Test
+    void anObjectIsWrittenInChunksThatTheServerTakes() throws Exception {
+        final byte[] bytes = new byte[10 * MAX_PAYLOAD];
+        new Random(1).nextBytes(bytes);
+        final int from = 7 * MAX_PAYLOAD + 3;
+        final NatsStore locks = new NatsStore(access("all"), "locks", Duration.ofMinutes(1));
+        try (locks;
+                NatsStateStore store =
+                        new NatsStateStore(
+                                access("all"), "objects", new LeaseLock(locks, "locks/o"))) {
+            assertTrue(store.lock());
+            store.put("a", out -> out.write(bytes));
+            try (InputStream all = store.get("a", 0);
+                    InputStream rest = store.get("a", from)) {
+                assertArrayEquals(bytes, all.readAllBytes());
+                assertArrayEquals(
+                        Arrays.copyOfRange(bytes, from, bytes.length), rest.readAllBytes());
+            }
+        }
+    }
+
+    @Test
+    void whatIsTooLongForReplicaSyncIsAProblem() {
+        try (NatsReplicaLink link = link("all")) {
+            observed.await(() -> link.problem().isEmpty(), "a connection");
+            final ReplicaMessage long_ =
+                    new ReplicaMessage.Ask(
+                            new ReplicaOrigin(1, 1), 1, List.of(), new long[MAX_PAYLOAD]);
+            assertFalse(link.send(long_));
+            assertTrue(link.problem().contains("max_payload of 8192 bytes"), link.problem());
+        }
     }
 
     private static KvBatch stores(int blocks) {
