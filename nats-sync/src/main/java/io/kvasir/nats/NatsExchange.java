@@ -10,6 +10,9 @@ import io.nats.client.ConnectionListener;
 import io.nats.client.api.KeyValueEntry;
 import io.nats.client.api.KeyValueWatcher;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicLong;
@@ -26,6 +29,7 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>One daemon thread renews and forgets; NATS's own ones call listeners.
  */
 public final class NatsExchange extends ViewedExchange {
+    private static final Logger LOG = LoggerFactory.getLogger(NatsExchange.class);
     private static final String SOURCE = "nats";
     private static final int RENEWALS_PER_TTL = 3;
     private static final long MAX_PAUSE_MS = 200;
@@ -133,7 +137,7 @@ public final class NatsExchange extends ViewedExchange {
                     answers = true;
                 }
             } catch (RuntimeException | Error e) { // an Error too is of this renewal alone
-                LOG.debug("the cards are not renewed; it is tried again", e);
+                LOG.debug("own records are not renewed; it is tried again", e);
                 unreachable.incrementAndGet();
                 answers = false;
             }

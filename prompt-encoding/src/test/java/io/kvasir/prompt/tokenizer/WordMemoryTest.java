@@ -56,7 +56,7 @@ class WordMemoryTest {
                                                             PromptException.class,
                                                             () -> own.encode(word, false, 1000))
                                                     .getMessage()));
-            assertTrue(bytes < 8 * word.length(), bytes + " bytes were allocated");
+            assertTrue(bytes < 8L * word.length(), bytes + " bytes were allocated");
         }
     }
 

@@ -398,14 +398,6 @@ public final class EtcdClient implements AutoCloseable {
             this.bytes = bytes;
             this.stream = stream;
         }
-
-        byte[] bytes() {
-            return bytes;
-        }
-
-        InputStream stream() {
-            return stream;
-        }
     }
 
     /**
