@@ -784,11 +784,11 @@ public final class GatewayServer implements AutoCloseable {
         final List<AutoCloseable> all = new ArrayList<>(discoveries);
         all.add(fleet::close);
         all.add(this::stopServing);
-        all.add(executor::close);
-        all.add(accessLogs::close);
+        all.add(executor);
+        all.add(accessLogs);
         all.add(this::awaitLeases);
         all.add(this::stopAdmin);
-        all.add(tracing::close);
+        all.add(tracing);
         all.add(release);
         models.all().forEach(model -> all.add(model.routers()));
         all.add(encoders);
