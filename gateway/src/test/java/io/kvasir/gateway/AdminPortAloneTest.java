@@ -71,10 +71,9 @@ class AdminPortAloneTest {
     void aQueryThatCannotBeDecodedIsNoErrorInTheLog() throws Exception {
         try (CapturedLog log = new CapturedLog(Level.WARN);
                 RawClient client = new RawClient(gateway.adminPort())) {
+            final String query = "/debug/workers?%";
             client.send(
-                    "GET /debug/workers?% HTTP/1.1\r\n"
-                            + "Host: localhost\r\n"
-                            + "Connection: close\r\n\r\n");
+                    "GET " + query + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
             assertTrue(client.readAll().startsWith("HTTP/1.1 400 "));
             assertEquals(List.of(), log.textsFrom(Level.ERROR));
         }
