@@ -143,7 +143,7 @@ class FileDiscoveryTest extends DiscoveryContract {
         final Known seen =
                 new Known() {
                     @Override
-                    public void view(List<DiscoveredWorker> all) {
+                    public synchronized void view(List<DiscoveredWorker> all) {
                         if (fails.get()) {
                             throw new OutOfMemoryError("of the test");
                         }
