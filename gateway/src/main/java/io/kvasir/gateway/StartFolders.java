@@ -4,9 +4,11 @@ import io.kvasir.core.memory.FolderProbe;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.upstream.PoolRouters;
+import io.kvasir.prompt.memo.PromptMemoProvider;
 import io.kvasir.router.RouterFolders;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Settings;
+import io.kvasir.router.spi.StateStoreProvider;
 import io.kvasir.router.state.FileStateStore;
 
 import java.io.IOException;
@@ -33,6 +35,7 @@ final class StartFolders {
         if (remembers) {
             final Path folder = config.get(GatewaySettings.SHARED_MEMORY_DIR);
             try {
+                var _ = PromptMemoProvider.first();
                 FolderProbe.check(folder, SHARED_FILE);
             } catch (IOException e) {
                 problems.add(Encoders.unusableMemo(folder, e).getMessage());
@@ -44,6 +47,7 @@ final class StartFolders {
             Settings settings = model.settings();
             if (PoolRouters.sharesState(settings)) {
                 try {
+                    var _ = StateStoreProvider.first();
                     FileStateStore.check(settings.get(RouterSettings.STATE_DIR));
                     FolderProbe.check(settings.get(GatewaySettings.SHARED_MEMORY_DIR), SHARED_FILE);
                 } catch (IOException e) {

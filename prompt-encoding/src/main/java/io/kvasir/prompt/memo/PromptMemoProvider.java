@@ -25,20 +25,27 @@ public interface PromptMemoProvider {
      * @throws IOException if there is no implementation, or the memo cannot be used
      */
     static PromptMemo openFirst(PromptMemoConfig config) throws IOException {
-        final PromptMemoProvider provider =
-                ServiceLoader.load(PromptMemoProvider.class)
-                        .findFirst()
-                        .or( // the thread may have another one's context class loader
-                                () ->
-                                        ServiceLoader.load(
-                                                        PromptMemoProvider.class,
-                                                        PromptMemoProvider.class.getClassLoader())
-                                                .findFirst())
-                        .orElseThrow(
-                                () ->
-                                        new IOException(
-                                                "nothing on the class path shares memory; add the"
-                                                        + " artifact kvasir-state-chronicle"));
-        return provider.open(config);
+        return first().open(config);
+    }
+
+    /**
+     * The implementation on the class path.
+     *
+     * @throws IOException if there is none
+     */
+    static PromptMemoProvider first() throws IOException {
+        return ServiceLoader.load(PromptMemoProvider.class)
+                .findFirst()
+                .or( // the thread may have another one's context class loader
+                        () ->
+                                ServiceLoader.load(
+                                                PromptMemoProvider.class,
+                                                PromptMemoProvider.class.getClassLoader())
+                                        .findFirst())
+                .orElseThrow(
+                        () ->
+                                new IOException(
+                                        "nothing on the class path shares memory; add the"
+                                                + " artifact kvasir-state-chronicle"));
     }
 }

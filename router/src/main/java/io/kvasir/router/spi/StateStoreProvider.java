@@ -29,20 +29,27 @@ public interface StateStoreProvider {
      * @throws IOException if there is no implementation, or the store cannot be used
      */
     static StateStore openFirst(Path folder, Path shared) throws IOException {
-        final StateStoreProvider provider =
-                ServiceLoader.load(StateStoreProvider.class)
-                        .findFirst()
-                        .or( // the thread may have another one's context class loader
-                                () ->
-                                        ServiceLoader.load(
-                                                        StateStoreProvider.class,
-                                                        StateStoreProvider.class.getClassLoader())
-                                                .findFirst())
-                        .orElseThrow(
-                                () ->
-                                        new IOException(
-                                                "nothing on the class path shares memory; add the"
-                                                        + " artifact kvasir-state-chronicle"));
-        return provider.open(folder, shared);
+        return first().open(folder, shared);
+    }
+
+    /**
+     * The implementation on the class path.
+     *
+     * @throws IOException if there is none
+     */
+    static StateStoreProvider first() throws IOException {
+        return ServiceLoader.load(StateStoreProvider.class)
+                .findFirst()
+                .or( // the thread may have another one's context class loader
+                        () ->
+                                ServiceLoader.load(
+                                                StateStoreProvider.class,
+                                                StateStoreProvider.class.getClassLoader())
+                                        .findFirst())
+                .orElseThrow(
+                        () ->
+                                new IOException(
+                                        "nothing on the class path shares memory; add the"
+                                                + " artifact kvasir-state-chronicle"));
     }
 }
