@@ -54,6 +54,7 @@ class StartFilesTest {
                 "state-dir=FILE serve-model=name=n,state-dir=NONE/n",
                 "shared-memory-dir=FILE tokenizer=sim",
                 "shared-memory-dir=/proc/x tokenizer=sim",
+                "state-dir=FILE shared-memory-dir=DIR",
                 "access-log=DIR",
                 "access-log=NONE/log",
                 "access-log=FILE/log",
@@ -75,27 +76,12 @@ class StartFilesTest {
         final GatewayConfig config =
                 config(
                         "state-dir=NONE/s state-mapped-dir=NONE/m counters-dir=NONE/c"
-                                + " decision-journal-dir=NONE/j shared-memory-dir=NONE/shared"
-                                + " tokenizer=sim access-log=DIR/log");
+                                + " decision-journal-dir=NONE/j access-log=DIR/log");
         assertEquals(List.of(), StartFiles.problems(config));
         assertFalse(Files.exists(dir.resolve("none")));
         assertFalse(Files.exists(dir.resolve("log")));
         final Path log = Files.writeString(dir.resolve("log"), "as it was");
         assertEquals(List.of(), StartFiles.problems(config));
         assertEquals("as it was", Files.readString(log));
-    }
-
-    @Test
-    void aStateThatIsSharedIsSaidWithTheFolderOfBoth() {
-        assertEquals(
-                List.of(
-                        "state-dir="
-                                + dir.resolve("file")
-                                + " with shared-memory-dir="
-                                + dir
-                                + " cannot be used: "
-                                + dir.resolve("file")
-                                + ": it is there already"),
-                StartFiles.problems(config("state-dir=FILE shared-memory-dir=DIR")));
     }
 }

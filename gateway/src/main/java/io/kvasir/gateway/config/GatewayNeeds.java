@@ -78,13 +78,6 @@ final class GatewayNeeds {
                             GatewaySettings.SPLIT_FALLBACK,
                             GatewaySettings.TRANSFER_COSTS),
                     SettingNeed.of(
-                            PREFILL_WORKERS,
-                            c ->
-                                    maySplit(c)
-                                            || c.get(GatewaySettings.NIXL_LIBRARY)
-                                                    .equals(GatewaySettings.NIXL_OFF),
-                            GatewaySettings.NIXL_LIBRARY),
-                    SettingNeed.of(
                             "split-mode=limits or cost",
                             c ->
                                     c.get(GatewaySettings.SPLIT_MODE) == SplitMode.LIMITS
