@@ -107,12 +107,12 @@ class EtcdLimitsTest {
 
     @Test
     void ofAWatchTooWhatIsTooLargeIsNotKept() throws Exception {
-        final List<Stored> told = new CopyOnWriteArrayList<>();
+        final List<Stored> received = new CopyOnWriteArrayList<>();
         final EtcdClient.Events events =
                 new EtcdClient.Events() {
                     @Override
                     public void onPut(EtcdClient.Entry entry) {
-                        told.add(entry.stored());
+                        received.add(entry.stored());
                     }
 
                     @Override
@@ -126,13 +126,13 @@ class EtcdLimitsTest {
                 etcd.put("/p/a", "x".repeat(1000)); // more together than one answer has
             }
             etcd.put("/p/b", "x".repeat(1001));
-            Eventually.holds("told", () -> told.size() == 21);
-            assertNull(told.getFirst().unreadOrNull());
-            assertEquals("1001 bytes, at most 1000 are read", told.getLast().unreadOrNull());
-            assertEquals(0, told.getLast().value().length);
+            Eventually.holds("received", () -> received.size() == 21);
+            assertNull(received.getFirst().unreadOrNull());
+            assertEquals("1001 bytes, at most 1000 are read", received.getLast().unreadOrNull());
+            assertEquals(0, received.getLast().value().length);
             etcd.put("/p/c", "x".repeat(20_000));
             assertEquals(EtcdClient.READ_ANEW, watch.get());
-            assertEquals(21, told.size());
+            assertEquals(21, received.size());
         }
     }
 }
