@@ -1,5 +1,6 @@
 package io.kvasir.router;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.memory.ClosedException;
 import io.kvasir.pipeline.events.KeptSlot;
 import io.kvasir.pipeline.source.EngineStream;
@@ -256,17 +257,15 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     private void empty(int slot) throws InterruptedException {
         final CountDownLatch swept = new CountDownLatch(1);
         parts.indexPipeline.retire(slot, swept::countDown);
-        InterruptedException interrupted = null;
-        while (swept.getCount() > 0) {
-            checkOpen(); // a closed router sweeps nothing
-            try {
-                var _ = swept.await(READY_POLL_MS, TimeUnit.MILLISECONDS);
-            } catch (InterruptedException e) {
-                interrupted = e;
-            }
-        }
-        if (interrupted != null) {
-            throw interrupted;
+        Uninterrupted.call(
+                () -> {
+                    while (!swept.await(READY_POLL_MS, TimeUnit.MILLISECONDS)) {
+                        checkOpen(); // a closed router sweeps nothing
+                    }
+                    return swept;
+                });
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
         }
     }
 
