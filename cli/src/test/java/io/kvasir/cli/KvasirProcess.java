@@ -5,6 +5,7 @@ import io.kvasir.testsupport.Signals;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -14,6 +15,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Predicate;
+import java.util.stream.Stream;
 
 /**
  * The command line in a process of its own, for what only a process can show: signals, exit codes.
@@ -128,6 +130,37 @@ public final class KvasirProcess implements AutoCloseable {
             Thread.sleep(POLL_MS);
         }
         throw new AssertionError("no child; it wrote " + seen + lines);
+    }
+
+    /** Waits until it has opened its standard input by name. */
+    public void awaitOpenedInput() throws IOException, InterruptedException {
+        final Path descriptors = Path.of("/proc/" + process.pid() + "/fd");
+        final Path input = Files.readSymbolicLink(descriptors.resolve("0"));
+        final long endNs = System.nanoTime() + TimeUnit.SECONDS.toNanos(TIMEOUT_SECONDS);
+        while (System.nanoTime() < endNs) {
+            try (Stream<Path> open = Files.list(descriptors)) {
+                if (open.filter(fd -> leadsTo(input, fd)).count() > 1) {
+                    return;
+                }
+            }
+            Thread.sleep(POLL_MS);
+        }
+        throw new AssertionError("it did not read its input; it wrote " + seen + lines);
+    }
+
+    private static boolean leadsTo(Path file, Path descriptor) {
+        try {
+            return Files.readSymbolicLink(descriptor).equals(file);
+        } catch (IOException e) {
+            return false; // closed since
+        }
+    }
+
+    /** Gives it all of its standard input. */
+    public void input(String text) throws IOException {
+        try (Writer in = process.outputWriter()) {
+            in.write(text);
+        }
     }
 
     /** Asks the process to end, as kill does, and gives its exit code. */

@@ -19,20 +19,16 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
-import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
-import java.util.concurrent.FutureTask;
-import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 
 /** The gateway in a process of its own before a simulated engine. */
@@ -367,38 +363,23 @@ class ServeCommandTest {
         }
     }
 
-    /** The configuration is a pipe: the process waits in it, and each reading of it is seen. */
+    /** The configuration is a pipe: the process waits in it, and refuses to read it again. */
     @Tag("integration") // starts processes
     @Test
     void aHangUpWhileTheConfigurationIsReadTakesEffectAfterTheStart() throws Exception {
-        final Path pipe = dir.resolve("pipe");
-        assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
-        final String text = "model: m\nhost: 127.0.0.1\nport: 0\nadmin-port: 0\n";
         try (KvasirProcess serve =
                 new KvasirProcess(
                         "serve",
-                        "--config=" + pipe,
+                        "--config=/dev/stdin",
+                        "--lame-duck-ms=50",
                         "--worker=http://127.0.0.1:1",
                         "--max-blocks=4096")) {
-            try (OutputStream first = opened(pipe)) {
-                serve.hangUp();
-                first.write(text.getBytes(StandardCharsets.UTF_8));
-            }
-            serve.await(line -> line.contains("no tokenizer is set")); // it is read
-            try (OutputStream again = opened(pipe)) {
-                again.write(text.getBytes(StandardCharsets.UTF_8));
-            }
-            serve.await(line -> line.startsWith("listening on "));
+            serve.awaitOpenedInput();
+            serve.hangUp();
+            serve.input("model: m\nhost: 127.0.0.1\nport: 0\nadmin-port: 0\n");
+            serve.await(line -> line.contains("/dev/stdin: it is a pipe, which can be read once"));
             assertEquals(0, serve.terminate());
         }
-    }
-
-    /** Once the pipe is being read. */
-    private static OutputStream opened(Path pipe) throws Exception {
-        final FutureTask<OutputStream> opening =
-                new FutureTask<>(() -> Files.newOutputStream(pipe));
-        Thread.ofPlatform().daemon().start(opening);
-        return opening.get(5, TimeUnit.MINUTES);
     }
 
     @Test
