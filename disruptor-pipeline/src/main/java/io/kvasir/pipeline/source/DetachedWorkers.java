@@ -42,12 +42,20 @@ final class DetachedWorkers {
         }
     }
 
-    /** Records an event that no stream has got, in a message of this number. */
-    void leftOut(long workerId, int dpRank, long number) {
+    /**
+     * Records an event that no stream has got.
+     *
+     * @param number of its message
+     * @param counts whether it is one more of them; it may have come before
+     */
+    void leftOut(long workerId, int dpRank, long number, boolean counts) {
         final Rank rank = new Rank(workerId, dpRank);
         final LeftOut before = leftOut.get(rank);
-        if (before != null || leftOut.size() < MOST) {
-            leftOut.put(rank, new LeftOut(before == null ? 1 : before.events() + 1, number));
+        if (before != null) {
+            final long events = before.events() + (counts ? 1 : 0);
+            leftOut.put(rank, new LeftOut(events, Math.max(before.last(), number)));
+        } else if (leftOut.size() < MOST) {
+            leftOut.put(rank, new LeftOut(1, number));
         } else {
             others(number);
         }
@@ -59,10 +67,12 @@ final class DetachedWorkers {
 
     /** Whether a worker may have spoken. */
     boolean contains(long workerId, int dpRank) {
-        final Rank rank = new Rank(workerId, dpRank);
-        return othersUpTo != PlaneFeed.NOT_KEPT
-                || leftOut.containsKey(rank)
-                || departed.containsKey(rank);
+        return hasDeparted(workerId, dpRank) || leftOut.containsKey(new Rank(workerId, dpRank));
+    }
+
+    /** Whether a stream of a worker may have had something. */
+    boolean hasDeparted(long workerId, int dpRank) {
+        return othersUpTo != PlaneFeed.NOT_KEPT || departed.containsKey(new Rank(workerId, dpRank));
     }
 
     /**

@@ -264,10 +264,12 @@ public final class EventPlane {
         feed.missed = missed;
         if (keeping && (seen < unreadUpTo || detached.contains(workerId, dpRank))) {
             feed.waits = true;
-            againAfter = againAfter == NOT_AGAIN ? seen : Math.min(againAfter, seen);
+            final long after = Math.min(seen, progress.position()); // a snapshot may be ahead
+            againAfter = againAfter == NOT_AGAIN ? after : Math.min(againAfter, after);
         }
+        final boolean allLeftOut = seen >= unreadUpTo && !detached.hasDeparted(workerId, dpRank);
         detached.forget(workerId, dpRank);
-        progress.registered(workerId, dpRank, feed.waits, seen);
+        progress.registered(workerId, dpRank, feed.waits, seen, allLeftOut);
         if (feed.waits) {
             takeBack(seen);
         }
@@ -399,8 +401,9 @@ public final class EventPlane {
     private void deliver(byte[] bytes, long number, long publisherId, boolean first) {
         final PlaneFeed feed = feed(message.workerId(), message.dpRank());
         if (feed == null) {
+            detached.leftOut(message.workerId(), message.dpRank(), number, first);
             if (first) {
-                leftOut(number);
+                leftOut();
             }
             if (number != NOT_KEPT) {
                 progress.leftOut(message.workerId(), message.dpRank());
@@ -434,9 +437,8 @@ public final class EventPlane {
         feed.lastEventId = message.eventId();
     }
 
-    private void leftOut(long number) {
+    private void leftOut() {
         counters.unknownEvent();
-        detached.leftOut(message.workerId(), message.dpRank(), number);
         final String more = lines.take(nanoClock.getAsLong());
         if (more != null) {
             LOG.warn(

@@ -69,6 +69,11 @@ final class PlaneProgress {
         missed.add(position);
     }
 
+    /** Number of the last message. */
+    long position() {
+        return position;
+    }
+
     /** A worker's events are not to be left out for long. Any thread. */
     void expect(long workerId, int dpRank) {
         expected.add(new Rank(workerId, dpRank));
@@ -84,14 +89,16 @@ final class PlaneProgress {
      *
      * @param waits whether it gets nothing before the messages come again
      * @param seenUpTo messages up to it hold nothing that the stream has not
+     * @param allLeftOut whether all that came for it was left out here
      */
-    void registered(long workerId, int dpRank, boolean waits, long seenUpTo) {
+    void registered(long workerId, int dpRank, boolean waits, long seenUpTo, boolean allLeftOut) {
         final Rank rank = new Rank(workerId, dpRank);
         expected.remove(rank);
         final LeftOut missed = leftOut.remove(rank);
         if (waits) {
             final long first = missed == null ? others.first : missed.first;
-            comesAgainAfter = Math.min(comesAgainAfter, Math.min(first - 1, position));
+            final long upTo = allLeftOut ? Math.max(seenUpTo, first - 1) : seenUpTo;
+            comesAgainAfter = Math.min(comesAgainAfter, Math.min(upTo, position));
             followedAgainAfter = Math.min(followedAgainAfter, seenUpTo);
         }
     }

@@ -649,6 +649,64 @@ class EventPlaneTest {
     }
 
     @Test
+    void ofAWorkerThatJoinsAnewNoMoreIsVouchedForThanWasRestored() {
+        plane.keepsMessages();
+        plane.onResumed(at(11));
+        restored("before", 8, 2); // as of event 3, message 11
+        keep(12, 8, 4);
+        keep(13, WORKER, 1);
+        assertEquals(13, plane.vouchesUpTo(10));
+        plane.remove(8, 0);
+        final EngineStream restored = restored("anew", 8, 2);
+        keep(14, WORKER, 2);
+        assertEquals(11, plane.vouchesUpTo(10), "it gets nothing before all comes again");
+        assertEquals(11, plane.beginsAgainAfter());
+        keep(12, 8, 4);
+        assertEquals(12, plane.vouchesUpTo(10));
+        assertEquals(4, restored.status().lastSequence());
+    }
+
+    @Test
+    void ofAWorkerThatWasRestoredBeforeTheStartNoMoreIsVouchedFor() {
+        plane.keepsMessages();
+        plane.onResumed(at(20));
+        keep(21, WORKER, 1);
+        restored("behind", 8, 2); // as of message 11
+        assertEquals(11, plane.vouchesUpTo(10));
+        assertEquals(11, plane.beginsAgainAfter());
+    }
+
+    @Test
+    void aWorkerThatIsAheadOfTheTransportSkipsNothingOfOthers() {
+        plane.keepsMessages();
+        plane.onResumed(at(4));
+        keep(5, 8, 1); // left out
+        keep(6, WORKER, 1);
+        final EngineStream ahead = restored("ahead", 8, 2); // as another router had it, message 11
+        assertEquals(6, plane.beginsAgainAfter());
+        keep(7, WORKER, 2);
+        keep(11, 8, 3);
+        keep(12, 8, 4);
+        assertEquals(2, stream.status().lastSequence());
+        assertEquals(4, ahead.status().lastSequence());
+        assertEquals(12, plane.vouchesUpTo(1));
+    }
+
+    @Test
+    void whatAWorkerHasSaidBeforeItWasRemovedIsNotVouchedForAgain() {
+        plane.keepsMessages();
+        plane.register(8, 0, stream("before", 2, 0));
+        keep(1, WORKER, 1);
+        keep(2, 8, 1);
+        plane.remove(8, 0);
+        keep(3, WORKER, 2);
+        keep(4, 8, 2); // left out
+        assertEquals(3, plane.vouchesUpTo(1));
+        plane.register(8, 0, stream("after", 2, 0));
+        assertEquals(0, plane.vouchesUpTo(1));
+    }
+
+    @Test
     void whatTheTransportHasNoMoreKeepsNothingBack() {
         plane.keepsMessages();
         keep(1, WORKER, 1);
