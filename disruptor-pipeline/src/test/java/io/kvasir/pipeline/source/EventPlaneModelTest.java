@@ -15,6 +15,7 @@ import io.kvasir.testsupport.Seeds;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -24,8 +25,8 @@ import java.util.TreeSet;
 
 /**
  * A plane over a transport that keeps its messages, whose workers come, go, and are restored from
- * snapshots of other routers, behind this one or ahead of it. What is vouched for is there, and in
- * the end all is.
+ * snapshots of other routers, behind this one or ahead of it, or from an index that has outlived
+ * the process. What is vouched for is there, and in the end all is.
  */
 class EventPlaneModelTest {
     private static final int TRIALS = 500;
@@ -47,17 +48,24 @@ class EventPlaneModelTest {
     /** A message: which worker has spoken, and the number of its event. */
     private record Said(int worker, long event) {}
 
+    /** What the index has of a worker. */
+    private static final class Held {
+        private final Set<Long> events = new TreeSet<>();
+        private long position; // of the last message
+    }
+
     /** One run. */
     private static final class Model implements AutoCloseable {
         private final Random random;
         private final List<Said> log = new ArrayList<>(); // number 1 first
         private final long[] lastEvents = new long[WORKERS];
-        private final Map<Integer, Set<Long>> had =
-                new HashMap<>(); // events, of those with a stream
+        private final Map<Integer, Held> held = new HashMap<>(); // of those with a stream
+        private final Map<Integer, Held> left = new HashMap<>(); // by the process before
         private final PrefixIndex index =
                 new PrefixIndex(new PrefixIndexConfig(WORKERS, 4_096, 4_096));
         private final IndexApplier applier = new IndexApplier(index);
-        private final EventPlane plane = new EventPlane(EventPlane.KNOWN_ONLY);
+        private PlanePosition kept; // with the index
+        private EventPlane plane = plane();
         private int passed; // messages that the transport has passed on
         private int purged; // messages that it has no more
 
@@ -70,16 +78,23 @@ class EventPlaneModelTest {
             index.close();
         }
 
+        private EventPlane plane() {
+            final EventPlane made =
+                    new EventPlane(EventPlane.KNOWN_ONLY, position -> kept = position, kept);
+            made.keepsMessages();
+            return made;
+        }
+
         void run() {
-            plane.keepsMessages();
             publish(random.nextInt(20));
             passed = random.nextInt(log.size() + 1); // where a snapshot is
             plane.onResumed(new PlanePosition(STORE, passed));
             for (int step = 0; step < STEPS; step++) {
-                switch (random.nextInt(9)) {
+                switch (random.nextInt(10)) {
                     case 0, 1 -> publish(1 + random.nextInt(4));
                     case 2 -> change(random.nextInt(WORKERS));
                     case 4 -> purge();
+                    case 5 -> restart();
                     case 3 -> {
                         beginAgain();
                         check();
@@ -92,7 +107,7 @@ class EventPlaneModelTest {
             while (passed < log.size()) {
                 pass();
             }
-            had.keySet().forEach(worker -> assertHasAll(worker, log.size()));
+            held.keySet().forEach(worker -> assertHasAll(worker, log.size()));
         }
 
         private void publish(int count) {
@@ -104,40 +119,65 @@ class EventPlaneModelTest {
 
         /** A worker comes, with what a snapshot has of it or without, or it goes. */
         private void change(int worker) {
-            if (had.remove(worker) != null) {
+            if (held.remove(worker) != null) {
                 plane.remove(worker, 0);
                 return;
             }
-            final int upTo = random.nextBoolean() ? 0 : between(purged, log.size());
-            final Set<Long> restored = saidUpTo(worker, upTo);
-            final Set<Long> events = new TreeSet<>(restored);
-            had.put(worker, events);
+            final Held restored = left.containsKey(worker) ? left.remove(worker) : saved(worker);
+            held.put(worker, restored);
             final EngineStream stream =
                     new EngineStream(
                             SourceConfig.ofRouterEvents("w" + worker, worker, BLOCK),
                             batch -> {
-                                assertTrue(events.add(batch.sequence()), "passed twice");
+                                assertTrue(restored.events.add(batch.sequence()), "twice");
+                                restored.position = batch.position();
                                 return applier.offer(batch);
                             },
                             () -> 0);
-            if (restored.isEmpty()) {
+            if (restored.events.isEmpty()) {
                 plane.register(worker, 0, stream);
             } else {
                 stream.startAfter(
                         new StreamStart(
-                                restored.size(),
+                                Collections.max(restored.events),
                                 1,
                                 true,
                                 0,
                                 new StreamMemory(RemovalRule.LAST_COPY, DecoderMemory.NONE)));
-                plane.register(worker, 0, stream, new PlanePosition(STORE, upTo));
+                plane.register(worker, 0, stream, new PlanePosition(STORE, restored.position));
             }
+        }
+
+        /** What a snapshot of another router has, or nothing. */
+        private Held saved(int worker) {
+            final Held saved = new Held();
+            if (random.nextBoolean()) {
+                saved.position = between(purged, log.size());
+                saved.events.addAll(saidUpTo(worker, saved.position));
+            }
+            return saved;
+        }
+
+        /** The process ends, and another goes on with its index. */
+        private void restart() {
+            if (kept == null || random.nextInt(4) > 0) {
+                return;
+            }
+            left.putAll(held);
+            held.clear();
+            left.values().removeIf(worker -> worker.events.isEmpty());
+            left.values().forEach(one -> one.position = Math.max(one.position, kept.upTo()));
+            plane = plane();
+            left.keySet().forEach(worker -> plane.expect(worker, 0));
+            passed = Math.max((int) kept.upTo(), purged);
+            plane.onResumed(kept);
         }
 
         /** Where another router's snapshot has all that may be missing. */
         private void purge() {
-            if (!plane.isAgainWanted()) {
-                purged = between(purged, passed);
+            if (!plane.isAgainWanted() && left.isEmpty()) {
+                final int most = kept == null ? passed : (int) Math.min(passed, kept.upTo());
+                purged = between(purged, Math.max(purged, most));
             }
         }
 
@@ -185,7 +225,7 @@ class EventPlaneModelTest {
 
         private void check() {
             final long upTo = plane.vouchesUpTo(purged + 1);
-            had.keySet().forEach(worker -> assertHasAll(worker, upTo));
+            held.keySet().forEach(worker -> assertHasAll(worker, upTo));
             for (int worker = 0; worker < WORKERS; worker++) {
                 final long number = random.nextInt(log.size() + 1);
                 assertTrue(
@@ -196,13 +236,13 @@ class EventPlaneModelTest {
             }
             if (random.nextBoolean()) {
                 plane.keep();
-                final long kept = plane.positionOrNull().upTo();
-                had.keySet().forEach(worker -> assertHasAll(worker, kept));
+                final long followed = plane.positionOrNull().upTo();
+                held.keySet().forEach(worker -> assertHasAll(worker, followed));
             }
         }
 
         private void assertHasAll(int worker, long upTo) {
-            final Set<Long> events = had.get(worker);
+            final Set<Long> events = held.get(worker).events;
             assertTrue(
                     events.containsAll(said(worker, purged, upTo)),
                     () -> "worker " + worker + " has " + events + ", not up to " + upTo);
