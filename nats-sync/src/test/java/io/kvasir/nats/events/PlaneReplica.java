@@ -28,7 +28,7 @@ import java.util.function.Consumer;
 final class PlaneReplica implements AutoCloseable {
     static final int BLOCK_SIZE = 4;
     private static final Duration TIMEOUT = Duration.ofSeconds(20);
-    private static final Duration RETRY = Duration.ofSeconds(10);
+    static final Duration RETRY = Duration.ofSeconds(10);
     private static final int AT_ONCE = 1 << 20;
 
     final FaultyStore locks;
@@ -47,10 +47,10 @@ final class PlaneReplica implements AutoCloseable {
             Consumer<String> steps,
             long... workers)
             throws IOException {
-        this(url, access(url), names, lockStore, config, steps, workers);
+        this(url, access(url), names, lockStore, config, steps, RETRY, workers);
     }
 
-    /** The same with another way to what is saved. */
+    /** The same with another way to what is saved, and another pause after what has failed. */
     PlaneReplica(
             String url,
             NatsAccess saved,
@@ -58,6 +58,7 @@ final class PlaneReplica implements AutoCloseable {
             LeasedStore lockStore,
             PlaneSnapshotConfig config,
             Consumer<String> steps,
+            Duration retry,
             long... workers)
             throws IOException {
         final NatsAccess access = access(url);
@@ -70,7 +71,7 @@ final class PlaneReplica implements AutoCloseable {
                                 saved, names.bucket(), new LeaseLock(locks, names.bucket()), steps),
                         config,
                         step -> steps.accept(step.name().toLowerCase(Locale.ROOT)),
-                        RETRY);
+                        retry);
         router =
                 KvRouter.builder()
                         .blockSize(config.blockSize())
@@ -86,7 +87,7 @@ final class PlaneReplica implements AutoCloseable {
         }
     }
 
-    private static NatsAccess access(String url) {
+    static NatsAccess access(String url) {
         return new NatsAccess(url, null, null, TIMEOUT);
     }
 

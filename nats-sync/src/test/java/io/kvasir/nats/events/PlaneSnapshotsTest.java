@@ -713,7 +713,8 @@ class PlaneSnapshotsTest {
                             names,
                             locks(lockTtl),
                             PlaneReplica.past(THRESHOLD),
-                            PlaneSnapshotsTest::nothing);
+                            PlaneSnapshotsTest::nothing,
+                            PlaneReplica.RETRY);
             replicas.add(late);
             way.cut();
             for (long worker : WORKERS) {
@@ -742,6 +743,7 @@ class PlaneSnapshotsTest {
                             locks(lockTtl),
                             PlaneReplica.past(THRESHOLD),
                             PlaneSnapshotsTest::nothing,
+                            PlaneReplica.RETRY,
                             WORKERS);
             replicas.add(late);
             takesNone(late);
