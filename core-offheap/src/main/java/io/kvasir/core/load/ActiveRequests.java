@@ -42,6 +42,9 @@ public final class ActiveRequests implements AutoCloseable {
     /** Number of no request. */
     public static final long NO_REQUEST = 0;
 
+    /** Most blocks that a request has by its output: with its prompt's they fit into an int. */
+    private static final int MAX_OWN_BLOCKS = 1 << 30;
+
     private final ActiveRequestsConfig config;
     private final LoadBoard board;
     private final MemoryGate gate;
@@ -286,7 +289,8 @@ public final class ActiveRequests implements AutoCloseable {
     }
 
     /**
-     * Records that a request's generated tokens fill more blocks. Writer thread.
+     * Records that a request's generated tokens fill more blocks. Writer thread. More than 2^30
+     * blocks of its own count as so many.
      *
      * @param blocks further blocks; 0 changes nothing
      * @return whether the request is running
@@ -304,9 +308,11 @@ public final class ActiveRequests implements AutoCloseable {
         if (request == NO_ENTRY) {
             return false;
         }
-        if (blocks != 0) {
-            requests.addOwnBlocks(request, blocks);
-            booked.addActiveBlocks(requests.slot(request), blocks);
+        final int own = requests.ownBlocks(request);
+        final int added = Math.clamp((long) own + blocks, 0, MAX_OWN_BLOCKS) - own;
+        if (added != 0) {
+            requests.addOwnBlocks(request, added);
+            booked.addActiveBlocks(requests.slot(request), added);
         }
         return true;
     }

@@ -106,6 +106,19 @@ class ActiveRequestsTest {
     }
 
     @Test
+    void outputBlocksBeyondAllSenseLeaveNoLoadBehind() {
+        book(1, 0, PROMPT, 0, 4);
+        assertTrue(table.outputBlocks(1, Integer.MAX_VALUE));
+        assertTrue(table.outputBlocks(1, Integer.MAX_VALUE));
+        assertLoad(0, 0, (1 << 30) + 4, 1);
+        assertTrue(table.outputBlocks(1, -1));
+        assertLoad(0, 0, (1 << 30) + 3, 1);
+        assertTrue(table.free(1));
+        assertLoad(0, 0, 0, 0);
+        assertEquals(0, table.corrections());
+    }
+
+    @Test
     void aBookingWhoseEntryIsTakenIsRefusedAndItsProvisionalLoadTakenBack() {
         book(GENERATION | 1, 0, PROMPT, 64, 4);
         assertEquals(ActiveRequests.TAKEN, book(GENERATION | 1, 1, PROMPT, 64, 4));

@@ -21,7 +21,9 @@ import java.util.function.LongConsumer;
  * their index: own ones are below {@link #ownEntries}.
  */
 final class ReplicaWriter {
-    /** Digests without bookings in which a slot is still named, so that a loss is repaired. */
+    /**
+     * Digests after the end of a booking in which its slot is named, so that a loss is repaired.
+     */
     private static final byte QUIET_DIGESTS = 8;
 
     /** Of the slots without bookings, every so manieth is named in a digest, in turn. */
@@ -173,6 +175,7 @@ final class ReplicaWriter {
     }
 
     void freed(long number, int slot, int slotGeneration) {
+        quiet[slot] = QUIET_DIGESTS; // no digest may have found the booking: it was short
         offer(ReplicaRecord.Kind.FREED, number, slot, slotGeneration, 0, NO_ITEMS, 0);
     }
 

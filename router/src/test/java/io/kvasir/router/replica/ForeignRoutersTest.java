@@ -180,6 +180,14 @@ class ForeignRoutersTest {
     }
 
     @Test
+    void anOutputBeyondAllSenseLeavesNoLoadBehind() {
+        say(added(PEER, 1, BY_NAME, HASHES, 12345));
+        say(new ReplicaMessage.Output(PEER, 1, new long[] {1}, new int[] {Integer.MAX_VALUE}));
+        say(new ReplicaMessage.Freed(PEER, 2, 1, BY_NAME));
+        assertLoad(0, 0, 0);
+    }
+
+    @Test
     void aListThatIsOlderThanABookingDoesNotEndIt() {
         say(added(PEER, 20, BY_NAME, HASHES, 0));
         final ReplicaMessage old =

@@ -178,6 +178,25 @@ class ReplicaSimulationTest {
     }
 
     @Test
+    void aLostEndIsRepairedWithinTwoDigestsThoughNoneHasNamedTheBooking() throws RouteException {
+        try (ReplicaStory story = new ReplicaStory(8, ReplicaStory.DIGEST, NEVER)) {
+            final ReplicaStory.Replica first = story.join();
+            final ReplicaStory.Replica other = story.join();
+            story.pass(11); // the last digest is of now
+            first.reserve(story.prompt());
+            story.pass(2);
+            assertEquals(1, requests(other));
+            story.hub.faults(1, 0, 0);
+            first.open.removeFirst().lease.close();
+            story.pass(1); // its end is lost
+            story.hub.faults(0, 0, 0);
+            story.pass(11);
+            assertEquals(Map.of(), errors(story));
+            assertEquals(1, other.router.status().replicaOrNull().repairedFrees());
+        }
+    }
+
+    @Test
     void bookingsOfAWorkerThatTheirRouterHasRemovedEndThoughNobodyHearsOfIt()
             throws RouteException {
         try (ReplicaStory story = new ReplicaStory(6, ReplicaStory.DIGEST, ReplicaStory.LEASE)) {
