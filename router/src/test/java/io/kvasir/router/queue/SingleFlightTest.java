@@ -307,6 +307,23 @@ class SingleFlightTest {
     }
 
     @Test
+    void aFollowerGivesWayToOneOfHigherPriority() {
+        start(config(SingleFlight.WAIT).set(RouterSettings.QUEUE_MAX_REQUESTS, 1));
+        final Waiter first = admit(PREFIX);
+        final Waiter low = admit(PREFIX);
+        assertTrue(low.isWaiting());
+        final Waiter high =
+                world.admit(
+                        world.new Waiter(Arrays.copyOf(prefix, PREFIX), null),
+                        new QueueRank(1, 0, QueueRank.NO_DEADLINE));
+        assertEquals(Kind.DISPLACED, low.kind());
+        assertTrue(high.isWaiting());
+        assertEquals(1, world.queue.status().following());
+        world.computed(first);
+        assertSame(first.worker, high.worker);
+    }
+
+    @Test
     void aShortCommonPrefixIsNotFollowed() {
         start(config(SingleFlight.WAIT));
         admit(PREFIX);
