@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -27,13 +28,14 @@ import java.util.concurrent.TimeUnit;
 /**
  * A queue whose settings change while requests wait, for workers that come and go or for prompts of
  * others: none waits while a worker that it may use has room, but for a prompt that is computed
- * there; none of lower priority keeps the room of the queue that one of higher needs; each has one
- * outcome, and nothing is left in the end.
+ * there; none computes what a worker that it may use is computing; none of lower priority keeps the
+ * room of the queue that one of higher needs; each has one outcome, and nothing is left in the end.
  */
 class ChangingQueueModelTest {
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
     private static final long FLIGHT_NS = SECOND / 2;
     private static final int PREFIX = 256; // tokens: two strides
+    private static final double FAR = Double.POSITIVE_INFINITY;
     private static final int TRIALS = 40;
     private static final int STEPS = 100;
 
@@ -86,6 +88,8 @@ class ChangingQueueModelTest {
         private long maxTokens = 2_000;
         private long maxWaitNs = 8 * SECOND;
         private SingleFlight mode;
+        private final List<One> leaders = new ArrayList<>(); // others wait for their prompts
+        private final Map<One, Long> booked = new HashMap<>(); // when, by request
 
         Model(Random random) {
             this.random = random;
@@ -205,6 +209,10 @@ class ChangingQueueModelTest {
                 case 5 -> {
                     mode = pick(SingleFlight.values());
                     set(RouterSettings.SINGLE_FLIGHT, mode);
+                    world.queue.step(); // so that it finds out
+                    if (mode == SingleFlight.OFF) {
+                        leaders.clear();
+                    }
                 }
                 default -> {
                     threshold = pick(-1L, 0L, 100L, 200L);
@@ -222,7 +230,7 @@ class ChangingQueueModelTest {
             final int ask = random.nextInt(8);
             final Worker some = workers.get(random.nextInt(workers.size()));
             final Worker excluded = ask == 1 ? some : null;
-            final String label = ask == 2 ? pick("a", "b") : null;
+            final String label = ask >= 5 ? pick("a", "b") : null;
             final boolean isPicky = random.nextInt(4) == 0;
             final Waiter waiter =
                     world
@@ -237,7 +245,7 @@ class ChangingQueueModelTest {
                                     request.require("pool=" + label);
                                 }
                                 if (isPicky) {
-                                    request.addCost(at -> at.prefillTokens() > 0 ? 1.0 / 0 : 0);
+                                    request.addCost(at -> at.prefillTokens() > 0 ? FAR : 0);
                                 }
                             });
             final long nowNs = world.nowNs.get();
@@ -260,6 +268,39 @@ class ChangingQueueModelTest {
                             Math.min(rank.deadlineNs(), nowNs + maxWaitNs));
             all.add(one);
             checkRoom(one, before);
+            if (mode != SingleFlight.OFF && family >= 0 && waiter.lease != null) {
+                booked.put(one, nowNs);
+                checkFirst(one);
+            }
+        }
+
+        /** Whether one that is booked at once had no other to wait for. */
+        private void checkFirst(One one) {
+            final boolean follows =
+                    leaders.stream().anyMatch(first -> isShared(first, one) && isComputing(first));
+            final boolean isComputed =
+                    booked.keySet().stream()
+                            .anyMatch(other -> isShared(other, one) && !isComputing(other));
+            assertTrue(
+                    mode == SingleFlight.DRAW || !follows || isComputed,
+                    "a prompt is computed twice");
+            if (!follows && !isComputed) {
+                leaders.add(one);
+            }
+        }
+
+        /** Whether one may use what another that was booked of late computes, or has computed. */
+        private boolean isShared(One first, One one) {
+            return first != one
+                    && first.family == one.family
+                    && world.nowNs.get() - booked.get(first) < FLIGHT_NS
+                    && !one.isPicky
+                    && one.may(first.waiter.worker)
+                    && first.waiter.worker.available();
+        }
+
+        private boolean isComputing(One one) {
+            return world.router.isPrefilling(one.waiter.lease.requestId());
         }
 
         private int[] prompt(int family) {
@@ -336,8 +377,7 @@ class ChangingQueueModelTest {
                                     other ->
                                             other.family == one.family
                                                     && one.may(other.waiter.worker)
-                                                    && world.router.isPrefilling(
-                                                            other.waiter.lease.requestId()));
+                                                    && isComputing(other));
         }
 
         private void check() {
@@ -347,6 +387,9 @@ class ChangingQueueModelTest {
             assertEquals(world.admitted.size(), status.admitted());
             long cancelled = 0;
             for (One one : all) {
+                if (one.waiter.lease != null) {
+                    booked.putIfAbsent(one, world.nowNs.get());
+                }
                 cancelled += one.waits() || one.waiter.outcomes.get() == 1 ? 0 : 1;
                 assertTrue(one.waiter.worker == null || one.may(one.waiter.worker));
                 assertTrue(one.waiter.outcomes.get() <= 1, "two outcomes");
