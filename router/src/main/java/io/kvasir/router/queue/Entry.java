@@ -90,6 +90,12 @@ final class Entry implements QueueTicket {
         return order == 0 ? Long.compare(a.number, b.number) : order;
     }
 
+    /** The last ones give way first: they are of the lowest class. */
+    static int standing(Entry a, Entry b) {
+        final int order = Integer.compare(b.rank.priority(), a.rank.priority());
+        return order == 0 ? order(a, b) : order;
+    }
+
     static int expiry(Entry a, Entry b) {
         final int order = Long.compare(a.expiresNs, b.expiresNs);
         return order == 0 ? Long.compare(a.number, b.number) : order;

@@ -8,7 +8,9 @@ import io.kvasir.router.RouteException;
 import io.kvasir.router.RouteRequest;
 import io.kvasir.router.Worker;
 
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.concurrent.ConcurrentHashMap;
@@ -17,7 +19,8 @@ import java.util.concurrent.ConcurrentHashMap;
  * The prompts that are being computed and have a stride of uncached blocks at least, by the hashes
  * of their beginnings: each whole stride, {@value #MARKS} at most. A prompt follows the one with
  * which it has most strides in common of those on workers that it may use, if one of these strides
- * is not cached anywhere. Any thread; of a bounded size.
+ * is not cached anywhere. Any thread; of a bounded size: of each beginning, {@value #MOST_WORKERS}
+ * workers that compute it are known.
  *
  * <p>A key names a whole beginning, so what was led with another stride is found where a beginning
  * of it ends at a stride of now. Flights keep the time that they were led with.
@@ -26,8 +29,13 @@ final class PrefixFlights {
     /** Beginnings of one prompt that are known. */
     static final int MARKS = 32;
 
+    /** Workers that compute a beginning and are known; prompts on further ones are not followed. */
+    private static final int MOST_WORKERS = 8;
+
+    private static final Flight[] NONE = {};
+
     private final KvRouter router;
-    private final Map<Long, Flight> byKey = new ConcurrentHashMap<>();
+    private final Map<Long, Flight[]> byKey = new ConcurrentHashMap<>(); // none is changed
     private final PriorityQueue<Flight> all = // guarded by this
             new PriorityQueue<>((a, b) -> Long.signum(a.endsNs - b.endsNs));
     private FlightRules rules; // guarded by this
@@ -88,32 +96,39 @@ final class PrefixFlights {
         out.count = request.prefixKeys(stride, out.keys);
         boolean peeked = false;
         for (int i = out.count - 1; i >= 0; i--) {
-            final Flight flight = byKey.get(out.keys[i]);
-            if (flight == null || flight.phase(nowNs) == Flight.Phase.OVER) {
-                continue;
-            }
-            if (!peeked) {
-                peek(request, scratch);
-                peeked = true;
-            }
-            if (mayUse(flight.worker, scratch)) {
-                out.depth = (i + 1) * stride;
-                final boolean isPredicted = flight.isPredicted(nowNs);
-                final int held =
-                        isPredicted
-                                ? Math.min(flight.heldBefore(), request.overlap(flight.worker))
-                                : request.overlap(flight.worker);
-                final int deepest =
-                        isPredicted
-                                ? Math.max(held, request.deepestOverlapBeside(flight.worker))
-                                : request.deepestOverlap();
-                final boolean isMissing = out.depth - deepest >= stride;
-                out.isCached = out.depth - held < stride;
-                if (isMissing || out.isCached) {
-                    out.ahead = flight;
+            for (Flight flight : byKey.getOrDefault(out.keys[i], NONE)) {
+                if (flight.phase(nowNs) == Flight.Phase.OVER) {
+                    continue;
                 }
-                return; // what is shorter is cached, too
+                if (!peeked) {
+                    peek(request, scratch);
+                    peeked = true;
+                }
+                if (mayUse(flight.worker, scratch)) {
+                    compare(flight, (i + 1) * stride, request, nowNs, out);
+                    return; // what is shorter is cached, too
+                }
             }
+        }
+    }
+
+    /** Takes a flight as the one to follow, unless its blocks are cached elsewhere. */
+    private static void compare(
+            Flight flight, int depth, RouteRequest request, long nowNs, Look out) {
+        out.depth = depth;
+        final boolean isPredicted = flight.isPredicted(nowNs);
+        final int held =
+                isPredicted
+                        ? Math.min(flight.heldBefore(), request.overlap(flight.worker))
+                        : request.overlap(flight.worker);
+        final int deepest =
+                isPredicted
+                        ? Math.max(held, request.deepestOverlapBeside(flight.worker))
+                        : request.deepestOverlap();
+        final boolean isMissing = depth - deepest >= out.stride;
+        out.isCached = depth - held < out.stride;
+        if (isMissing || out.isCached) {
+            out.ahead = flight;
         }
     }
 
@@ -156,13 +171,32 @@ final class PrefixFlights {
                         Arrays.copyOf(look.keys, look.count),
                         nowNs + rules.waitNs());
         for (long key : flight.keys) {
-            byKey.merge(
-                    key,
-                    flight,
-                    (old, young) -> old.phase(nowNs) == Flight.Phase.COMPUTING ? old : young);
+            byKey.compute(key, (_, before) -> with(flight, before == null ? NONE : before, nowNs));
         }
         all.add(flight);
         led++;
+    }
+
+    /** Those of one beginning that are computed still, the new one after them, one of a worker. */
+    private static Flight[] with(Flight flight, Flight[] before, long nowNs) {
+        final List<Flight> all = new ArrayList<>();
+        boolean isFirst = true;
+        for (Flight each : before) {
+            if (each.phase(nowNs) == Flight.Phase.COMPUTING) {
+                all.add(each);
+                isFirst &= each.worker != flight.worker;
+            }
+        }
+        if (isFirst && all.size() < MOST_WORKERS) {
+            all.add(flight);
+        }
+        return all.toArray(NONE);
+    }
+
+    private static Flight[] without(Flight flight, Flight[] before) {
+        final Flight[] left =
+                Arrays.stream(before).filter(each -> each != flight).toArray(Flight[]::new);
+        return left.length == 0 ? null : left;
     }
 
     /** Forgets what is over: those that end first, and all where there is no room else. */
@@ -184,7 +218,7 @@ final class PrefixFlights {
 
     private void forget(Flight flight) {
         for (long key : flight.keys) {
-            byKey.remove(key, flight);
+            byKey.computeIfPresent(key, (_, before) -> without(flight, before));
         }
     }
 

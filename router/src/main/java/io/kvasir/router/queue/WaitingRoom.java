@@ -28,7 +28,7 @@ final class WaitingRoom {
     private final Map<Reach, Lane> lanes = new HashMap<>(); // those that have entries
     private final Map<Integer, Set<Lane>> bySlot = new HashMap<>(); // the same by pinned worker
     private final TreeSet<Lane> ready = new TreeSet<>(Lane::order);
-    private final TreeSet<Entry> byOrder = new TreeSet<>(Entry::order); // of all lanes
+    private final TreeSet<Entry> byClass = new TreeSet<>(Entry::standing); // all that wait
     private final TreeSet<Entry> byExpiry = new TreeSet<>(Entry::expiry);
     private final TreeSet<Entry> following = new TreeSet<>(WaitingRoom::release);
     private final List<Flight> followed = new ArrayList<>(); // those that have followers
@@ -64,13 +64,12 @@ final class WaitingRoom {
         final boolean orders = wanted.ordersAs(rules);
         rules = wanted;
         if (!orders) {
-            final List<Entry> lined = List.copyOf(byOrder);
-            byOrder.clear(); // none is sorted by two rules
+            byClass.clear(); // none is sorted by two rules
             ready.clear();
             lanes.clear();
             bySlot.clear();
-            byExpiry.forEach(entry -> entry.orderBy(wanted));
-            lined.forEach(this::line);
+            byExpiry.forEach(this::order);
+            byClass.stream().filter(entry -> entry.following == null).forEach(this::line);
         }
         if (!wanted.flights().isWaiting()) {
             List.copyOf(following).forEach(this::land);
@@ -128,8 +127,9 @@ final class WaitingRoom {
             }
         } else if (byExpiry.contains(entry)) {
             unline(entry);
+            byClass.remove(entry);
             entry.measured(uncachedTokens);
-            entry.orderBy(rules);
+            order(entry);
         } else {
             return null; // it has left meanwhile
         }
@@ -169,7 +169,7 @@ final class WaitingRoom {
             remove(victim);
         }
         entry.entered = true;
-        entry.orderBy(rules);
+        order(entry);
         tokens += entry.tokens;
         byExpiry.add(entry);
         count.incrementAndGet();
@@ -177,14 +177,14 @@ final class WaitingRoom {
     }
 
     /**
-     * The last ones, of lower classes, that make the room that an entry needs; null for none. What
-     * waits beyond a limit that has become lower stays: no more leaves than comes.
+     * The last ones, of the lowest classes, that make the room that an entry needs; null for none.
+     * What waits beyond a limit that has become lower stays: no more leaves than comes.
      */
     private List<Entry> victimsOrNull(Entry entry) {
         long excessTokens = Math.min(entry.tokens, tokens + entry.tokens - rules.maxTokens());
         int excess = Math.min(1, count.get() + 1 - rules.maxRequests());
         final List<Entry> victims = new ArrayList<>();
-        for (Entry last : byOrder.descendingSet()) {
+        for (Entry last : byClass.descendingSet()) {
             if (excess <= 0 && excessTokens <= 0) {
                 break;
             }
@@ -198,13 +198,17 @@ final class WaitingRoom {
         return excess <= 0 && excessTokens <= 0 ? victims : null;
     }
 
+    private void order(Entry entry) {
+        entry.orderBy(rules);
+        byClass.add(entry);
+    }
+
     private void line(Entry entry) {
         final Lane lane = lanes.computeIfAbsent(rules.lane(entry.reach), this::open);
         entry.lane = lane;
         leave(lane); // its first one may be another now
         lane.entries.add(entry);
         lookAt(lane); // room that came before it was in line is found now
-        byOrder.add(entry);
     }
 
     /** Lets a lane be until something has changed. */
@@ -249,7 +253,6 @@ final class WaitingRoom {
         final boolean ready = lane.ready;
         leave(lane);
         lane.remove(entry);
-        byOrder.remove(entry);
         if (lane.isEmpty()) {
             close(lane);
         } else if (ready && !lane.entries.isEmpty()) {
@@ -273,6 +276,7 @@ final class WaitingRoom {
         if (byExpiry.remove(entry)) {
             unfollow(entry);
             unline(entry);
+            byClass.remove(entry);
             tokens -= entry.tokens;
             count.decrementAndGet();
         }

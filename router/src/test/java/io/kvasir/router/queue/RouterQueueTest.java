@@ -495,6 +495,29 @@ class RouterQueueTest {
         assertTrue(first.isWaiting());
     }
 
+    /** Those that have waited for windows stand before the higher ones that come last. */
+    @Test
+    void theLowestGiveWayAlsoWhereTheyHaveWaitedLong() {
+        world(
+                QueueWorld.of(
+                        QueueWorld.config()
+                                .set(RouterSettings.QUEUE_PREFILL_TOKENS, 0L)
+                                .set(RouterSettings.QUEUE_AGING, Duration.ofSeconds(1))
+                                .set(RouterSettings.QUEUE_MAX_REQUESTS, 3)));
+        world.worker(1);
+        world.admit(1);
+        final Waiter first = world.admit(30, priority(0));
+        final Waiter second = world.admit(30, priority(0));
+        final Waiter middle = world.admit(30, priority(1));
+        world.pass(5 * SECOND);
+        final Waiter high = world.admit(30, priority(2));
+        assertEquals(Kind.DISPLACED, second.kind());
+        final Waiter another = world.admit(30, priority(2));
+        assertEquals(Kind.DISPLACED, first.kind());
+        assertTrue(another.isWaiting() && high.isWaiting() && middle.isWaiting());
+        assertEquals(Kind.QUEUE_FULL, world.admit(30, priority(1)).kind());
+    }
+
     @Test
     void aRequestThatIsGivenUpLeavesNothing() {
         world.worker(1);

@@ -218,6 +218,31 @@ class SingleFlightTest {
     }
 
     @Test
+    void apartFromOthersThatComputeThePrefixItIsComputedOnceToo() {
+        start(config(SingleFlight.WAIT), 0);
+        for (String pool : List.of("a", "b", "c")) {
+            world.router.addWorker(
+                    WorkerSpec.of(pool.charAt(0), pool, "http://" + pool)
+                            .labelled(Map.of("pool", pool)));
+        }
+        final Waiter first = admit(PREFIX, request -> request.require("pool=a"));
+        final Waiter shorter = admit(3 * 128, request -> request.require("pool=b"));
+        final Waiter third = admit(PREFIX, request -> request.require("pool=c"));
+        final Waiter ofB = admit(PREFIX, request -> request.require("pool=b"));
+        assertTrue(ofB.isWaiting());
+        first.lease.close();
+        world.pass(RECHECK_NS); // it is forgotten
+        final Waiter ofC = admit(PREFIX, request -> request.require("pool=c"));
+        assertTrue(ofC.isWaiting() && ofB.isWaiting());
+        world.computed(shorter);
+        assertSame(shorter.worker, ofB.worker);
+        assertTrue(ofC.isWaiting());
+        world.computed(third);
+        assertSame(third.worker, ofC.worker);
+        assertEquals(2, world.queue.status().followed());
+    }
+
+    @Test
     void oneThatIsBusyWithThePromptIsWaitedFor() {
         start(config(SingleFlight.WAIT).set(RouterSettings.BUSY_PREFILL_TOKENS, 100L));
         final Waiter first = admit(PREFIX);
@@ -304,6 +329,23 @@ class SingleFlightTest {
         assertEquals(0, world.queue.status().tokens());
         world.computed(first);
         assertNull(other.lease);
+    }
+
+    @Test
+    void aFollowerGivesWayToOneOfHigherPriority() {
+        start(config(SingleFlight.WAIT).set(RouterSettings.QUEUE_MAX_REQUESTS, 1));
+        final Waiter first = admit(PREFIX);
+        final Waiter low = admit(PREFIX);
+        assertTrue(low.isWaiting());
+        final Waiter high =
+                world.admit(
+                        world.new Waiter(Arrays.copyOf(prefix, PREFIX), null),
+                        new QueueRank(1, 0, QueueRank.NO_DEADLINE));
+        assertEquals(Kind.DISPLACED, low.kind());
+        assertTrue(high.isWaiting());
+        assertEquals(1, world.queue.status().following());
+        world.computed(first);
+        assertSame(first.worker, high.worker);
     }
 
     @Test
