@@ -90,11 +90,15 @@ final class ReplayCoordinator {
         if (sequence <= last) {
             return ReplayStep.CONTINUE;
         }
+        final boolean usable = isBatch(payload);
+        if (usable && !parts.rank.accepts(payload, 0, payload.length)) {
+            return ReplayStep.CONTINUE; // nothing new, and its number is none of this rank's
+        }
         final boolean jumps = sequence > last + 1 && !(last < 0 && sequence == 1);
         if (jumps && brought) {
             return ReplayStep.STOP;
         }
-        if (!take(sequence, payload)) {
+        if (!take(sequence, payload, usable)) {
             return ReplayStep.RETRY;
         }
         brought = true;
@@ -104,10 +108,13 @@ final class ReplayCoordinator {
         return ReplayStep.CONTINUE;
     }
 
-    private boolean take(long sequence, byte[] payload) {
-        if (parts.decoder.shapeOf(payload, 0, payload.length) == MessageDecoder.Shape.BATCH) {
-            return !parts.rank.accepts(payload, 0, payload.length)
-                    || output.offer(sequence, payload, 0, payload.length);
+    private boolean isBatch(byte[] payload) {
+        return parts.decoder.shapeOf(payload, 0, payload.length) == MessageDecoder.Shape.BATCH;
+    }
+
+    private boolean take(long sequence, byte[] payload, boolean usable) {
+        if (usable) {
+            return output.offer(sequence, payload, 0, payload.length);
         }
         final String what = "replayed message " + sequence + " is no event batch";
         output.drop(DropReason.UNDECODABLE_MESSAGE, what);

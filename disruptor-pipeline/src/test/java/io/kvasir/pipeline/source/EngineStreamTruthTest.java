@@ -403,6 +403,21 @@ class EngineStreamTruthTest {
         assertEquals(IndexState.EXACT, stream.state());
     }
 
+    @Test
+    void aReplayOfAnotherRankIsAskedForOnce() {
+        final EngineStream stream = stream(true);
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        for (int i = 0; i < 5; i++) {
+            assertEquals(ReplayStep.CONTINUE, stream.onReplayed(i, storeOfRank(i + 1, 3)));
+        }
+        stream.replayEnded();
+
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(IndexCause.FOREIGN_RANK, stream.status().cause());
+        assertEquals(0, stream.status().lostMessages());
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {0, 3, 127, 128, 300, 70_000})
     void theOwnRankIsKnownHoweverItIsWritten(int rank) {
