@@ -104,6 +104,9 @@ final class ReplayCoordinator {
         brought = true;
         if (jumps) {
             output.lose(last + 1, sequence - 1, "the engine's replay buffer no longer holds them");
+            if (output.hasBegunAnewWith(sequence)) {
+                status.complete(); // the engine was empty in between
+            }
         }
         return ReplayStep.CONTINUE;
     }

@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.source;
 
 import static io.kvasir.pipeline.source.Messages.batch;
+import static io.kvasir.pipeline.source.Messages.cleared;
 import static io.kvasir.pipeline.source.Messages.range;
 import static io.kvasir.pipeline.source.Messages.stored;
 
@@ -254,5 +255,19 @@ class ReplayHolesTest {
         assertEquals(IndexState.EXACT, stream.state());
         assertEquals("", stream.status().problem());
         assertEquals(5, index.heldBlocks(SLOT));
+    }
+
+    @Test
+    void aReplayThatBeginsWithAClearLacksNothing() {
+        final EngineStream stream = stream();
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        final Object after = stored(List.of(7), null, range(1, 4), BLOCK);
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(5, batch(cleared(), after)));
+        stream.replayEnded();
+
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals(5, stream.status().lostMessages());
+        assertEquals("", stream.status().problem());
     }
 }
