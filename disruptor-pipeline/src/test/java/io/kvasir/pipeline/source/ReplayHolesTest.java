@@ -85,7 +85,7 @@ class ReplayHolesTest {
         final EventSource source =
                 open(20_000, (request, number) -> request > 1 || number < 1_000 || number > 1_954);
         awaitWhole(source);
-        assertEquals(List.of(0L, 1_000L), publisher.asked());
+        assertEquals(List.of(0L, 999L), publisher.asked());
     }
 
     @Test
@@ -96,7 +96,7 @@ class ReplayHolesTest {
                         (request, number) ->
                                 request > 1 || (number != Publisher.END && number < 1_000));
         awaitWhole(source);
-        assertEquals(List.of(0L, 1_000L), publisher.asked());
+        assertEquals(List.of(0L, 999L), publisher.asked());
     }
 
     @Test
@@ -117,7 +117,7 @@ class ReplayHolesTest {
         assertEquals(IndexCause.LOST_MESSAGES, status.cause());
         assertEquals(1, status.lostMessages());
         assertTrue(status.problem().startsWith("messages 1200..1200 are lost"), status::problem);
-        assertEquals(List.of(0L, 1_200L), publisher.asked());
+        assertEquals(List.of(0L, 1_199L), publisher.asked());
     }
 
     private EngineStream stream() {
@@ -250,7 +250,7 @@ class ReplayHolesTest {
         nowNs += RetryTimer.FIRST_DELAY_NS + 1;
         stream.tick();
         assertEquals(
-                List.of(0L, 2L),
+                List.of(0L, 1L),
                 answer(stream, 5, (request, number) -> request > 1 || number < 2 || number > 3));
         assertEquals(IndexState.EXACT, stream.state());
         assertEquals("", stream.status().problem());
