@@ -21,7 +21,8 @@ import java.util.function.LongSupplier;
  * <table>
  * <caption>What happens when</caption>
  * <tr><th>seen</th><th>then</th><th>state</th><th>ends by</th></tr>
- * <tr><td>nothing yet, or the first load</td><td>replay from 0</td><td>LOADING</td><td>all of it
+ * <tr><td>nothing yet, or the first load</td><td>replay from 0; where an answer breaks off the next
+ * begins with the last message, whose bytes must be the same</td><td>LOADING</td><td>all of it
  * applied</td></tr>
  * <tr><td>number = last + 1</td><td>applied</td><td>EXACT; RESYNC until the index has it</td>
  * <td></td></tr>
@@ -42,9 +43,10 @@ import java.util.function.LongSupplier;
  * 0</td><td>LOADING; without replay EXACT from number 0, else DEGRADED</td><td>as above</td></tr>
  * <tr><td>connection lost, or none made</td><td>what is known is kept, its credit falls</td>
  * <td>STALE</td><td>connected: next row</td></tr>
- * <tr><td>connection came back, replay</td><td>the last message is asked for, anew where a replay
- * is under way: other bytes or nothing mean a restart</td><td>RESYNC; STALE if it is not answered
- * </td><td>the answer; it is asked for again and again</td></tr>
+ * <tr><td>connection came back, replay</td><td>live messages that wait are dropped; the last message
+ * before the connection was lost is asked for, anew where a replay is under way: other bytes or
+ * nothing mean a restart</td><td>RESYNC; STALE if it is not answered</td><td>the answer; it is asked
+ * for again and again, and live messages are applied meanwhile</td></tr>
  * <tr><td>connection came back, no replay</td><td>the next message decides: last + 1, or a repeat,
  * is the same engine; a higher one clears the slot, and what is between is lost; a lower one is
  * taken for a restart</td><td>STALE; then DEGRADED where the number is higher, or an engine that
@@ -214,7 +216,7 @@ public final class EngineStream implements EventSource {
             status.lost("what was restored had not been complete when it was saved");
         }
         status.loaded();
-        freshness.doubt(RESTORED);
+        parts.doubt(RESTORED);
         status.publish();
         output.listen(); // what others have taken from the slot since it was restored counts, too
     }
@@ -346,8 +348,8 @@ public final class EngineStream implements EventSource {
             status.counts.reconnects++;
         }
         // a message may be faster than the news of the first connection
-        if (tracker.last() >= 0 && (everConnected || config.endpoint().isEmpty())) {
-            freshness.doubt(RECONNECTED);
+        if (everConnected || config.endpoint().isEmpty()) {
+            reconnected();
         }
         everConnected = true;
         if (parts.isReplayable()) {
@@ -358,6 +360,15 @@ public final class EngineStream implements EventSource {
             }
         }
         status.publish();
+    }
+
+    private void reconnected() {
+        if (tracker.last() >= 0) {
+            parts.doubt(RECONNECTED);
+        }
+        if (config.isReplayable()) {
+            sequencer.dropWaiting(); // they may be of another life, and are asked for
+        }
     }
 
     /**
@@ -371,7 +382,7 @@ public final class EngineStream implements EventSource {
             status.counts.disconnects++;
             freshness.unconnected(why);
             if (tracker.last() >= 0) {
-                freshness.doubt(RECONNECTED);
+                parts.doubt(RECONNECTED);
             }
             status.publish();
         }
@@ -398,7 +409,7 @@ public final class EngineStream implements EventSource {
             }
             freshness.connected();
             if (missed.isEmpty()) {
-                freshness.believe();
+                parts.believe();
             } else {
                 onMissed(missed);
             }
@@ -415,7 +426,7 @@ public final class EngineStream implements EventSource {
      */
     public synchronized void onMissed(String why) {
         if (!status.isClosed() && tracker.last() >= 0) {
-            freshness.doubt(why);
+            parts.doubt(why);
             status.problem(why);
             if (parts.isQueryable() && replay.isIdle()) {
                 replay.verify(true);
@@ -470,10 +481,8 @@ public final class EngineStream implements EventSource {
         replay.answering();
         replays.asked();
         refills.replayAsked();
-        if (parts.isQueryable() && replay.is(ReplayRequest.Wanted.VERIFY)) {
-            return tracker.last() + 1; // a local indexer says itself which life it is of
-        }
-        return replay.from(tracker.last());
+        // a local indexer says itself which life it is of
+        return replay.from(parts.isQueryable() ? tracker.last() + 1 : Math.max(0, tracker.proof()));
     }
 
     /** Whether the answer to the last {@link #replayFrom()} has brought something new. */

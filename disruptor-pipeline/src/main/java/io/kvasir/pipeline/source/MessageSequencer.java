@@ -93,14 +93,16 @@ final class MessageSequencer {
         final boolean next = verdict == SequenceTracker.Verdict.NEXT;
         if (config.form() == MessageForm.ROUTER_EVENT) {
             if (next || verdict == SequenceTracker.Verdict.AHEAD) {
-                freshness.believe(); // an event plane says when the publisher is another one
+                parts.believe(); // an event plane says when the publisher is another one
             }
             return true;
         }
-        if (verdict == SequenceTracker.Verdict.DUPLICATE
-                || (next && sequence > MOST_UNSEEN_AT_START)) {
+        final boolean known =
+                verdict == SequenceTracker.Verdict.DUPLICATE
+                        || (next && sequence > MOST_UNSEEN_AT_START);
+        if (known && (!parts.isReplayable() || tracker.knewBeforeDoubt(sequence))) {
             if (replay.isIdle()) {
-                freshness.believe();
+                parts.believe();
             }
             return true;
         }
@@ -113,7 +115,7 @@ final class MessageSequencer {
                             + sequence
                             + ", which another life of the engine may do so early; a replay"
                             + " endpoint would tell");
-            freshness.believe();
+            parts.believe();
             return true;
         }
         return false;
@@ -339,18 +341,23 @@ final class MessageSequencer {
         status.problemUntilLoaded(what);
     }
 
+    /** Drops the live messages that wait for older ones. */
+    void dropWaiting() {
+        held.clear();
+        early.drop();
+    }
+
     private void beginAnew() {
         refills.drop();
         tracker.forget();
-        held.clear();
-        early.drop();
+        dropWaiting();
         replay.nothing();
         status.unloaded();
         status.complete();
         parts.decoder.forget();
         parts.removals.beginAnew();
         parts.forecasts.forget();
-        freshness.believe();
+        parts.believe();
         output.clear();
     }
 

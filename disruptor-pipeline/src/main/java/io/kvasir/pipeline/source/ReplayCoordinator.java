@@ -23,6 +23,7 @@ final class ReplayCoordinator {
     private final RefillCoordinator refills;
     private long lastBefore; // the answer under way
     private boolean brought; // it has brought something new
+    private boolean compared; // it has shown that it is of the life that is known
     private String unanswered = ""; // the problem of the last request without a whole answer
 
     ReplayCoordinator(
@@ -44,6 +45,7 @@ final class ReplayCoordinator {
     /** The engine is asked: what it sends from now on is the answer. */
     void asked() {
         brought = false;
+        compared = parts.isQueryable(); // a local indexer says it beforehand
     }
 
     /** What is asked answers, with whatever. */
@@ -72,48 +74,65 @@ final class ReplayCoordinator {
             sequencer.reload();
         }
         final long last = tracker.last();
-        if (replay.is(Wanted.VERIFY) && !replay.isVerified()) {
-            if (sequence < last) {
+        if (last >= 0 && !compared) {
+            final long proof = tracker.proof();
+            if (sequence < proof) {
                 return ReplayStep.CONTINUE;
             }
             final boolean same =
-                    tracker.isLast(sequence, tracker.contentOf(payload, 0, payload.length));
-            if (sequence == last && !same) {
-                return loadNewLife("message " + last + " has other content now");
+                    tracker.isProof(sequence, tracker.contentOf(payload, 0, payload.length));
+            if (sequence == proof && !same) {
+                return loadNewLife("message " + proof + " has other content now");
             }
-            if (sequence > last && replay.isStrict()) {
-                return loadNewLife("message " + last + " is not there any more");
+            if (sequence > proof && isStrict()) {
+                return loadNewLife("message " + proof + " is not there any more");
             }
             replay.verified();
-            parts.freshness.believe();
+            parts.believe();
         }
+        compared = true;
         if (sequence <= last) {
             return ReplayStep.CONTINUE;
+        }
+        final boolean usable = isBatch(payload);
+        if (usable && !parts.rank.accepts(payload, 0, payload.length)) {
+            return ReplayStep.CONTINUE; // nothing new, and its number is none of this rank's
         }
         final boolean jumps = sequence > last + 1 && !(last < 0 && sequence == 1);
         if (jumps && brought) {
             return ReplayStep.STOP;
         }
-        if (!take(sequence, payload)) {
+        if (!take(sequence, payload, usable)) {
             return ReplayStep.RETRY;
         }
         brought = true;
         if (jumps) {
             output.lose(last + 1, sequence - 1, "the engine's replay buffer no longer holds them");
+            if (output.hasBegunAnewWith(sequence)) {
+                status.complete(); // the engine was empty in between
+            }
         }
         return ReplayStep.CONTINUE;
     }
 
-    private boolean take(long sequence, byte[] payload) {
-        if (parts.decoder.shapeOf(payload, 0, payload.length) == MessageDecoder.Shape.BATCH) {
-            return !parts.rank.accepts(payload, 0, payload.length)
-                    || output.offer(sequence, payload, 0, payload.length);
+    private boolean isBatch(byte[] payload) {
+        return parts.decoder.shapeOf(payload, 0, payload.length) == MessageDecoder.Shape.BATCH;
+    }
+
+    private boolean take(long sequence, byte[] payload, boolean usable) {
+        if (usable) {
+            return output.offer(sequence, payload, 0, payload.length);
         }
         final String what = "replayed message " + sequence + " is no event batch";
         output.drop(DropReason.UNDECODABLE_MESSAGE, what);
         status.lost(IndexCause.UNUSABLE_EVENTS, what);
         output.skip(sequence, payload, 0, payload.length);
         return true;
+    }
+
+    /** Whether the absence of the message to compare means another life of the engine. */
+    private boolean isStrict() {
+        return replay.isStrict() || parts.freshness.isDoubted();
     }
 
     private ReplayStep loadNewLife(String how) {
@@ -133,8 +152,8 @@ final class ReplayCoordinator {
         answeredToTheEnd();
         if (refills.isAsked()) {
             refills.replayEnded();
-        } else if (replay.is(Wanted.VERIFY) && !replay.isVerified() && replay.isStrict()) {
-            loadNewLife("it knows of no message " + tracker.last());
+        } else if (isOfNewLife()) {
+            loadNewLife("it knows of no message " + tracker.proof());
         } else if (replay.is(Wanted.HEAL)) {
             healFailed(); // nothing is there
         } else if (parts.isQueryable()) {
@@ -145,6 +164,13 @@ final class ReplayCoordinator {
             }
             finish(NOT_CONTAINED, brought);
         }
+    }
+
+    /** Whether the answer has none of the messages that the engine must have sent before. */
+    private boolean isOfNewLife() {
+        return tracker.last() >= 0
+                && !compared
+                && (replay.is(Wanted.LOAD) || (replay.is(Wanted.VERIFY) && isStrict()));
     }
 
     private void answeredToTheEnd() {
@@ -218,7 +244,7 @@ final class ReplayCoordinator {
             lastBefore = tracker.last();
         } else if (replay.is(Wanted.VERIFY)) {
             replay.verified();
-            parts.freshness.believe();
+            parts.believe();
         }
     }
 
@@ -236,7 +262,7 @@ final class ReplayCoordinator {
             return false; // there was no room
         }
         answeredToTheEnd();
-        parts.freshness.believe();
+        parts.believe();
         if (tracker.isBehind() && (heals || tracker.last() > lastBefore)) {
             replay.missing(
                     tracker.last()); // the events after a dump are remembered as long as it is

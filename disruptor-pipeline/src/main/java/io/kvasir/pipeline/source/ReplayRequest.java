@@ -5,7 +5,7 @@ final class ReplayRequest {
     /** What is wanted. */
     enum Wanted {
         NOTHING,
-        /** Everything from message 0. */
+        /** Everything from message 0; where an answer broke off, as {@link #VERIFY}. */
         LOAD,
         /** The last message, to be compared, and everything after it. */
         VERIFY,
@@ -118,14 +118,17 @@ final class ReplayRequest {
         want(Wanted.NOTHING, false);
     }
 
-    /** Number to ask from. */
-    long from(long last) {
+    /**
+     * Number to ask from.
+     *
+     * @param next where messages are missing: the number of the first one, or of the one to compare
+     */
+    long from(long next) {
         return switch (wanted) {
             case NOTHING -> EngineStream.NO_REPLAY;
-            case LOAD -> last + 1;
             case HEAL -> 0;
             case REFILL -> refillFrom;
-            case VERIFY -> verified ? last + 1 : last;
+            case LOAD, VERIFY -> next;
         };
     }
 }

@@ -31,6 +31,7 @@ final class SequenceTracker {
     static final int RESTART_RUN = 3;
     private static final int WINDOW = 256;
     private static final long NONE = -1;
+    private static final long NOTHING = -1; // no content of a message
 
     private final CRC32C crc = new CRC32C();
     private final long[] numbers = new long[WINDOW];
@@ -41,6 +42,8 @@ final class SequenceTracker {
     private long last = NONE;
     private long handedOn = NONE; // known beside the window: live messages ahead go over that
     private long handedOnContent;
+    private long proof = NONE; // the last one before the engine was doubted
+    private long proofContent;
     private long highest = NONE; // that was handed on in this life
     private long highestLive = NONE;
     private long settled = NONE; // up to it all numbers are of this life, whatever their content
@@ -113,9 +116,34 @@ final class SequenceTracker {
         return isKnown(number) && contents[indexOf(number)] != content;
     }
 
-    /** Whether a message is the last one that was handed on. */
-    boolean isLast(long number, long content) {
-        return number == last && number == handedOn && content == handedOnContent;
+    /** The engine may be another one from now on: what was handed on before shows it. */
+    void doubt() {
+        if (proof == NONE) {
+            proof = last;
+            proofContent = last == handedOn ? handedOnContent : NOTHING;
+        }
+    }
+
+    /** Whether a number was that of a known message, or the next one, before the doubt. */
+    boolean knewBeforeDoubt(long number) {
+        return number <= proof() ? isKnown(number) : last == proof() && number == last + 1;
+    }
+
+    /** The engine is the same. */
+    void believe() {
+        proof = NONE;
+    }
+
+    /** Number of the message that shows whether the engine is the same, −1 if none does. */
+    long proof() {
+        return proof == NONE ? last : proof;
+    }
+
+    /** Whether a message is that one. */
+    boolean isProof(long number, long content) {
+        return proof == NONE
+                ? number == last && number == handedOn && content == handedOnContent
+                : number == proof && content == proofContent;
     }
 
     /** Goes on to a message that was handed on. */
@@ -149,6 +177,7 @@ final class SequenceTracker {
     /** Begins again before the first message of the same life of the engine. */
     void rewind() {
         last = NONE;
+        proof = NONE;
     }
 
     /** Goes on after a number, where everything before it is given up. */
@@ -171,6 +200,7 @@ final class SequenceTracker {
     void forget() {
         last = NONE;
         handedOn = NONE;
+        proof = NONE;
         highest = NONE;
         highestLive = NONE;
         settled = NONE;

@@ -26,6 +26,7 @@ final class StreamOutput {
     private final RefillCoordinator refills;
     private final CountedSink sink;
     private final KvBatch batch = new KvBatch();
+    private boolean begunAnew; // the last message that was taken
     private boolean clearPending;
     private boolean onLoaded; // the slot has blocks of another index, and no message has come yet
     private boolean wasMissing; // blocks of adapters, after the last message
@@ -76,6 +77,7 @@ final class StreamOutput {
         if (contains(KvBatch.Kind.STORED, before)) {
             parts.freshness.stored();
         }
+        begunAnew = begins && !decoder.lostBlocks();
         if (begins) {
             status.complete();
         }
@@ -85,6 +87,11 @@ final class StreamOutput {
         batch.trim(RETAINED_WORDS);
         goTo(sequence, content);
         return true;
+    }
+
+    /** Whether a message was the last one that was taken, and nothing before it can be missing. */
+    boolean hasBegunAnewWith(long sequence) {
+        return begunAnew && parts.tracker.last() == sequence;
     }
 
     /** What another index knew goes before the first message of an engine that has begun anew. */
@@ -156,6 +163,7 @@ final class StreamOutput {
 
     /** Goes on to the number of a message without offering it. */
     void skip(long sequence, byte[] payload, int offset, int length) {
+        begunAnew = false;
         goTo(sequence, parts.tracker.contentOf(payload, offset, length));
     }
 

@@ -94,6 +94,22 @@ final class StreamParts {
                 && !freshness.isDoubted();
     }
 
+    /**
+     * The engine may be another one than before, or events of it may be missing.
+     *
+     * @param why in words
+     */
+    void doubt(String why) {
+        tracker.doubt();
+        freshness.doubt(why);
+    }
+
+    /** The engine is the same, or nothing of the other one is left. */
+    void believe() {
+        tracker.believe();
+        freshness.believe();
+    }
+
     /** What is asked for old messages. */
     String replayName() {
         return queryable

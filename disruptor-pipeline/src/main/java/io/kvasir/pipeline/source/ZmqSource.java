@@ -165,6 +165,7 @@ final class ZmqSource implements EventSource {
     }
 
     void connected() {
+        forgetWaiting(); // they may be of another life of the engine, and are asked for
         stream.onConnected();
         cancelTailCheck();
         if (lane.config().tailCheckMs() > 0) {
@@ -175,6 +176,13 @@ final class ZmqSource implements EventSource {
                                     this::checkTail);
         }
         replayNeeded();
+    }
+
+    private void forgetWaiting() {
+        lane.memory().give(waitingBytes);
+        waitingBytes = 0;
+        waiting.clear();
+        stream.waitStill(0);
     }
 
     private void checkTail() {
@@ -216,10 +224,7 @@ final class ZmqSource implements EventSource {
     /** The lane lets go of a closed source. */
     void released() {
         cancelTailCheck();
-        lane.memory().give(waitingBytes);
-        waitingBytes = 0;
-        waiting.clear();
-        stream.waitStill(0);
+        forgetWaiting();
         if (replay != null) {
             replay.cancel();
             replay = null;

@@ -308,11 +308,14 @@ class EngineStreamTest {
         assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(1)));
         assertEquals(ReplayStep.CONTINUE, stream.onReplayed(1, store(2)));
         assertEquals(ReplayStep.STOP, stream.onReplayed(6, store(7)));
-        assertEquals(2, stream.replayFrom());
+        assertEquals(1, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(1, store(2)));
         assertEquals(ReplayStep.CONTINUE, stream.onReplayed(2, store(3)));
         assertEquals(ReplayStep.STOP, stream.onReplayed(8, store(9)));
-        assertEquals(3, stream.replayFrom());
-        replay(stream, 3, store(4), store(5), store(6), store(7), store(8), store(9), store(10));
+        assertEquals(2, stream.replayFrom());
+        replay(
+                stream, 2, store(3), store(4), store(5), store(6), store(7), store(8), store(9),
+                store(10));
         assertEquals(10, held().size());
         assertEquals(IndexState.EXACT, stream.state());
         assertEquals(0, stream.status().lostMessages());
@@ -329,7 +332,8 @@ class EngineStreamTest {
         assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(1)));
         assertEquals(ReplayStep.CONTINUE, stream.onReplayed(1, store(2)));
         assertEquals(ReplayStep.STOP, stream.onReplayed(5, store(6)));
-        assertEquals(2, stream.replayFrom());
+        assertEquals(1, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(1, store(2)));
         replay(stream, 5, store(6), store(7));
         assertEquals(List.of(1L, 2L, 6L, 7L), held());
         assertEquals(IndexState.DEGRADED, stream.state());

@@ -403,6 +403,105 @@ class EngineStreamTruthTest {
         assertEquals(IndexState.EXACT, stream.state());
     }
 
+    @Test
+    void whatWaitedBeforeAReconnectIsNotOfTheNextLife() {
+        final EngineStream stream = stream(true);
+        stream.onConnected();
+        stream.onMessage(2, store(3));
+        stream.onDisconnected("reset");
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        stream.onReplayed(0, store(1_000));
+        stream.onReplayed(1, store(1_001));
+        stream.replayEnded();
+
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(List.of(1_000L, 1_001L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void aReplayThatGoesOnInAnotherLifeBeginsAnew(boolean shorter) {
+        final EngineStream stream = stream(true);
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        stream.onReplayed(0, store(1));
+        stream.onReplayed(1, store(2)); // here the engine dies
+        assertEquals(1, stream.replayFrom());
+        if (shorter) {
+            stream.replayEnded();
+        } else {
+            assertEquals(ReplayStep.STOP, stream.onReplayed(1, store(1_001)));
+        }
+
+        assertEquals(List.of(), held());
+        assertEquals(0, stream.replayFrom());
+    }
+
+    /** The endpoint is mute while the engine restarts, and comes as far as it was. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatCameWhileNothingShowedTheLifeDoesNotShowItEither(boolean other) {
+        final EngineStream stream = seen(true, 10);
+        stream.onDisconnected("reset");
+        stream.onConnected();
+        assertEquals(9, stream.replayFrom());
+        stream.replayFailed();
+        stream.onMessage(10, store(1_010));
+        stream.onMessage(10, store(1_010));
+        assertEquals(IndexState.STALE, stream.state());
+        pass(10);
+        stream.tick();
+
+        assertEquals(9, stream.replayFrom());
+        if (other) {
+            assertEquals(ReplayStep.STOP, stream.onReplayed(9, store(1_009)));
+            assertEquals(1, stream.status().restarts());
+            assertEquals(List.of(), held());
+            assertEquals(0, stream.replayFrom());
+        } else {
+            stream.onReplayed(9, store(10));
+            stream.onReplayed(10, store(1_010));
+            stream.replayEnded();
+            assertEquals(IndexState.EXACT, stream.state());
+            assertEquals(11, held().size());
+        }
+    }
+
+    @Test
+    void aMessageThatNothingIsKnownOfDoesNotShowThatTheEngineIsTheSame() {
+        final EngineStream stream = stream(true);
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        for (int i = 0; i < 600; i++) {
+            stream.onReplayed(i, store(i + 1));
+        }
+        stream.replayEnded();
+        stream.onDisconnected("reset");
+        stream.onConnected();
+        assertEquals(599, stream.replayFrom());
+        stream.replayFailed();
+        stream.onMessage(20, store(1_020));
+
+        assertEquals(IndexState.STALE, stream.state());
+    }
+
+    @Test
+    void aReplayOfAnotherRankIsAskedForOnce() {
+        final EngineStream stream = stream(true);
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        for (int i = 0; i < 5; i++) {
+            assertEquals(ReplayStep.CONTINUE, stream.onReplayed(i, storeOfRank(i + 1, 3)));
+        }
+        stream.replayEnded();
+
+        assertEquals(EngineStream.NO_REPLAY, stream.replayFrom());
+        assertEquals(IndexCause.FOREIGN_RANK, stream.status().cause());
+        assertEquals(0, stream.status().lostMessages());
+    }
+
     @ParameterizedTest
     @ValueSource(ints = {0, 3, 127, 128, 300, 70_000})
     void theOwnRankIsKnownHoweverItIsWritten(int rank) {

@@ -129,6 +129,33 @@ class ReplayTurnsTest {
         }
     }
 
+    @Test
+    void whatWaitedForTheReplayOfADeadEngineIsDropped() {
+        pipeline(1_024, ZmqConfig.defaults().withReplays(4, 300, 1_000, 0));
+        final Publisher dead = new Publisher();
+        dead.mute(true);
+        final EventSource source =
+                pipeline.openZmq(
+                        SourceConfig.of("w", SLOT, BLOCK, dead.endpoint())
+                                .withReplayEndpoint(dead.replayEndpoint()));
+        dead.awaitSubscriber();
+        for (int i = 1; i <= 3; i++) {
+            dead.publish(store(i));
+        }
+        await("waiting", () -> source.status().waiting() == 3, source);
+        dead.close();
+        try (Publisher next = Publisher.at(dead.endpoint(), dead.replayEndpoint())) {
+            next.lose(store(11));
+            await(
+                    "loaded",
+                    () -> index.heldBlocks(SLOT) == 1 && source.state() == IndexState.EXACT,
+                    source);
+            final List<Long> held = new ArrayList<>();
+            index.forEach((slot, engine, sequence, copies) -> held.add(engine));
+            assertEquals(List.of(11L), held);
+        }
+    }
+
     /** Where a port is closed, and where something accepts and says nothing. */
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
