@@ -42,9 +42,10 @@ import java.util.function.LongSupplier;
  * 0</td><td>LOADING; without replay EXACT from number 0, else DEGRADED</td><td>as above</td></tr>
  * <tr><td>connection lost, or none made</td><td>what is known is kept, its credit falls</td>
  * <td>STALE</td><td>connected: next row</td></tr>
- * <tr><td>connection came back, replay</td><td>the last message is asked for, anew where a replay
- * is under way: other bytes or nothing mean a restart</td><td>RESYNC; STALE if it is not answered
- * </td><td>the answer; it is asked for again and again</td></tr>
+ * <tr><td>connection came back, replay</td><td>the last message from before is asked for, anew
+ * where a replay is under way: other bytes or nothing mean a restart</td><td>RESYNC; STALE if it is
+ * not answered, whatever comes meanwhile</td><td>the answer; it is asked for again and again</td>
+ * </tr>
  * <tr><td>connection came back, no replay</td><td>the next message decides: last + 1, or a repeat,
  * is the same engine; a higher one clears the slot, and what is between is lost; a lower one is
  * taken for a restart</td><td>STALE; then DEGRADED where the number is higher, or an engine that
@@ -346,15 +347,18 @@ public final class EngineStream implements EventSource {
             status.counts.reconnects++;
         }
         // a message may be faster than the news of the first connection
-        if (tracker.last() >= 0 && (everConnected || config.endpoint().isEmpty())) {
+        final boolean isAgain = everConnected || config.endpoint().isEmpty();
+        if (tracker.last() >= 0 && isAgain) {
             freshness.doubt(RECONNECTED);
         }
         everConnected = true;
         if (parts.isReplayable()) {
-            if (tracker.last() < 0) {
-                replay.load();
-            } else {
+            if (tracker.last() >= 0) {
                 replay.verify(true);
+            } else if (isAgain) {
+                sequencer.loadAgain();
+            } else {
+                replay.load();
             }
         }
         status.publish();
@@ -456,7 +460,7 @@ public final class EngineStream implements EventSource {
      */
     public synchronized void checkTail() {
         if (!status.isClosed() && parts.mayAsk() && replay.isIdle()) {
-            replay.missing(tracker.last());
+            sequencer.askForMissing();
             status.publish();
         }
     }
@@ -473,7 +477,7 @@ public final class EngineStream implements EventSource {
         if (parts.isQueryable() && replay.is(ReplayRequest.Wanted.VERIFY)) {
             return tracker.last() + 1; // a local indexer says itself which life it is of
         }
-        return replay.from(tracker.last());
+        return replay.from(tracker.last(), tracker.proof());
     }
 
     /** Whether the answer to the last {@link #replayFrom()} has brought something new. */

@@ -60,7 +60,7 @@ final class MessageSequencer {
         final SequenceTracker.Verdict verdict =
                 tracker.judge(sequence, tracker.contentOf(payload, offset, length));
         // what arrives without a connection has come by the one that is lost
-        if (freshness.isDoubted() && freshness.isConnected() && !settleDoubt(verdict, sequence)) {
+        if (parts.isUnproven() && !settleDoubt(verdict, sequence)) {
             if (verdict == SequenceTracker.Verdict.AHEAD) {
                 dropUnproven(sequence, payload, offset, length);
             } else {
@@ -96,6 +96,9 @@ final class MessageSequencer {
                 freshness.believe(); // an event plane says when the publisher is another one
             }
             return true;
+        }
+        if (tracker.hasUnproven()) {
+            return true; // it may follow one of another life; the replay says it
         }
         if (verdict == SequenceTracker.Verdict.DUPLICATE
                 || (next && sequence > MOST_UNSEEN_AT_START)) {
@@ -173,6 +176,15 @@ final class MessageSequencer {
         }
     }
 
+    /** Wants what comes after the last message, if the engine is still the same. */
+    void askForMissing() {
+        if (freshness.isDoubted()) {
+            replay.verify(true);
+        } else {
+            replay.missing(tracker.last());
+        }
+    }
+
     /** Uses the early message when it has waited long enough. */
     void tick(long nowNs) {
         if (!early.isEmpty() && nowNs - earlySinceNs >= OVERTAKEN_NS) {
@@ -210,7 +222,7 @@ final class MessageSequencer {
         final boolean begins = isFirst(sequence) && mayBeginWithOne();
         if (mayAsk() && !(begins && parts.isQueryable())) {
             held.hold(sequence, payload, offset, length);
-            replay.missing(last);
+            askForMissing();
             return;
         }
         if (!begins) {
@@ -252,7 +264,7 @@ final class MessageSequencer {
         status.counts.gaps++;
         if (parts.mayAsk()) {
             held.hold(sequence, payload, offset, length);
-            replay.missing(tracker.last());
+            askForMissing();
         } else {
             output.giveUp(sequence, payload, offset, length);
         }
@@ -270,7 +282,7 @@ final class MessageSequencer {
             final long sequence = held.firstNumber();
             if (sequence > last + 1 && !(isFirst(sequence) && parts.isQueryable())) {
                 if (askAgain) {
-                    replay.missing(last);
+                    askForMissing();
                     return;
                 }
                 output.lose(last + 1, sequence - 1, whyMissing);
@@ -289,7 +301,7 @@ final class MessageSequencer {
         }
         status.counts.gaps++;
         if (parts.mayAsk()) {
-            replay.missing(tracker.last());
+            askForMissing();
             return false;
         }
         output.giveUp(sequence, payload, 0, payload.length);
@@ -352,6 +364,16 @@ final class MessageSequencer {
         parts.forecasts.forget();
         freshness.believe();
         output.clear();
+    }
+
+    /**
+     * Wants everything of an engine that is connected again, and of which nothing has been loaded:
+     * what waits may be of another life, with numbers that this one may have, too.
+     */
+    void loadAgain() {
+        tracker.forget();
+        held.clear();
+        replay.load();
     }
 
     /** Empties the slot and wants everything from message 0. */

@@ -73,16 +73,17 @@ final class ReplayCoordinator {
         }
         final long last = tracker.last();
         if (replay.is(Wanted.VERIFY) && !replay.isVerified()) {
-            if (sequence < last) {
+            final long proof = tracker.proof();
+            if (sequence < proof) {
                 return ReplayStep.CONTINUE;
             }
             final boolean same =
-                    tracker.isLast(sequence, tracker.contentOf(payload, 0, payload.length));
-            if (sequence == last && !same) {
-                return loadNewLife("message " + last + " has other content now");
+                    tracker.isProof(sequence, tracker.contentOf(payload, 0, payload.length));
+            if (sequence == proof && !same) {
+                return loadNewLife("message " + proof + " has other content now");
             }
-            if (sequence > last && replay.isStrict()) {
-                return loadNewLife("message " + last + " is not there any more");
+            if (sequence > proof && replay.isStrict()) {
+                return loadNewLife("message " + proof + " is not there any more");
             }
             replay.verified();
             parts.freshness.believe();
@@ -134,7 +135,7 @@ final class ReplayCoordinator {
         if (refills.isAsked()) {
             refills.replayEnded();
         } else if (replay.is(Wanted.VERIFY) && !replay.isVerified() && replay.isStrict()) {
-            loadNewLife("it knows of no message " + tracker.last());
+            loadNewLife("it knows of no message " + tracker.proof());
         } else if (replay.is(Wanted.HEAL)) {
             healFailed(); // nothing is there
         } else if (parts.isQueryable()) {

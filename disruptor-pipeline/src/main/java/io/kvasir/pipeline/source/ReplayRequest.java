@@ -7,7 +7,7 @@ final class ReplayRequest {
         NOTHING,
         /** Everything from message 0. */
         LOAD,
-        /** The last message, to be compared, and everything after it. */
+        /** The last message that is proven, to be compared, and everything after it. */
         VERIFY,
         /** Everything from message 0, but only if the engine still has all of it. */
         HEAL,
@@ -118,14 +118,19 @@ final class ReplayRequest {
         want(Wanted.NOTHING, false);
     }
 
-    /** Number to ask from. */
-    long from(long last) {
+    /**
+     * Number to ask from.
+     *
+     * @param last of the messages that were handed on
+     * @param proof message that is to be compared
+     */
+    long from(long last, long proof) {
         return switch (wanted) {
             case NOTHING -> EngineStream.NO_REPLAY;
             case LOAD -> last + 1;
             case HEAL -> 0;
             case REFILL -> refillFrom;
-            case VERIFY -> verified ? last + 1 : last;
+            case VERIFY -> verified ? last + 1 : proof;
         };
     }
 }

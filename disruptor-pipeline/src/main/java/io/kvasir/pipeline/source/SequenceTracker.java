@@ -41,6 +41,8 @@ final class SequenceTracker {
     private long last = NONE;
     private long handedOn = NONE; // known beside the window: live messages ahead go over that
     private long handedOnContent;
+    private long proven = NONE; // in place of the last one, where that is not
+    private long provenContent;
     private long highest = NONE; // that was handed on in this life
     private long highestLive = NONE;
     private long settled = NONE; // up to it all numbers are of this life, whatever their content
@@ -113,9 +115,37 @@ final class SequenceTracker {
         return isKnown(number) && contents[indexOf(number)] != content;
     }
 
-    /** Whether a message is the last one that was handed on. */
-    boolean isLast(long number, long content) {
-        return number == last && number == handedOn && content == handedOnContent;
+    /**
+     * Number of the message by which the engine shows that it is in the same life: the last one, or
+     * that before all {@linkplain #unproven unproven} ones.
+     */
+    long proof() {
+        return proven == NONE ? last : proven;
+    }
+
+    /** Whether a message is that one, with the same content. */
+    boolean isProof(long number, long content) {
+        return proven == NONE
+                ? number == last && number == handedOn && content == handedOnContent
+                : number == proven && content == provenContent;
+    }
+
+    /** Says that the next message may be of another life than those before it. */
+    void unproven() {
+        if (proven == NONE && handedOn == last) {
+            proven = handedOn;
+            provenContent = handedOnContent;
+        }
+    }
+
+    /** Says that all messages are of one life. */
+    void proven() {
+        proven = NONE;
+    }
+
+    /** Whether messages were handed on that may be of another life. */
+    boolean hasUnproven() {
+        return proven != NONE;
     }
 
     /** Goes on to a message that was handed on. */
@@ -149,6 +179,7 @@ final class SequenceTracker {
     /** Begins again before the first message of the same life of the engine. */
     void rewind() {
         last = NONE;
+        proven = NONE;
     }
 
     /** Goes on after a number, where everything before it is given up. */
@@ -171,6 +202,7 @@ final class SequenceTracker {
     void forget() {
         last = NONE;
         handedOn = NONE;
+        proven = NONE;
         highest = NONE;
         highestLive = NONE;
         settled = NONE;
