@@ -365,6 +365,8 @@ public final class EngineStream implements EventSource {
     private void reconnected() {
         if (tracker.last() >= 0) {
             parts.doubt(RECONNECTED);
+        } else if (config.isReplayable()) {
+            tracker.forget(); // this life may have the numbers of the messages that wait
         }
         if (config.isReplayable()) {
             sequencer.dropWaiting(); // they may be of another life, and are asked for

@@ -60,7 +60,7 @@ final class MessageSequencer {
         final SequenceTracker.Verdict verdict =
                 tracker.judge(sequence, tracker.contentOf(payload, offset, length));
         // what arrives without a connection has come by the one that is lost
-        if (freshness.isDoubted() && freshness.isConnected() && !settleDoubt(verdict, sequence)) {
+        if (parts.isUnproven() && !settleDoubt(verdict, sequence)) {
             if (verdict == SequenceTracker.Verdict.AHEAD) {
                 dropUnproven(sequence, payload, offset, length);
             } else {

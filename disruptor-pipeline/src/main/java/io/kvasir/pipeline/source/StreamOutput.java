@@ -55,7 +55,9 @@ final class StreamOutput {
         final long content = parts.tracker.contentOf(payload, offset, length);
         final boolean goesOn = status.loss() == null && follows(sequence);
         final boolean missing = parts.loraNumbers.missing() > 0;
-        batch.ofMessage(content, (begins || goesOn) && !decoder.lostBlocks() && !missing);
+        if (!parts.isUnproven()) { // else nothing is to go on from it
+            batch.ofMessage(content, (begins || goesOn) && !decoder.lostBlocks() && !missing);
+        }
         batch.leavesOut(missing && !wasMissing);
         decoder.learned(batch);
         batch.at(parts.handedOn());

@@ -110,6 +110,11 @@ final class StreamParts {
         freshness.believe();
     }
 
+    /** Whether what comes now may be of another life of the engine than what came before. */
+    boolean isUnproven() {
+        return freshness.isDoubted() && freshness.isConnected();
+    }
+
     /** What is asked for old messages. */
     String replayName() {
         return queryable

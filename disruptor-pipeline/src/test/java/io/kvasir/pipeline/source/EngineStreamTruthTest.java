@@ -100,6 +100,69 @@ class EngineStreamTruthTest {
         return hashes;
     }
 
+    @Test
+    void whatWaitsForTheFirstLoadIsNotOfAnEngineThatIsConnectedLater() {
+        final EngineStream stream = stream(true);
+        stream.onConnected();
+        stream.onMessage(1, store(101));
+        stream.onMessage(2, store(102));
+        stream.onDisconnected("cut");
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        stream.onReplayed(0, store(1));
+        stream.replayEnded();
+
+        assertEquals(List.of(1L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        stream.onMessage(1, store(2));
+        assertEquals(List.of(1L, 2L), held());
+        assertEquals(0, stream.status().restarts());
+    }
+
+    private void retryReplay(EngineStream stream) {
+        for (int i = 0; i < 3; i++) {
+            pass(60);
+            stream.tick();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {10, 2_000})
+    void noMessageThatComesWhileTheReplayIsNotAnsweredIsAProof(int first) {
+        final EngineStream stream = seen(true, 10);
+        stream.onDisconnected("cut");
+        stream.onConnected();
+        assertEquals(9, stream.replayFrom());
+        stream.replayFailed();
+        for (int i = first; i < first + 3; i++) {
+            stream.onMessage(i, store(10_000 + i)); // of another life
+            stream.replayFailed();
+            assertEquals(IndexState.STALE, stream.state());
+        }
+        retryReplay(stream);
+        assertEquals(9, stream.replayFrom());
+        assertEquals(ReplayStep.STOP, stream.onReplayed(9, store(10_009)));
+        assertEquals(List.of(), held());
+        assertEquals(0, stream.replayFrom());
+    }
+
+    @Test
+    void nothingGoesOnFromAMessageThatMayBeOfAnotherLife() {
+        final EngineStream stream = seen(true, 10);
+        stream.onDisconnected("cut");
+        stream.onConnected();
+        stream.replayFailed();
+        late = true;
+        stream.onMessage(10, store(11));
+        assertFalse(waiting.remove().isOfMessage());
+        retryReplay(stream);
+        assertEquals(9, stream.replayFrom());
+        stream.onReplayed(9, store(10));
+        stream.replayEnded();
+        stream.onMessage(11, store(12));
+        assertTrue(waiting.remove().isOfMessage());
+    }
+
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aMessageThatWasOvertakenIsApplied(boolean replayable) {

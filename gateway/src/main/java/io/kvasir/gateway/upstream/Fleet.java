@@ -116,18 +116,21 @@ public final class Fleet {
         wanted.forEach(worker -> names.add(worker.name()));
         final Map<DiscoveredWorker, String> refused = new LinkedHashMap<>();
         final List<Scout> scouts = scouts(wanted);
+        boolean changed;
         try {
             awaitScouts(scouts);
-            if (addAll(source, wanted, isDrained, refused)) {
+            changed = addAll(source, wanted, isDrained, refused);
+            if (changed) {
                 awaitSuccessors(obsolete(source, names), names);
             }
         } finally {
             scouts.forEach(scout -> answered.remove(scout.described));
         }
-        if (removeObsolete(source, names)) { // they may have had what others lacked
+        changed |= removeObsolete(source, names);
+        while (changed && !refused.isEmpty()) { // others may have had what they lacked
             final List<DiscoveredWorker> again = List.copyOf(refused.keySet());
             refused.clear();
-            var _ = addAll(source, again, isDrained, refused);
+            changed = addAll(source, again, isDrained, refused);
         }
         return refused;
     }
