@@ -3,11 +3,18 @@ package io.kvasir.gateway;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.disagg.BlockRelease;
+import io.kvasir.gateway.disagg.BlockReleaseCounts;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
+import io.kvasir.protocol.handoff.KvTransferParams;
+import io.kvasir.router.disagg.FallbackPolicy;
+import io.kvasir.router.disagg.PrefillBlocks;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
@@ -43,6 +50,7 @@ class BrokenAnswersModelTest {
     private static final int RETRIES = 2;
     private static final Pattern NUMBER = Pattern.compile("\"prompt\":\\[(\\d+)]");
     private static final String LAST_CHUNK = "0\r\n\r\n";
+    private static final Pattern BLOCKS = Pattern.compile("\"remote_request_id\":\"([^\"]+)\"");
     private static final int[] STATUSES = {400, 422, 429, 500, 501, 503};
 
     /** How a worker treats a request. */
@@ -63,6 +71,8 @@ class BrokenAnswersModelTest {
         final int tokens;
         final String end; // of lines
         final List<Fate> fates = new ArrayList<>(); // of its attempts; guarded by itself
+        String decodedFrom; // blocks of the last attempt; guarded by fates
+        boolean prefilledLast; // the last attempt is a prefill's; guarded by fates
 
         Asked(int number, Random random) {
             this.number = number;
@@ -78,6 +88,12 @@ class BrokenAnswersModelTest {
                     + "],\"stream\":"
                     + stream
                     + (stream && usage ? ",\"stream_options\":{\"include_usage\":true}}" : "}");
+        }
+
+        String decodedFrom() {
+            synchronized (fates) {
+                return decodedFrom;
+            }
         }
 
         List<String> events(boolean withUsage) {
@@ -121,6 +137,10 @@ class BrokenAnswersModelTest {
     private final Map<Integer, Asked> asked = new ConcurrentHashMap<>();
     private final Queue<String> violations = new ConcurrentLinkedQueue<>();
     private final AtomicInteger calls = new AtomicInteger();
+    private final AtomicInteger prefills = new AtomicInteger();
+    private final Set<String> decoded = ConcurrentHashMap.newKeySet(); // names of blocks
+    private final Set<String> fetched = ConcurrentHashMap.newKeySet(); // what clients have of them
+    private final Release release = new Release();
     private final Map<String, Integer> outcomes = new ConcurrentHashMap<>();
     private long seed;
 
@@ -129,13 +149,48 @@ class BrokenAnswersModelTest {
         seed = Seeds.next("BrokenAnswersModelTest");
         try (FakeEngine a = new FakeEngine(this::serve);
                 FakeEngine b = new FakeEngine(this::serve);
+                FakeEngine c = new FakeEngine(this::serve)) {
+            askAll(Gateways.config(a.worker("a"), b.worker("b"), c.worker("c")));
+        }
+    }
+
+    @Test
+    void blocksOfASplitRequestAreFetchedOrFreedOnce() throws Exception {
+        seed = Seeds.next("BrokenAnswersModelTest of split requests");
+        final FallbackPolicy[] policies = FallbackPolicy.values();
+        try (FakeEngine a = new FakeEngine(this::serve);
+                FakeEngine b = new FakeEngine(this::serve);
                 FakeEngine c = new FakeEngine(this::serve);
-                GatewayServer gateway =
-                        Gateways.started(
-                                Gateways.config(a.worker("a"), b.worker("b"), c.worker("c"))
-                                        .set(GatewaySettings.RETRIES, RETRIES)
-                                        .set(GatewaySettings.RETRY_BACKOFF, Duration.ofMillis(1))
-                                        .set(GatewaySettings.BREAKER_FAULTS, 1000))) {
+                FakeEngine d = new FakeEngine(this::serve)) {
+            askAll(
+                    Gateways.config(
+                                    worker(a, "a,role=prefill"),
+                                    worker(b, "b,role=prefill"),
+                                    worker(c, "c,role=decode"),
+                                    worker(d, "d,role=decode"))
+                            .set(
+                                    GatewaySettings.SPLIT_FALLBACK,
+                                    policies[Math.floorMod((int) seed, policies.length)]));
+        }
+        assertTrue(prefills.get() > 0, "no request was split");
+        release.ends.forEach(
+                (blocks, how) ->
+                        assertEquals(
+                                List.of(fetched.contains(blocks) ? "fetched" : "free"),
+                                List.copyOf(how),
+                                blocks));
+    }
+
+    private static WorkerConfig worker(FakeEngine engine, String name) {
+        return WorkerConfig.parse(engine.url() + ",name=" + name);
+    }
+
+    private void askAll(GatewayConfig.Builder config) throws Exception {
+        config.set(GatewaySettings.RETRIES, RETRIES)
+                .set(GatewaySettings.RETRY_BACKOFF, Duration.ofMillis(1))
+                .set(GatewaySettings.BREAKER_FAULTS, 1000);
+        try (GatewayServer gateway = GatewayServer.startWith(config.build(), release)) {
+            Gateways.awaitContact(gateway);
             try (ExecutorService clients = Executors.newFixedThreadPool(AT_ONCE)) {
                 for (int i = 0; i < REQUESTS; i++) {
                     final Asked one = new Asked(i, new Random(seed + i));
@@ -149,10 +204,41 @@ class BrokenAnswersModelTest {
             assertEquals(List.of(), List.copyOf(violations));
             Eventually.holds("no booking is left", () -> gateway.router().activeLeases() == 0);
             final MetricsPage page = MetricsPage.of(gateway);
+            assertEquals(0, page.sum("kvasir_prefill_pool_active_requests"));
             assertEquals(calls.get(), page.sum("kvasir_upstream_attempts_total"));
             assertEquals(REQUESTS, page.sum("kvasir_requests_total"));
             assertEquals(0, page.sum("kvasir_answer_bytes_in_flight"));
         }
+    }
+
+    /** Remembers how the blocks of each prefill have ended. */
+    private static final class Release implements BlockRelease {
+        private final Map<String, Queue<String>> ends = new ConcurrentHashMap<>();
+
+        @Override
+        public PrefillBlocks.Held hold(KvTransferParams params) {
+            final Queue<String> ended = new ConcurrentLinkedQueue<>();
+            ends.put(params.remoteRequestId().orElseThrow(), ended);
+            return new PrefillBlocks.Held() {
+                @Override
+                public void fetched() {
+                    ended.add("fetched");
+                }
+
+                @Override
+                public void free() {
+                    ended.add("free");
+                }
+            };
+        }
+
+        @Override
+        public BlockReleaseCounts counts() {
+            return new BlockReleaseCounts(0, 0, 0, Map.of(), 0);
+        }
+
+        @Override
+        public void close() {}
     }
 
     private void serve(FakeEngine.Call call) throws IOException, InterruptedException {
@@ -160,6 +246,12 @@ class BrokenAnswersModelTest {
         final Matcher number = NUMBER.matcher(call.text());
         assertTrue(number.find(), call.text());
         final Asked one = asked.get(Integer.parseInt(number.group(1)));
+        final boolean prefill = call.text().contains("\"do_remote_decode\":true");
+        final Matcher blocks = BLOCKS.matcher(call.text());
+        final String handedOver = !prefill && blocks.find() ? blocks.group(1) : null;
+        if (handedOver != null && !decoded.add(handedOver)) {
+            violations.add(one.body() + ": blocks " + handedOver + " are fetched again");
+        }
         final Random random;
         final Fate fate;
         synchronized (one.fates) {
@@ -168,10 +260,15 @@ class BrokenAnswersModelTest {
             fate =
                     random.nextInt(3) == 0
                             ? Fate.WHOLE
-                            : Fate.values()[random.nextInt(one.stream ? 6 : 4)];
+                            : Fate.values()[random.nextInt(one.stream && !prefill ? 6 : 4)];
             one.fates.add(fate);
+            one.decodedFrom = handedOver;
+            one.prefilledLast = prefill;
         }
-        final byte[] answer = answer(call, one, fate, random);
+        final byte[] answer =
+                prefill && fate != Fate.STATUS
+                        ? json(prefilled(one), random)
+                        : answer(call, one, fate, random);
         final int length =
                 switch (fate) {
                     case RESET, CLOSED -> random.nextInt(answer.length);
@@ -212,16 +309,7 @@ class BrokenAnswersModelTest {
                             + error);
         }
         if (!one.stream) {
-            return random.nextBoolean()
-                    ? bytes(
-                            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
-                                    + one.whole().length()
-                                    + "\r\nConnection: close\r\n\r\n"
-                                    + one.whole())
-                    : bytes(
-                            "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
-                                    + "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
-                                    + chunks(one.whole(), random));
+            return json(one.whole(), random);
         }
         String events = String.join("", one.events(call.text().contains("\"include_usage\":true")));
         if (fate == Fate.ERROR_EVENT || fate == Fate.ERROR_EVENT_THEN_RESET) {
@@ -256,6 +344,33 @@ class BrokenAnswersModelTest {
         };
     }
 
+    /** What a prefill worker answers: its blocks have a name that no other prefill's have. */
+    private String prefilled(Asked one) {
+        return "{\"choices\":[{\"text\":\"a\",\"finish_reason\":\"length\"}],\"kv_transfer_params\":"
+                   + "{\"do_remote_prefill\":true,\"do_remote_decode\":false,\"remote_block_ids\":[[9]],"
+                   + "\"remote_engine_id\":\"e\",\"remote_request_id\":\"r"
+                + one.number
+                + "-"
+                + prefills.incrementAndGet()
+                + "\",\"remote_host\":\"127.0.0.1\",\"remote_port\":1},"
+                + "\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}";
+    }
+
+    private static byte[] json(String text, Random random) {
+        final String head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+        return random.nextBoolean()
+                ? bytes(
+                        head
+                                + "Content-Length: "
+                                + text.length()
+                                + "\r\nConnection: close\r\n\r\n"
+                                + text)
+                : bytes(
+                        head
+                                + "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
+                                + chunks(text, random));
+    }
+
     private static String chunks(String text, Random random) {
         final StringBuilder chunks = new StringBuilder();
         for (int from = 0; from < text.length(); ) {
@@ -284,6 +399,8 @@ class BrokenAnswersModelTest {
                             : error(one, answer);
             if (wrong != null) {
                 violations.add(one.body() + " " + one.fates + ": " + wrong);
+            } else if (answer.statusCode() == 200 && one.decodedFrom() != null) {
+                fetched.add(one.decodedFrom());
             }
         } catch (Exception e) {
             violations.add(one.body() + " " + one.fates + ": " + e);
@@ -333,9 +450,10 @@ class BrokenAnswersModelTest {
                 : "no error: " + answer.statusCode() + " " + answer.body();
     }
 
+    /** Of the last attempt at an answer. */
     private static Fate last(Asked one) {
         synchronized (one.fates) {
-            return one.fates.getLast();
+            return one.prefilledLast ? Fate.STATUS : one.fates.getLast();
         }
     }
 }
