@@ -589,12 +589,43 @@ class SplitRequestTest {
     }
 
     private JsonNode prefillWorker() {
+        return workerOf("p");
+    }
+
+    private JsonNode workerOf(String name) {
         for (JsonNode worker : workers().get("workers")) {
-            if (worker.get("worker").textValue().equals("p")) {
+            if (worker.get("worker").textValue().equals(name)) {
                 return worker;
             }
         }
         throw new AssertionError(workers().toPrettyString());
+    }
+
+    /** What looks like a connection that was closed before may be a worker that died just now. */
+    @Test
+    void parametersThatWentOverAUsedConnectionWhichEndsAreNotUsedAgain() throws Exception {
+        decode.health = call -> call.keepAlive("{}");
+        decode.script =
+                call -> {
+                    if (call.first) {
+                        call.json(200, DECODED);
+                    } else {
+                        call.cut();
+                    }
+                };
+        start(
+                config().set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        Eventually.holds(
+                "the probe has read the metrics",
+                () -> workerOf("d").path("engine_blocks").isInt());
+        final HttpResponse<String> answer = ask(ASK);
+        assertEquals(200, answer.statusCode(), answer.body());
+        assertEquals(2, decode.calls.size());
+        assertTrue(decode.calls.get(0).text().contains("kv_transfer_params"));
+        assertEquals(ASK, decode.calls.get(1).text());
+        assertTrue(workerOf("d").path("last_error").isNull(), "no fault that is known");
     }
 
     @Test

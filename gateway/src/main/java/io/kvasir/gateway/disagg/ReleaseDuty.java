@@ -222,7 +222,7 @@ final class ReleaseDuty implements AutoCloseable {
                 prefill.params().remoteEngineId().map(engines::get).orElse(null);
         final boolean known = engine != null && engine.prefills().remove(prefill);
         if (known && prefill.lost() == null) {
-            releaser.fetched(prefill.requestId());
+            releaser.fetched(prefill.engineId(), prefill.requestId());
         }
         if (known || withoutEngine.remove(prefill)) {
             held.decrementAndGet();
@@ -235,13 +235,13 @@ final class ReleaseDuty implements AutoCloseable {
             left(prefill, prefill.lost());
             return;
         }
-        final PrefillEngine engine = engines.get(prefill.params().remoteEngineId().orElseThrow());
+        final PrefillEngine engine = engines.get(prefill.engineId());
         if (!engine.isConnected()) {
             return;
         }
         final boolean released;
         try {
-            released = releaser.release(prefill.requestId(), nowNs);
+            released = releaser.release(engine.id(), prefill.requestId(), nowNs);
         } catch (KvTransportException e) {
             unreached(engine, e.getMessage(), nowNs);
             return;
@@ -395,7 +395,7 @@ final class ReleaseDuty implements AutoCloseable {
             all.remove();
             held.decrementAndGet();
             if (prefill.lost() == null) {
-                releaser.fetched(prefill.requestId());
+                releaser.fetched(prefill.engineId(), prefill.requestId());
                 prefill.lose(why);
             }
             if (prefill.end() == WatchedPrefill.End.FREE) {

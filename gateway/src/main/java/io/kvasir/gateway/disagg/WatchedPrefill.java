@@ -74,6 +74,10 @@ final class WatchedPrefill implements PrefillBlocks.Held {
         return receivedNs;
     }
 
+    String engineId() {
+        return params.remoteEngineId().orElseThrow();
+    }
+
     String requestId() {
         return params.remoteRequestId().orElseThrow();
     }

@@ -231,7 +231,7 @@ public final class InferenceRequest {
         final ObjectNode edited =
                 options instanceof ObjectNode given ? given : tree.putObject("stream_options");
         edited.put("include_usage", true);
-        return Json.MAPPER.writeValueAsBytes(tree);
+        return Json.body(tree);
     }
 
     /**
@@ -244,7 +244,7 @@ public final class InferenceRequest {
         } catch (MalformedJsonException e) { // the member twice, or a number that only Python reads
             final ObjectNode tree = (ObjectNode) Json.MAPPER.readTree(body);
             tree.remove(ROUTER_OVERRIDE);
-            return Json.MAPPER.writeValueAsBytes(tree);
+            return Json.body(tree);
         }
     }
 

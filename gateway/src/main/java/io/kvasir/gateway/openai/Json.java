@@ -3,8 +3,13 @@ package io.kvasir.gateway.openai;
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.json.JsonReadFeature;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectWriter;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+
+import java.io.IOException;
 
 /** The one JSON mapper; strings are limited by the body limit alone. */
 public final class Json {
@@ -27,5 +32,13 @@ public final class Json {
                     .build();
     public static final JsonFactory FACTORY = MAPPER.getFactory();
 
+    private static final ObjectWriter AS_READ =
+            MAPPER.writer().without(JsonWriteFeature.WRITE_NAN_AS_STRINGS);
+
     private Json() {}
+
+    /** Writes a body anew for a worker: NaN and infinities stay the numbers they were. */
+    static byte[] body(JsonNode tree) throws IOException {
+        return AS_READ.writeValueAsBytes(tree);
+    }
 }

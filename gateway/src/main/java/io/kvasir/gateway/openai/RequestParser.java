@@ -340,6 +340,7 @@ public final class RequestParser {
             json.nextToken();
             if (isUsage) {
                 request.includeUsage = Boolean.TRUE.equals(bool("stream_options.include_usage"));
+                request.usageValue = -1;
                 if (json.currentToken().isNumeric()
                         || json.currentToken() == JsonToken.VALUE_STRING) {
                     request.afterBrace = -1; // a word for false: such a body is written anew

@@ -71,7 +71,7 @@ public final class TenantSalt {
         if (hasOwn || body[begin] != '{' || body[end] != '}') {
             final ObjectNode tree = (ObjectNode) Json.MAPPER.readTree(body);
             tree.put("cache_salt", salt);
-            return Json.MAPPER.writeValueAsBytes(tree);
+            return Json.body(tree);
         }
         final byte[] member =
                 (",\"cache_salt\":\"" + salt + '"').getBytes(StandardCharsets.US_ASCII);

@@ -663,11 +663,9 @@ public final class ProxyExchange {
 
         private void failed(UpstreamAttempt.Failed failure) {
             if (isSplit()) {
-                legFailed(
-                        failure.fault(),
-                        failure.cause(),
-                        failure.sent() && !failure.unprocessed(),
-                        failure.unprocessed());
+                // that a connection was stale is a guess: a worker that dies is as silent
+                final boolean sent = failure.sent() && failure.fault() != UpstreamFault.REFUSED;
+                legFailed(failure.fault(), failure.cause(), sent, failure.unprocessed());
             } else if (!failure.unprocessed()) {
                 replace(failure.fault(), failure.cause(), failure.sent());
             } else if (isCurrent(this)) {

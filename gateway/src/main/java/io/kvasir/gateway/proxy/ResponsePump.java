@@ -211,7 +211,7 @@ final class ResponsePump extends IteratingCallback {
             if (demanded) {
                 return Action.IDLE;
             }
-            if (failure != null && !isDone()) {
+            if (failure != null && !isOver()) {
                 return broken(failure);
             }
             if (events != null) {
@@ -238,6 +238,11 @@ final class ResponsePump extends IteratingCallback {
         return events != null && events.sawDone();
     }
 
+    /** The same, or the worker has said why the rest never comes: no second error follows that. */
+    private boolean isOver() {
+        return isDone() || (events != null && events.sawError());
+    }
+
     private void demand() {
         demanded = true;
         source.demand(onDemand);
@@ -250,7 +255,7 @@ final class ResponsePump extends IteratingCallback {
         if (events.sawError() && !errorSeen && isReplaced(events.errorStatus())) {
             return Action.SUCCEEDED;
         }
-        if (isDone() || (upstreamEnded && events.sawError())) {
+        if (isDone() || (events.sawError() && (upstreamEnded || failure != null))) {
             // a stream keeps its form, chunks, however fast it ended
             return committed ? completeEvents() : write(events.takeReady());
         }

@@ -123,7 +123,13 @@ public final class FakeEngine implements AutoCloseable {
         }
 
         public void raw(String text) throws IOException {
-            out.write(text.getBytes(StandardCharsets.UTF_8));
+            final byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+            raw(bytes, 0, bytes.length);
+        }
+
+        /** The same of any bytes. */
+        public void raw(byte[] bytes, int offset, int length) throws IOException {
+            out.write(bytes, offset, length);
             out.flush();
         }
 

@@ -84,11 +84,13 @@ final class InboxSender {
         if (OrderedMemory.getLongAcquire(file, CLOSED_OFFSET) != 0) {
             throw new KvTransportException(Kind.PEER_LOST, "peer " + peer + " is gone: closed");
         }
-        for (int i = 0; i < (int) lanes; i++) {
-            final MemorySegment lane =
-                    file.asSlice(laneOffset(i, (int) laneBytes), DATA_OFFSET + laneBytes);
-            if (reopen(lane, sender) || take(file, lane, i, sender)) {
-                return new InboxSender(file, lane, peer.instance(), (int) laneBytes);
+        for (boolean own : new boolean[] {true, false}) { // one before its own may be free
+            for (int i = 0; i < (int) lanes; i++) {
+                final MemorySegment lane =
+                        file.asSlice(laneOffset(i, (int) laneBytes), DATA_OFFSET + laneBytes);
+                if (own ? reopen(lane, sender) : take(file, lane, i, sender)) {
+                    return new InboxSender(file, lane, peer.instance(), (int) laneBytes);
+                }
             }
         }
         throw new KvTransportException(

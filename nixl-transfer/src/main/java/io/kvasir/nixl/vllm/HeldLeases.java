@@ -9,12 +9,15 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 /**
  * The leases that one owner holds of prefill servers: what prolongs and ends them. Not thread-safe:
  * of the transport's owner.
+ *
+ * @param <K> by which the owner finds a lease
  */
-final class HeldLeases {
+final class HeldLeases<K> {
     /**
      * Heartbeats of several leases stay well below the 8 KiB that a transport promises; a longer
      * identifier has one of its own.
@@ -49,12 +52,14 @@ final class HeldLeases {
     }
 
     private final int maxLeases;
-    private final Map<String, Held> leases = new LinkedHashMap<>();
+    private final Function<PrefillLease, K> key;
+    private final Map<K, Held> leases = new LinkedHashMap<>();
     private long expired;
     private long failedHeartbeats;
 
-    HeldLeases(int maxLeases) {
+    HeldLeases(int maxLeases, Function<PrefillLease, K> key) {
         this.maxLeases = maxLeases;
+        this.key = key;
     }
 
     /**
@@ -63,7 +68,7 @@ final class HeldLeases {
      * @throws VllmPeerException of kind {@code ALREADY_HELD} or {@code CAPACITY}
      */
     void add(PrefillLease lease, EngineRanks ranks) {
-        if (leases.containsKey(lease.requestId())) {
+        if (leases.containsKey(key.apply(lease))) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.ALREADY_HELD,
                     "request " + lease.requestId() + " is held already; an answer serves once");
@@ -73,7 +78,7 @@ final class HeldLeases {
                     VllmPeerException.Kind.CAPACITY,
                     leases.size() + " leases are held; pull or release some, or raise maxLeases");
         }
-        leases.put(lease.requestId(), new Held(lease, ranks));
+        leases.put(key.apply(lease), new Held(lease, ranks));
     }
 
     /**
@@ -81,21 +86,21 @@ final class HeldLeases {
      *
      * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}
      */
-    Held get(String requestId) {
-        final Held held = leases.get(requestId);
+    Held get(K wanted) {
+        final Held held = leases.get(wanted);
         if (held == null) {
             throw new VllmPeerException(
                     VllmPeerException.Kind.UNKNOWN_REQUEST,
                     "no lease of request "
-                            + requestId
+                            + wanted
                             + ": never held here, or pulled, released or expired since");
         }
         return held;
     }
 
     /** Forgets one; an unknown one is ignored. */
-    void remove(String requestId) {
-        leases.remove(requestId);
+    void remove(K ended) {
+        leases.remove(ended);
     }
 
     /**
@@ -120,12 +125,13 @@ final class HeldLeases {
      * @throws KvTransportException if one cannot be sent; the lease stays
      */
     void giveBack(Held held) {
-        if (leases.containsKey(held.lease.requestId())) {
+        final K ended = key.apply(held.lease);
+        if (leases.containsKey(ended)) {
             while (held.notified < held.ranks.count()) {
                 held.ranks.tell(held.notified, held.lease.completion());
                 held.notified++;
             }
-            leases.remove(held.lease.requestId());
+            leases.remove(ended);
         }
         held.lease.released();
     }
@@ -137,15 +143,15 @@ final class HeldLeases {
      * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST} or {@code READING}
      * @throws KvTransportException if it cannot be sent; the lease stays
      */
-    boolean release(String requestId, long nowNs) {
-        final Held held = get(requestId);
+    boolean release(K unread, long nowNs) {
+        final Held held = get(unread);
         held.requireNoRead();
         if (held.lease.state(nowNs) == PrefillLease.State.HELD) {
             giveBack(held);
             return true;
         }
         expired++;
-        leases.remove(requestId);
+        leases.remove(unread);
         return false;
     }
 

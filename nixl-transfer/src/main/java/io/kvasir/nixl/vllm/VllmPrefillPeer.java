@@ -61,7 +61,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
     private final LocalLists lists;
     private final Options options;
     private final Map<String, ConnectedEngine> engines = new HashMap<>();
-    private final HeldLeases leases;
+    private final HeldLeases<String> leases; // by request
 
     /**
      * Makes one without engines.
@@ -75,7 +75,7 @@ public final class VllmPrefillPeer implements AutoCloseable {
         this.cache = cache;
         this.lists = new LocalLists(transport, cache);
         this.options = options;
-        this.leases = new HeldLeases(options.maxLeases());
+        this.leases = new HeldLeases<>(options.maxLeases(), PrefillLease::requestId);
     }
 
     /**

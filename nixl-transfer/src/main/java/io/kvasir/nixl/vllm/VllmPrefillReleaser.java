@@ -26,9 +26,23 @@ import java.util.Map;
  * them at the first message and gives them to other prompts.
  */
 public final class VllmPrefillReleaser implements AutoCloseable {
+    /**
+     * A request is one of an engine: two engines may give one name, as where one is tried again.
+     */
+    private record Prefill(String engineId, String requestId) {
+        static Prefill of(PrefillLease lease) {
+            return new Prefill(lease.engineId(), lease.requestId());
+        }
+
+        @Override
+        public String toString() {
+            return requestId + " of engine " + engineId;
+        }
+    }
+
     private final KvTransport transport;
     private final LeaseTerms terms;
-    private final HeldLeases leases;
+    private final HeldLeases<Prefill> leases;
     private final Map<String, EngineRanks> engines = new HashMap<>();
 
     /**
@@ -41,7 +55,7 @@ public final class VllmPrefillReleaser implements AutoCloseable {
     public VllmPrefillReleaser(KvTransport transport, LeaseTerms terms, int maxLeases) {
         this.transport = transport;
         this.terms = terms;
-        this.leases = new HeldLeases(maxLeases);
+        this.leases = new HeldLeases<>(maxLeases, Prefill::of);
     }
 
     /**
@@ -97,7 +111,7 @@ public final class VllmPrefillReleaser implements AutoCloseable {
      * @return the lease
      * @throws VllmPeerException of kind {@code NOT_CONNECTED}, {@code MALFORMED}, {@code
      *     UNSUPPORTED}, {@code CAPACITY}, {@code OTHER_ENGINE} if it has another number of ranks,
-     *     {@code ALREADY_HELD} if the request is held
+     *     {@code ALREADY_HELD} if the request of that engine is held
      */
     public PrefillLease hold(KvTransferParams params, long receivedNs) {
         final String engineId = HandoffFields.engineId(params);
@@ -116,15 +130,17 @@ public final class VllmPrefillReleaser implements AutoCloseable {
     /**
      * Forgets a lease: its blocks have been fetched, or it is not to be kept alive any more.
      *
-     * @param requestId whose; an unknown one is ignored
+     * @param engineId whose; an unknown one is ignored
+     * @param requestId of a held lease; an unknown one is ignored
      */
-    public void fetched(String requestId) {
-        leases.remove(requestId);
+    public void fetched(String engineId, String requestId) {
+        leases.remove(new Prefill(engineId, requestId));
     }
 
     /**
      * Has the server free the blocks of a prefill. The message is not acknowledged.
      *
+     * @param engineId whose
      * @param requestId of a held lease
      * @param nowNs current time
      * @return false if the lease had expired: the server has freed them or is about to
@@ -132,8 +148,8 @@ public final class VllmPrefillReleaser implements AutoCloseable {
      * @throws KvTransportException if the transport cannot send it; the lease stays: connect the
      *     engine anew
      */
-    public boolean release(String requestId, long nowNs) {
-        return leases.release(requestId, nowNs);
+    public boolean release(String engineId, String requestId, long nowNs) {
+        return leases.release(new Prefill(engineId, requestId), nowNs);
     }
 
     /**

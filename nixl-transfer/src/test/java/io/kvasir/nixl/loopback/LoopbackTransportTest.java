@@ -300,6 +300,28 @@ class LoopbackTransportTest {
     }
 
     @Test
+    void anEndThatLeavesAndComesBackKeepsTheOrderOfItsMessages() {
+        final List<String> received = new ArrayList<>();
+        try (LoopbackTransport first = new LoopbackTransport("first", Loopbacks.config(folder))) {
+            first.connect(prefill.metadata());
+            decode.connect(prefill.metadata());
+            first.disconnect("prefill"); // the lane before decode's is free from the next poll on
+            prefill.notifications((peer, message) -> received.add(peer));
+            decode.send("prefill", bytes("a"));
+            decode.disconnect("prefill");
+            decode.connect(prefill.metadata());
+            decode.send("prefill", bytes("b"));
+        }
+        prefill.notifications(
+                (peer, message) ->
+                        received.add(
+                                new String(
+                                        message.toArray(ValueLayout.JAVA_BYTE),
+                                        StandardCharsets.UTF_8)));
+        assertEquals(List.of("a", "b"), received);
+    }
+
+    @Test
     void anEndIsAPeerOfItself() {
         connect();
         fillAll(decodePool, 10);

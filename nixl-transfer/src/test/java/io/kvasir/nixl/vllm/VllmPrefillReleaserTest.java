@@ -39,11 +39,14 @@ class VllmPrefillReleaserTest {
     void blocksAreFreedByOneMessageAndNothingIsPrepared() {
         releaser.connect(engine("e", 1));
         final PrefillLease lease = hold("e", "r", 0);
-        assertTrue(releaser.release("r", s(1)));
+        assertTrue(releaser.release("e", "r", s(1)));
         assertEquals(List.of("e0 r:1"), transport.sent);
         assertEquals(PrefillLease.State.RELEASED, lease.state(s(1)));
         assertTrue(transport.lists.isEmpty());
-        refused(VllmPeerException.Kind.UNKNOWN_REQUEST, () -> releaser.release("r", s(1)), "r");
+        refused(
+                VllmPeerException.Kind.UNKNOWN_REQUEST,
+                () -> releaser.release("e", "r", s(1)),
+                "r");
     }
 
     @Test
@@ -51,14 +54,14 @@ class VllmPrefillReleaserTest {
         releaser.connect(engine("e", 2));
         releaser.hold(Golden.params("e", "r", 2), 0);
         transport.refuseSend = true;
-        assertThrows(KvTransportException.class, () -> releaser.release("r", s(6)));
+        assertThrows(KvTransportException.class, () -> releaser.release("e", "r", s(6)));
         assertEquals(0, releaser.heartbeat(s(6), unreached));
         assertEquals(List.of("e"), unreached);
         transport.refuseSend = false;
         releaser.connect(engine("e", 2));
         assertEquals(List.of("e0", "e1"), transport.peers);
         assertEquals(1, releaser.heartbeat(s(7), unreached));
-        assertTrue(releaser.release("r", s(8)));
+        assertTrue(releaser.release("e", "r", s(8)));
         assertEquals(List.of("e0 HB:r", "e1 HB:r", "e0 r:1", "e1 r:1"), transport.sent);
     }
 
@@ -69,8 +72,8 @@ class VllmPrefillReleaserTest {
         for (int second = 5; second < 200; second += 5) {
             assertEquals(1, releaser.heartbeat(s(second), unreached));
         }
-        releaser.fetched("r");
-        releaser.fetched("r");
+        releaser.fetched("e", "r");
+        releaser.fetched("e", "r");
         assertEquals(0, releaser.heartbeat(s(200), unreached));
         assertEquals(0, releaser.leases());
         assertEquals(List.of(), unreached);
@@ -80,7 +83,7 @@ class VllmPrefillReleaserTest {
     void anExpiredLeaseIsNotReleased() {
         releaser.connect(engine("e", 1));
         hold("e", "r", 0);
-        assertFalse(releaser.release("r", s(25)));
+        assertFalse(releaser.release("e", "r", s(25)));
         assertEquals(List.of(), transport.sent);
         assertEquals(0, releaser.leases());
     }
@@ -100,6 +103,18 @@ class VllmPrefillReleaserTest {
         releaser.close();
         assertEquals(0, releaser.leases());
         assertEquals(List.of(), transport.peers);
+    }
+
+    @Test
+    void twoEnginesMayGiveOneName() {
+        releaser.connect(engine("e", 1));
+        releaser.connect(engine("f", 1));
+        hold("e", "r", 0);
+        hold("f", "r", 0);
+        releaser.fetched("e", "r");
+        assertTrue(releaser.release("f", "r", s(1)));
+        assertEquals(List.of("f0 r:1"), transport.sent);
+        assertEquals(0, releaser.leases());
     }
 
     @Test
@@ -124,9 +139,9 @@ class VllmPrefillReleaserTest {
         assertThrows(KvTransportException.class, () -> releaser.connect(engine("e", 1)));
         assertEquals(List.of(), transport.peers);
         hold("e", "r", 0);
-        assertThrows(KvTransportException.class, () -> releaser.release("r", 0));
+        assertThrows(KvTransportException.class, () -> releaser.release("e", "r", 0));
         transport.connectFails = null;
         releaser.connect(engine("e", 1));
-        assertTrue(releaser.release("r", 0));
+        assertTrue(releaser.release("e", "r", 0));
     }
 }
