@@ -30,7 +30,6 @@ final class MessageSequencer {
     private final SourceConfig config;
     private final SequenceTracker tracker;
     private final ReplayRequest replay;
-    private final SourceFreshness freshness;
     private final StreamStatus status;
     private final StreamOutput output;
     private final RefillCoordinator refills;
@@ -47,7 +46,6 @@ final class MessageSequencer {
         this.config = parts.config;
         this.tracker = parts.tracker;
         this.replay = parts.replay;
-        this.freshness = parts.freshness;
         this.held = parts.held;
         this.early = parts.early;
         this.status = status;
