@@ -112,12 +112,11 @@ class EngineStreamModelTest {
             sameNames = random.nextBoolean();
             keeps = random.nextBoolean() ? 1_000 : 1 + random.nextInt(30);
             slow = random.nextInt(3) == 0;
+            final List<CapacityRule> rules = List.of(CapacityRule.values());
             final PrefixIndexConfig config =
                     small
                             ? new PrefixIndexConfig(4, 24, 24)
-                                    .with(
-                                            CapacityRule.values()[
-                                                    random.nextInt(CapacityRule.values().length)])
+                                    .with(rules.get(random.nextInt(rules.size())))
                             : new PrefixIndexConfig(4, 1_024, 1_024);
             index = new PrefixIndex(config);
             applier = new IndexApplier(index);
@@ -513,7 +512,7 @@ class EngineStreamModelTest {
                 batch.addCleared();
             } else {
                 for (int i = 0; i < 4; i++) {
-                    final long name = 100_000 + otherNames++;
+                    final long name = 100_000L + otherNames++;
                     batch.addStored(true, 0, new long[] {name}, new long[] {name}, 1);
                 }
             }
@@ -568,7 +567,7 @@ class EngineStreamModelTest {
             if (state == IndexState.EXACT) {
                 final String held = held();
                 assertTrue(
-                        connected && !broken
+                        (connected && !broken)
                                 ? held.equals(history.get(connectedLife).get(status.lastSequence()))
                                 : history.stream()
                                         .anyMatch(h -> held.equals(h.get(status.lastSequence()))),
