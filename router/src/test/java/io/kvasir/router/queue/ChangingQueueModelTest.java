@@ -291,7 +291,7 @@ class ChangingQueueModelTest {
 
         /** Whether one may use what another that was booked of late computes, or has computed. */
         private boolean isShared(One first, One one) {
-            return first != one
+            return !first.equals(one)
                     && first.family == one.family
                     && world.nowNs.get() - booked.get(first) < FLIGHT_NS
                     && !one.isPicky
