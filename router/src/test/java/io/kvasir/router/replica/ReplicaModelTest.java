@@ -62,7 +62,7 @@ class ReplicaModelTest {
     }
 
     /** A request of one owner. */
-    private record Own(long number, String worker, int slot, long[] prompt, long prefill) {}
+    private record Own(long number, String worker, int slot, List<Long> prompt, long prefill) {}
 
     /** One run. */
     private static final class Model implements AutoCloseable {
@@ -266,7 +266,8 @@ class ReplicaModelTest {
                 if (slot == null || own.size() == REQUESTS) {
                     return;
                 }
-                final int index = freeIndexes.remove(random.nextInt(freeIndexes.size()));
+                final int index =
+                        freeIndexes.remove(/* index */ random.nextInt(freeIndexes.size()));
                 final long number = (long) ++generations[index] << Integer.SIZE | index;
                 final long[] prompt = new long[random.nextInt(5)];
                 long hash = 0;
@@ -278,7 +279,13 @@ class ReplicaModelTest {
                 board.add(slot.slot(), prefill, 0, 1);
                 table.book(number, slot.slot(), prompt, prompt.length, 0, prefill, 0, 0);
                 replica.added(number, slot.slot(), prompt, prefill);
-                own.add(new Own(number, worker, slot.slot(), prompt, prefill));
+                own.add(
+                        new Own(
+                                number,
+                                worker,
+                                slot.slot(),
+                                Arrays.stream(prompt).boxed().toList(),
+                                prefill));
             }
 
             void prefilled(Own one) {
@@ -308,7 +315,7 @@ class ReplicaModelTest {
                 final String name = "w" + i;
                 final ReplicaFleet.Slot slot = fleet.slots.get(name);
                 if (slot == null) {
-                    final int to = freeSlots.remove(random.nextInt(freeSlots.size()));
+                    final int to = freeSlots.remove(/* index */ random.nextInt(freeSlots.size()));
                     fleet.add(new ReplicaWorker(i, name, 0), to, replica.slotGeneration(to));
                 } else {
                     table.workerGone(slot.slot(), this::ended);
@@ -375,7 +382,7 @@ class ReplicaModelTest {
                         if (one.worker.equals(worker)) {
                             requests++;
                             prefill += one.prefill;
-                            Arrays.stream(one.prompt).forEach(blocks::add);
+                            blocks.addAll(one.prompt);
                         }
                     }
                 }
