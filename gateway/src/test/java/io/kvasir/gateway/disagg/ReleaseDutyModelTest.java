@@ -233,7 +233,7 @@ class ReleaseDutyModelTest {
         }
 
         private VllmEngine ask(KvTransferParams params) {
-            final Engine there = running[(int) params.remotePort().orElseThrow() - 5600];
+            final Engine there = running[params.remotePort().orElseThrow() - 5600];
             if (there.hangs) {
                 throw new VllmPeerException(VllmPeerException.Kind.TIMEOUT, "hangs");
             }
