@@ -1,6 +1,7 @@
 package io.kvasir.pipeline.source;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.PrefixIndex;
@@ -153,8 +154,8 @@ class ZmqRecoveryTest {
         for (int i = 0; i < 3; i++) {
             proxy.sever();
             publisher.publish(i == 2 ? 2_000 : 20); // more than are remembered the last time
-            await(() -> !plane.status().isConnected(), stream);
-            assertEquals(IndexState.STALE, stream.state());
+            await(() -> stream.state() == IndexState.STALE, stream);
+            assertFalse(plane.status().isConnected());
             proxy.heal();
             awaitExact(stream, publisher);
         }
