@@ -23,8 +23,8 @@ import java.util.Random;
  * damaged file each reader says so or reads it whole.
  */
 class KvopsModelTest {
-    private static final int STREAMS = 60;
-    private static final int DAMAGES = 60;
+    private static final int STREAMS = 30;
+    private static final int DAMAGES = 25;
     private static final int WORKERS = 3;
 
     @TempDir private Path dir;

@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
  * changes nothing, and it answers with workers as they are now.
  */
 class SelectModelTest {
-    private static final int STEPS = 150;
+    private static final int STEPS = 100;
     private static final int REQUESTS = 12;
 
     @Test
