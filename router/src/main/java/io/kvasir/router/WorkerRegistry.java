@@ -619,11 +619,22 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     }
 
     @Override
+    public boolean isPredicted(ReplicaFleet.Slot slot) {
+        final Worker worker = tenantOrNull(slot.slot(), slot.slotGeneration());
+        return worker != null && worker.state() == IndexState.PREDICTED;
+    }
+
+    @Override
     public ReplicaWorker at(int slot, int slotGeneration) {
-        final Worker worker = workers.at(slot);
-        return worker == null || worker.slotGeneration() != slotGeneration
+        final Worker worker = tenantOrNull(slot, slotGeneration);
+        return worker == null
                 ? null
                 : new ReplicaWorker(worker.id(), worker.name(), worker.dpRank());
+    }
+
+    private Worker tenantOrNull(int slot, int slotGeneration) {
+        final Worker worker = workers.at(slot);
+        return worker != null && worker.slotGeneration() == slotGeneration ? worker : null;
     }
 
     @Override

@@ -387,7 +387,22 @@ public final class RankScheduler {
         running.remove(request);
         free(request);
         stats.preemptions++;
+        putBack(request);
+    }
+
+    /**
+     * Has a request wait ahead of all that have no blocks. Those that have received theirs need
+     * nothing but a slot, and it may need their blocks: behind it, both would wait for ever.
+     */
+    private void putBack(SimRequest request) {
+        final ArrayDeque<SimRequest> received = new ArrayDeque<>();
+        while (!waiting.isEmpty() && waiting.peekFirst().blockCount > 0) {
+            received.addLast(waiting.pollFirst());
+        }
         waiting.addFirst(request);
+        while (!received.isEmpty()) {
+            waiting.addFirst(received.pollLast());
+        }
     }
 
     private void free(SimRequest request) {

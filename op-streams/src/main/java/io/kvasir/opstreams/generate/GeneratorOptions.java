@@ -1,5 +1,7 @@
 package io.kvasir.opstreams.generate;
 
+import io.kvasir.opstreams.kvops.KvopsHeader;
+
 /**
  * How a trace becomes a stream.
  *
@@ -34,7 +36,7 @@ public record GeneratorOptions(
         long seed,
         boolean salted) {
     /** Largest number of workers. */
-    public static final int MAX_WORKERS = 1 << 16;
+    public static final int MAX_WORKERS = KvopsHeader.MAX_WORKERS;
 
     private static final int MOST_WEIGHT = 1_000_000_000; // costs of the longest prompts are finite
 

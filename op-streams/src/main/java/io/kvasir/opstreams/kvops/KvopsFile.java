@@ -61,7 +61,7 @@ public final class KvopsFile implements AutoCloseable {
                 KvopsDescriptor.HEADER_LENGTH);
         return new KvopsHeader(
                 positive(KvopsDescriptor.BLOCK_TOKENS_OFFSET, "tokens per block"),
-                positive(KvopsDescriptor.WORKERS_OFFSET, "workers"),
+                workers(),
                 bytes.get(LONG, KvopsDescriptor.CAPACITY_OFFSET),
                 bytes.get(LONG, KvopsDescriptor.RECORDS_OFFSET),
                 bytes.get(LONG, KvopsDescriptor.QUERIES_OFFSET),
@@ -82,6 +82,17 @@ public final class KvopsFile implements AutoCloseable {
         if (found != expected) {
             throw wrong(offset, field + " is " + Integer.toUnsignedString(found));
         }
+    }
+
+    /** Checked here, before something is made for each of them. */
+    private int workers() throws KvopsFormatException {
+        final int found = positive(KvopsDescriptor.WORKERS_OFFSET, "workers");
+        if (found > KvopsHeader.MAX_WORKERS) {
+            throw wrong(
+                    KvopsDescriptor.WORKERS_OFFSET,
+                    "workers is " + found + ", more than " + KvopsHeader.MAX_WORKERS);
+        }
+        return found;
     }
 
     private int positive(int offset, String field) throws KvopsFormatException {

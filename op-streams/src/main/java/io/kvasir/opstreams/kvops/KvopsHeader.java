@@ -4,7 +4,7 @@ package io.kvasir.opstreams.kvops;
  * What a KVOPS file says about itself.
  *
  * @param blockTokens tokens per block
- * @param workers workers; their numbers are 0..workers-1
+ * @param workers workers, {@value #MAX_WORKERS} at most; their numbers are 0..workers-1
  * @param capacity blocks that one worker's cache holds
  * @param records records of all kinds
  * @param queries QUERY records
@@ -35,6 +35,9 @@ public record KvopsHeader(
         long flags,
         int maxQuery,
         int maxEvent) {
+    /** Largest number of workers. */
+    public static final int MAX_WORKERS = 1 << 16;
+
     /** Flag: each query carries the checksum of its answer. */
     public static final long CHECKSUMS = 1;
 

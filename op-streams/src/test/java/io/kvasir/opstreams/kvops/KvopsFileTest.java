@@ -117,6 +117,7 @@ class KvopsFileTest {
                 "12  | 64  | 12  | header length is 64",
                 "16  | 0   | 16  | tokens per block is 0",
                 "20  | 0   | 20  | workers is 0",
+                "22  | 1   | 20  | workers is 65541, more than 65536",
                 "20  | 4   | 136 | worker 4 is not below the header's 4",
                 "128 | 9   | 128 | op 9 is unknown, record=0",
                 "128 | 0   | 128 | op 0 is unknown",

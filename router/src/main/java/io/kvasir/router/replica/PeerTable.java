@@ -141,7 +141,7 @@ final class PeerTable {
                 hashes,
                 added.ownBlocks() + added.pathBlocks() - hashes.length,
                 added.prefillTokens(),
-                slot.predicted());
+                fleet.isPredicted(slot));
     }
 
     /** What a peer has on a worker; null where that is not registered here. */

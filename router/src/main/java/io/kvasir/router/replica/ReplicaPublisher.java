@@ -31,6 +31,7 @@ final class ReplicaPublisher {
     private static final int MAX_PENDING_OUTPUTS = 1_024;
     private static final int MAX_REMEMBERED = 8_192;
     private static final long NO_OUTPUT = -1;
+    private static final ReplicaWorker NAMELESS = new ReplicaWorker(0, "", 0);
 
     private final ReplicaConfig config;
     private final ReplicaPort port;
@@ -128,24 +129,12 @@ final class ReplicaPublisher {
         final long sequence = record.sequence();
         final long booking = record.booking();
         switch (record.kind()) {
-            case ADDED ->
-                    send.accept(
-                            new ReplicaMessage.Added(
-                                    from,
-                                    sequence,
-                                    booking,
-                                    tenant(),
-                                    record.pathBlocks(),
-                                    Arrays.copyOf(record.items(), record.itemCount()),
-                                    config.hashCheck(),
-                                    record.ownBlocks(),
-                                    record.prefillTokens(),
-                                    -1));
+            case ADDED -> send.accept(added(tenantOrNull()));
             case PREFILLED ->
                     send.accept(new ReplicaMessage.Prefilled(from, sequence, booking, tenant()));
             case FREED -> {
                 outputs.remove(booking);
-                send.accept(new ReplicaMessage.Freed(from, sequence, booking, tenant()));
+                send.accept(freed());
             }
             case OUTPUT -> {
                 outputs.put(booking, record.ownBlocks());
@@ -160,9 +149,36 @@ final class ReplicaPublisher {
             }
             case LIST -> {
                 sendOutputs();
-                sendList(tenant());
+                final ReplicaWorker worker = tenantOrNull();
+                if (worker != null) {
+                    sendList(worker);
+                } else { // its number would count as lost
+                    send.accept(new ReplicaMessage.Digest(from, sequence, List.of()));
+                }
             }
         }
+    }
+
+    /** Of a worker that was removed before anything of it was sent: that the booking has ended. */
+    private ReplicaMessage added(ReplicaWorker worker) {
+        return worker == null
+                ? freed()
+                : new ReplicaMessage.Added(
+                        config.origin(),
+                        record.sequence(),
+                        record.booking(),
+                        worker,
+                        record.pathBlocks(),
+                        Arrays.copyOf(record.items(), record.itemCount()),
+                        config.hashCheck(),
+                        record.ownBlocks(),
+                        record.prefillTokens(),
+                        -1);
+    }
+
+    private ReplicaMessage freed() {
+        return new ReplicaMessage.Freed(
+                config.origin(), record.sequence(), record.booking(), tenant());
     }
 
     private void sendOutputs() {
@@ -228,14 +244,23 @@ final class ReplicaPublisher {
         }
     }
 
-    /** The worker that the record is about; a nameless one where it is not known any more. */
+    /**
+     * The same for what is found by its booking: a nameless one where it is not known any more. It
+     * could be taken for another worker, which has that number.
+     */
     private ReplicaWorker tenant() {
+        final ReplicaWorker worker = tenantOrNull();
+        return worker == null ? NAMELESS : worker;
+    }
+
+    /** The worker that the record is about; null where it is not known any more. */
+    private ReplicaWorker tenantOrNull() {
         final long key = (long) record.slotGeneration() << Integer.SIZE | record.slot();
         final ReplicaWorker now = fleet.at(record.slot(), record.slotGeneration());
         if (now != null) {
             tenants.putIfAbsent(key, now);
             return now;
         }
-        return tenants.getOrDefault(key, new ReplicaWorker(0, "", 0));
+        return tenants.get(key);
     }
 }

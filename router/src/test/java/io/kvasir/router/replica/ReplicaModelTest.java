@@ -410,6 +410,7 @@ class ReplicaModelTest {
 
         @Override
         public Slot find(ReplicaWorker worker) {
+            assertTrue(worker.isNamed(), "a booking of another worker that has its number");
             return slots.get(worker.name());
         }
 

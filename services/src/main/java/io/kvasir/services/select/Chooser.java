@@ -192,18 +192,30 @@ final class Chooser {
             String session)
             throws ServiceException {
         checkFree(id);
-        final Selection chosen = choose(key, prompt, allowed, wanted, session);
-        reserve(id, chosen);
-        return chosen;
+        return reserve(id, choose(key, prompt, allowed, wanted, session));
     }
 
     /**
      * Reserves what was chosen before; its session is that rank's from then on.
      *
-     * @throws ServiceException 404 if the rank is not there any more, 409 for an id that is in use,
-     *     503 when there is no room
+     * @return the same with its worker as it is now
+     * @throws ServiceException 404 if the rank is not there any more, or its blocks are of another
+     *     size, 409 for an id that is in use, 503 when there is no room
      */
-    synchronized void reserve(String id, Selection chosen) throws ServiceException {
+    synchronized Selection reserve(String id, Selection chosen) throws ServiceException {
+        checkFree(id);
+        final WorkerSheet now = workers.schedulable(chosen.key(), chosen.worker().id());
+        if (!now.blockSize().equals(chosen.worker().blockSize())) {
+            throw new ServiceException(
+                    404,
+                    "worker "
+                            + Long.toUnsignedString(now.id())
+                            + " has blocks of "
+                            + now.blockSize()
+                            + " tokens, and had some of "
+                            + chosen.worker().blockSize()
+                            + " when it was selected");
+        }
         reserve(
                 id,
                 chosen.key(),
@@ -212,6 +224,7 @@ final class Chooser {
                 chosen.prompt().sequenceHashes,
                 chosen.prefillTokens());
         sessions.reserved(chosen.key(), chosen.session(), chosen.rank());
+        return chosen.of(now);
     }
 
     /**

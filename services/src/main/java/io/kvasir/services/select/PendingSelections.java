@@ -33,16 +33,16 @@ final class PendingSelections {
         waiting.put(id, new Waiting(selection, nowNs + ttlNs));
     }
 
-    /** Reserves what was selected. */
+    /** Reserves what was selected, and says what that is now. */
     @FunctionalInterface
     interface Reservation {
-        void of(Selection selection) throws ServiceException;
+        Selection of(Selection selection) throws ServiceException;
     }
 
     /**
      * Has one of a group reserved; where that fails it waits on.
      *
-     * @return null if it is not there any more, or never was
+     * @return what was reserved; null if it is not there any more, or never was
      */
     synchronized Selection claimOrNull(String id, GroupKey key, long nowNs, Reservation reservation)
             throws ServiceException {
@@ -51,9 +51,9 @@ final class PendingSelections {
         if (found == null || !found.selection.key().equals(key)) {
             return null;
         }
-        reservation.of(found.selection);
+        final Selection reserved = reservation.of(found.selection);
         waiting.remove(id);
-        return found.selection;
+        return reserved;
     }
 
     private void expire(long nowNs) {

@@ -24,6 +24,11 @@ record Selection(
         SortedMap<Long, Match> heldByRank,
         long decodeBlocks,
         String session) {
+    /** The same with what is said of its worker now. */
+    Selection of(WorkerSheet now) {
+        return new Selection(key, now, dpRank, prompt, heldByRank, decodeBlocks, session);
+    }
+
     /** The rank, of whichever worker. */
     Match.Rank rank() {
         return new Match.Rank(worker.id(), (int) dpRank);

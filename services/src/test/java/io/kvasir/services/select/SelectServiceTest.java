@@ -41,7 +41,7 @@ class SelectServiceTest {
     private static final String PROMPT = "[1,2,3,4,5,6,7,8,9]";
     private static final String UNUSED_ENDPOINT = "tcp://127.0.0.1:9";
 
-    private static final PendingSelections.Reservation UNRESERVED = _ -> {};
+    private static final PendingSelections.Reservation UNRESERVED = selection -> selection;
 
     private final Deque<AutoCloseable> opened = new ArrayDeque<>();
     private Http http = start(SelectConfig.of("127.0.0.1", 0));
@@ -384,6 +384,21 @@ class SelectServiceTest {
         posted(201, "/reservations", "{\"selection_id\":\"s\",\"model_name\":\"m\"}");
         posted(404, "/reservations", "{\"selection_id\":\"s\",\"model_name\":\"m\"}");
         assertEquals(load(9, 2, 1), http.get("/loads").text());
+    }
+
+    @Test
+    void aSelectionIsReservedOnItsWorkerAsItIsByThen() {
+        final String claim = "{\"selection_id\":\"s\",\"model_name\":\"m\"}";
+        name(1, UNUSED_ENDPOINT, "");
+        posted(200, "/select", ask(",\"selection_id\":\"s\""));
+        http.patch("/workers/1", "{\"endpoint\":\"http://moved\"}");
+        assertEquals(
+                "http://moved", posted(201, "/reservations", claim).path("endpoint").asText());
+        assertEquals(200, http.delete("/reservations/s").status());
+        posted(200, "/select", ask(",\"selection_id\":\"s\""));
+        http.patch("/workers/1", "{\"block_size\":2}");
+        posted(404, "/reservations", claim); // its blocks are counted in others
+        assertEquals(load(0, 0, 0), http.get("/loads").text());
     }
 
     @Test
