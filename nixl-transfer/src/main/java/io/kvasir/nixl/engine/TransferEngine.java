@@ -173,7 +173,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @param link from {@link #link}
      * @return ends when nothing of it is left; exceptionally with a {@link KvTransportException} of
      *     kind {@code FAILED} if the transport has not let go of it for 5 s: it is still linked; of
-     *     kind {@code INVALID} if it is another engine's, or nothing was left of it before
+     *     kind {@code INVALID} if it is another engine's, or nothing was left of it before; with
+     *     {@link IllegalStateException} as {@link #call} does
      */
     public CompletableFuture<Void> unlink(KvLink link) {
         Objects.requireNonNull(link, "link");
@@ -298,6 +299,15 @@ public final class TransferEngine implements Agent, AutoCloseable {
                                             + " transfers wait already"));
         }
         return future;
+    }
+
+    /**
+     * Whether it takes nothing more.
+     *
+     * @return true once {@link #close} was called
+     */
+    public boolean isClosed() {
+        return calls.isClosed();
     }
 
     /**

@@ -308,10 +308,17 @@ public final class ManagedLink implements AutoCloseable {
         if (!unlinking.isDone()) {
             return;
         }
-        if (unlinking.isCompletedExceptionally() && !keeper.isClosed()) {
-            fail(unlinking.exceptionNow().getMessage(), nowNs);
-            step = Step.STUCK;
-            return;
+        if (unlinking.isCompletedExceptionally()) {
+            if (!keeper.isClosed()) {
+                fail(unlinking.exceptionNow().getMessage(), nowNs);
+                step = Step.STUCK;
+                return;
+            }
+            if (unlinking.exceptionNow() instanceof IllegalStateException
+                    && !keeper.engine().isClosed()) {
+                unlink(); // too many calls waited for the engine: it does not know of it yet
+                return;
+            }
         }
         link = null;
         step = Step.WAITING;
