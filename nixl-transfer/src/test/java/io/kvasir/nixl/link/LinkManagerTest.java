@@ -358,6 +358,20 @@ class LinkManagerTest {
     }
 
     @Test
+    void aPeerThatCouldNotBeForgottenIsForgottenAfterAPause() {
+        up();
+        transport.disconnectFails = new IllegalStateException("scripted");
+        exchange.publish(Records.record("peer", 1, 2));
+        work();
+        assertEquals("LOST scripted", told.getLast());
+        assertEquals(0, transport.lists.size());
+        transport.disconnectFails = null;
+        workAfter(50);
+        assertEquals(State.UP, link.state());
+        assertEquals(Records.record("peer", 1, 2), link.linked().record());
+    }
+
+    @Test
     void aLinkThatCouldNotBeGivenUpIsGivenUpAgainAfterAPause() {
         up();
         pull(link.link());
