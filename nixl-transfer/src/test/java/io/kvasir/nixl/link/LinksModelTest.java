@@ -34,7 +34,7 @@ import java.util.Set;
  * left of it.
  */
 class LinksModelTest {
-    private static final int TRIALS = 300;
+    private static final int TRIALS = 200;
     private static final int STEPS = 150;
     private static final int PEERS = 3;
     private static final long MS = 1_000_000;
@@ -176,6 +176,7 @@ class LinksModelTest {
                 case 0, 1 -> giveUp(link.peer());
                 case 2 -> keep("peer" + random.nextInt(PEERS));
                 case 3 -> pull(link.peer());
+                case 4 -> closeRarely();
                 default -> {}
             }
         }
