@@ -394,6 +394,21 @@ class LinkManagerTest {
     }
 
     @Test
+    void aKeeperThatIsClosedBeforeItSeesAFailureTriesOnceMore() {
+        up();
+        pull(link.link());
+        transport.releaseFails = true;
+        exchange.withdraw("peer");
+        work();
+        nowNs += 5_000 * MS;
+        engine.doWork(); // gives up to let go of it
+        keeper.close();
+        transport.releaseFails = false;
+        work();
+        assertTrue(transport.peers.isEmpty());
+    }
+
+    @Test
     void linksAreBoundedAndOneAPeer() {
         assertThrows(
                 IllegalArgumentException.class, () -> keeper.keep("peer", "", (l, s, w) -> {}));
