@@ -161,13 +161,13 @@ class LinksModelTest {
                 return;
             }
             try {
-                kept.put(peer, keeper.keep(peer, "", this::changed));
+                kept.put(peer, keeper.keep(peer, "", (link, state, why) -> changed(link, state)));
             } catch (IllegalArgumentException e) {
                 assertTrue(kept.containsKey(peer), "kept for nobody: " + peer);
             }
         }
 
-        private void changed(ManagedLink link, State state, String why) {
+        private void changed(ManagedLink link, State state) {
             assertEquals(state, link.state());
             if (settled) {
                 return;
