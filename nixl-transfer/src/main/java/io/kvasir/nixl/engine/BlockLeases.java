@@ -29,7 +29,7 @@ public final class BlockLeases {
         UNKNOWN
     }
 
-    /** Notified of blocks that are free again, on the thread that calls. */
+    /** Notified of blocks that are free again, on the thread that calls; may call the table. */
     @FunctionalInterface
     public interface Freed {
         /**
@@ -184,7 +184,7 @@ public final class BlockLeases {
      * @return leases that ended now
      */
     public int expire(long nowNs) {
-        List<String> over = null;
+        List<Map.Entry<String, Lease>> over = null;
         for (Iterator<Map.Entry<String, Lease>> i = leases.entrySet().iterator(); i.hasNext(); ) {
             final Map.Entry<String, Lease> entry = i.next();
             if (nowNs - entry.getValue().untilNs < 0) {
@@ -194,17 +194,21 @@ public final class BlockLeases {
                 i.remove();
             } else {
                 over = over == null ? new ArrayList<>() : over;
-                over.add(entry.getKey());
+                over.add(Map.entry(entry.getKey(), entry.getValue()));
             }
         }
         if (over == null) {
             return 0;
         }
-        for (String id : over) {
-            expired++;
-            end(id, leases.get(id), nowNs, true);
+        int ended = 0;
+        for (Map.Entry<String, Lease> entry : over) {
+            if (!entry.getValue().ended) { // else a call from within onFreed has ended it
+                expired++;
+                ended++;
+                end(entry.getKey(), entry.getValue(), nowNs, true);
+            }
         }
-        return over.size();
+        return ended;
     }
 
     private void end(String id, Lease lease, long nowNs, boolean isExpired) {

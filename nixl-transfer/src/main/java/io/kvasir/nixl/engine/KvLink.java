@@ -19,7 +19,8 @@ public final class KvLink {
     private final Descriptors descriptors;
     private final LinkCost cost = new LinkCost();
     private volatile String lost; // why, null while it is up
-    private boolean forgotten; // of the engine's thread
+    private boolean listTaken; // this and the next are of the engine's thread
+    private boolean forgotten;
     private final AtomicLong bytes = new AtomicLong(); // these three have one writer
     private final AtomicLong transfers = new AtomicLong();
     private final AtomicLong failures = new AtomicLong();
@@ -125,6 +126,13 @@ public final class KvLink {
         if (lost == null) {
             lost = why;
         }
+    }
+
+    /** Whether the list is still to be given back; once. */
+    boolean takeList() {
+        final boolean first = !listTaken;
+        listTaken = true;
+        return first;
     }
 
     /** The transport has nothing of it any more. */

@@ -59,13 +59,23 @@ final class LeavingLinks {
                                 + " could not be given up; try again later");
             }
             if (!leaving.link.isForgotten()) { // it may have been given up twice meanwhile
-                transport.releaseList(leaving.link.list());
-                transport.disconnect(leaving.link.peer());
-                leaving.link.forget();
+                letGo(leaving.link);
             }
             leaving.end.complete(null);
         } catch (Throwable e) {
             leaving.end.completeExceptionally(e);
         }
+    }
+
+    /** Has the transport forget a link; what it throws ends nothing: this can be called again. */
+    void letGo(KvLink link) {
+        try {
+            if (link.takeList()) {
+                transport.releaseList(link.list());
+            }
+        } finally {
+            transport.disconnect(link.peer());
+        }
+        link.forget();
     }
 }

@@ -150,21 +150,32 @@ public final class TransferEngine implements Agent, AutoCloseable {
      *
      * @param metadata what the peer's transport published of itself
      * @param descriptors of its memory, in the list's order
-     * @return ends exceptionally with a {@link KvTransportException} if it cannot be
+     * @return ends exceptionally with a {@link KvTransportException} if it cannot be; where the
+     *     caller ends it before, nothing is left of the link
      */
     public CompletableFuture<KvLink> link(byte[] metadata, Descriptors descriptors) {
         Objects.requireNonNull(metadata, "metadata");
         Objects.requireNonNull(descriptors, "descriptors");
-        return call(
-                t -> {
-                    final String peer = t.connect(metadata);
-                    try {
-                        return new KvLink(this, peer, t.prepare(peer, descriptors), descriptors);
-                    } catch (KvTransportException e) {
-                        t.disconnect(peer); // there is no link that would do it
-                        throw e;
+        final CompletableFuture<KvLink> linked = new CompletableFuture<>();
+        submit(
+                () -> {
+                    final KvLink link = connect(metadata, descriptors);
+                    if (!linked.complete(link)) {
+                        leaving.letGo(link); // nobody has it
                     }
-                });
+                },
+                linked);
+        return linked;
+    }
+
+    private KvLink connect(byte[] metadata, Descriptors descriptors) {
+        final String peer = transport.connect(metadata);
+        try {
+            return new KvLink(this, peer, transport.prepare(peer, descriptors), descriptors);
+        } catch (KvTransportException e) {
+            transport.disconnect(peer); // there is no link that would do it
+            throw e;
+        }
     }
 
     /**
@@ -173,7 +184,8 @@ public final class TransferEngine implements Agent, AutoCloseable {
      * @param link from {@link #link}
      * @return ends when nothing of it is left; exceptionally with a {@link KvTransportException} of
      *     kind {@code FAILED} if the transport has not let go of it for 5 s: it is still linked; of
-     *     kind {@code INVALID} if it is another engine's, or nothing was left of it before
+     *     kind {@code INVALID} if it is another engine's, or nothing was left of it before; with
+     *     {@link IllegalStateException} as {@link #call} does
      */
     public CompletableFuture<Void> unlink(KvLink link) {
         Objects.requireNonNull(link, "link");
@@ -298,6 +310,15 @@ public final class TransferEngine implements Agent, AutoCloseable {
                                             + " transfers wait already"));
         }
         return future;
+    }
+
+    /**
+     * Whether it takes nothing more.
+     *
+     * @return true once {@link #close} was called
+     */
+    public boolean isClosed() {
+        return calls.isClosed();
     }
 
     /**

@@ -94,6 +94,7 @@ public final class ManagedLink implements AutoCloseable {
     private KvLink link;
     private CompletableFuture<KvLink> linking;
     private CompletableFuture<Void> unlinking;
+    private boolean lastTry; // to unlink; the keeper was closed before
     private int failuresInARow;
     private long notBeforeNs;
 
@@ -299,7 +300,14 @@ public final class ManagedLink implements AutoCloseable {
         fail(why, nowNs);
     }
 
+    /** Whether too many calls waited for the engine. */
+    private boolean isUnknownToEngine() {
+        return unlinking.exceptionNow() instanceof IllegalStateException
+                && !keeper.engine().isClosed();
+    }
+
     private void unlink() {
+        lastTry = keeper.isClosed();
         unlinking = keeper.engine().unlink(link);
         step = Step.UNLINKING;
     }
@@ -308,10 +316,16 @@ public final class ManagedLink implements AutoCloseable {
         if (!unlinking.isDone()) {
             return;
         }
-        if (unlinking.isCompletedExceptionally() && !keeper.isClosed()) {
-            fail(unlinking.exceptionNow().getMessage(), nowNs);
-            step = Step.STUCK;
-            return;
+        if (unlinking.isCompletedExceptionally()) {
+            if (!keeper.isClosed()) {
+                fail(unlinking.exceptionNow().getMessage(), nowNs);
+                step = Step.STUCK;
+                return;
+            }
+            if (!lastTry || isUnknownToEngine()) {
+                unlink();
+                return;
+            }
         }
         link = null;
         step = Step.WAITING;

@@ -49,6 +49,21 @@ final class HeldLeases<K> {
                                 + " requests; report their end by pullEnded first");
             }
         }
+
+        /** Refuses blocks that a rank has been told are not needed any more. */
+        void requireNoneNotified() {
+            if (notified > 0) {
+                throw new VllmPeerException(
+                        VllmPeerException.Kind.RELEASED,
+                        "blocks of request "
+                                + lease.requestId()
+                                + " were given back to "
+                                + notified
+                                + " of "
+                                + ranks.count()
+                                + " ranks, which may have reused them; release it");
+            }
+        }
     }
 
     private final int maxLeases;

@@ -167,14 +167,16 @@ public final class VllmPrefillPeer implements AutoCloseable {
      *     order of {@link VllmBlocks#indices}
      * @param nowNs current time
      * @return the transport's requests, one for each rank that is read
-     * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, {@code EXPIRED}, {@code READING}
-     *     or {@code BAD_BLOCKS}
+     * @throws VllmPeerException of kind {@code UNKNOWN_REQUEST}, {@code EXPIRED}, {@code READING},
+     *     {@code BAD_BLOCKS}, or {@code RELEASED} if a rank has been notified already and only
+     *     others could not be
      * @throws KvTransportException if the transport refuses it
      */
     public long[] pull(String requestId, int[] localIndices, long nowNs) {
         final HeldLeases.Held held = leases.get(requestId);
         held.requireNoRead();
         held.lease.requireHeld(nowNs);
+        held.requireNoneNotified();
         final ConnectedEngine engine = engine(held.lease.engineId());
         final byte[] completion = engine.isToldByRead() ? held.lease.completion().encode() : null;
         final long[] requests = read(held, localIndices, completion);

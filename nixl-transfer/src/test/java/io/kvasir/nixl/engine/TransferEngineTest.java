@@ -869,6 +869,18 @@ class TransferEngineTest {
     }
 
     @Test
+    void aLinkThatNobodyWaitsForAnyMoreIsForgotten() {
+        final int lists = transport.lists.size();
+        final CompletableFuture<KvLink> given =
+                engine.link("other".getBytes(StandardCharsets.US_ASCII), descriptors());
+        given.cancel(false);
+        engine.doWork();
+        assertEquals(List.of("peer"), transport.peers);
+        assertEquals(lists, transport.lists.size());
+        assertEquals("other", link("other").peer());
+    }
+
+    @Test
     void aLinkWhoseRequestsAreNotGivenUpStaysAndCanBeGivenUpAgain() {
         engine.submit(transfer("a", 0));
         work(1);

@@ -358,6 +358,20 @@ class LinkManagerTest {
     }
 
     @Test
+    void aPeerThatCouldNotBeForgottenIsForgottenAfterAPause() {
+        up();
+        transport.disconnectFails = new IllegalStateException("scripted");
+        exchange.publish(Records.record("peer", 1, 2));
+        work();
+        assertEquals("LOST scripted", told.getLast());
+        assertEquals(0, transport.lists.size());
+        transport.disconnectFails = null;
+        workAfter(50);
+        assertEquals(State.UP, link.state());
+        assertEquals(Records.record("peer", 1, 2), link.linked().record());
+    }
+
+    @Test
     void aLinkThatCouldNotBeGivenUpIsGivenUpAgainAfterAPause() {
         up();
         pull(link.link());
@@ -377,6 +391,21 @@ class LinkManagerTest {
         assertEquals(2, link.failures());
         workAfter(5_000);
         assertEquals(3, link.failures());
+    }
+
+    @Test
+    void aKeeperThatIsClosedBeforeItSeesAFailureTriesOnceMore() {
+        up();
+        pull(link.link());
+        transport.releaseFails = true;
+        exchange.withdraw("peer");
+        work();
+        nowNs += 5_000 * MS;
+        engine.doWork(); // gives up to let go of it
+        keeper.close();
+        transport.releaseFails = false;
+        work();
+        assertTrue(transport.peers.isEmpty());
     }
 
     @Test

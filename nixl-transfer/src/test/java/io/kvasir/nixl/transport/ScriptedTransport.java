@@ -66,6 +66,9 @@ public final class ScriptedTransport implements KvTransport {
     /** Thrown by {@link #prepare} of a peer's memory. */
     public RuntimeException prepareFails;
 
+    /** Thrown by {@link #disconnect}. */
+    public RuntimeException disconnectFails;
+
     /** Thrown by {@link #request}. */
     public RuntimeException requestFails;
 
@@ -117,6 +120,9 @@ public final class ScriptedTransport implements KvTransport {
 
     @Override
     public void disconnect(String peer) {
+        if (disconnectFails != null) {
+            throw disconnectFails;
+        }
         peers.remove(peer);
     }
 
@@ -131,7 +137,9 @@ public final class ScriptedTransport implements KvTransport {
 
     @Override
     public void releaseList(long list) {
-        lists.remove(list);
+        if (lists.remove(list) == null) {
+            throw new KvTransportException(KvTransportException.Kind.INVALID, "no list " + list);
+        }
     }
 
     @Override
