@@ -15,6 +15,7 @@ public final class ModelRegistration implements AutoCloseable {
     private Registration described;
     private byte[] document;
     private long revision;
+    private boolean stored; // the document, as it is
 
     private volatile boolean superseded;
     private boolean closed; // guarded by this
@@ -42,10 +43,16 @@ public final class ModelRegistration implements AutoCloseable {
     void describe(Registration now) {
         described = now;
         document = now.encode();
+        stored = false;
+    }
+
+    boolean isStored() {
+        return stored;
     }
 
     void stored(long newRevision) {
         revision = newRevision;
+        stored = true;
     }
 
     void supersede() {
@@ -69,7 +76,7 @@ public final class ModelRegistration implements AutoCloseable {
     /**
      * Has no new request sent to the instance; it stays registered.
      *
-     * @throws RegistryException if the store does not take it
+     * @throws RegistryException if the store does not take it, which is tried again with renewals
      */
     public void drain() {
         registrar.drain(this);

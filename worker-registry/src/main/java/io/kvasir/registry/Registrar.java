@@ -184,7 +184,8 @@ public final class Registrar implements AutoCloseable {
 
     synchronized void drain(ModelRegistration registration) {
         if (!own.contains(registration)
-                || registration.described().state() == InstanceState.DRAINING) {
+                || (registration.described().state() == InstanceState.DRAINING
+                        && registration.isStored())) {
             return;
         }
         registration.describe(registration.described().withState(InstanceState.DRAINING));
@@ -261,7 +262,7 @@ public final class Registrar implements AutoCloseable {
     }
 
     /** False if there is nothing to renew. */
-    private boolean renew() {
+    boolean renew() {
         final List<ModelRegistration> all;
         synchronized (this) {
             all = List.copyOf(own);
@@ -280,11 +281,7 @@ public final class Registrar implements AutoCloseable {
             return; // closed in between
         }
         try {
-            final long revision =
-                    store.renew(
-                            registration.described().id().key(),
-                            registration.document(),
-                            registration.revision());
+            final long revision = renewed(registration);
             if (revision == LeasedStore.CONFLICT) {
                 restore(registration);
             } else {
@@ -295,6 +292,16 @@ public final class Registrar implements AutoCloseable {
                 throw e;
             }
         }
+    }
+
+    /** A store may renew the key alone: what it has not taken yet is to be put. */
+    private long renewed(ModelRegistration registration) {
+        return registration.isStored()
+                ? store.renew(
+                        registration.described().id().key(),
+                        registration.document(),
+                        registration.revision())
+                : LeasedStore.CONFLICT;
     }
 
     private static void pause(long ms) {

@@ -43,19 +43,18 @@ final class FoundWorkers {
         }
         final List<DiscoveredWorker> view = new ArrayList<>(next.size());
         next.values().forEach(found -> view.add(found.worker));
-        // those that go are drained before a view may wait for their successors
-        next.values().forEach(found -> report(false, found));
+        // before a view, which may wait for successors: those that are ready again are some
+        next.values().forEach(this::report);
         listener.view(view);
-        next.values().forEach(found -> report(true, found));
         reported = next;
     }
 
-    private void report(boolean ready, Found found) {
+    private void report(Found found) {
         final Found before = reported.get(found.worker.name());
         final boolean wasReady =
                 before == null || !before.worker.equals(found.worker) || before.ready;
-        if (found.ready == ready && wasReady != ready) {
-            listener.draining(found.worker.name(), !ready);
+        if (found.ready != wasReady) {
+            listener.draining(found.worker.name(), !found.ready);
         }
     }
 }

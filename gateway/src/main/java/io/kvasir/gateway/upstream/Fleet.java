@@ -147,12 +147,7 @@ public final class Fleet {
         boolean changed = false;
         for (DiscoveredWorker worker : wanted) {
             try {
-                if (add(source, worker)) {
-                    changed = true;
-                    if (isDrained.test(worker)) {
-                        drain(worker.name(), true);
-                    }
-                }
+                changed |= add(source, worker, isDrained.test(worker));
             } catch (IllegalArgumentException e) {
                 refused.put(worker, e.getMessage());
             }
@@ -275,7 +270,10 @@ public final class Fleet {
                 + String.join(", ", registries.keySet());
     }
 
-    private synchronized boolean add(String source, DiscoveredWorker described) {
+    /**
+     * @param isDrained by the source
+     */
+    private synchronized boolean add(String source, DiscoveredWorker described, boolean isDrained) {
         if (closed) {
             throw new IllegalArgumentException("the gateway is closing");
         }
@@ -285,7 +283,10 @@ public final class Fleet {
         }
         final Entry before = entries.get(described.name());
         if (before != null && before.described.equals(described)) {
-            before.upstream.source(source);
+            if (!before.upstream.source().equals(source)) {
+                before.upstream.source(source);
+                drain(source, described.name(), described, isDrained);
+            }
             return false;
         }
         registry.checkRoom(described, before == null ? null : before.upstream);
@@ -296,6 +297,7 @@ public final class Fleet {
         } else {
             replace(before, source, described, registry, router);
         }
+        drain(source, described.name(), described, isDrained);
         return true;
     }
 
@@ -344,9 +346,7 @@ public final class Fleet {
                     former.registry,
                     former.registry.readyRouter(before.pool()),
                     new SameEngine(before, wasInUse));
-            if (before.draining()) {
-                drain(before.name(), true);
-            }
+            entries.get(before.name()).upstream.takeDrains(before);
         } catch (IllegalArgumentException e) {
             failed(
                     before.source(),
@@ -414,7 +414,7 @@ public final class Fleet {
     }
 
     /**
-     * Sends no new request to a server, or does again.
+     * Sends no new request to a server, as operators want it, or does again, whoever wanted none.
      *
      * @return false if there is none of that name
      */
@@ -426,6 +426,29 @@ public final class Fleet {
         entry.upstream.drain(draining);
         LOG.info("worker {} {}", name, draining ? "is drained" : "is used again");
         return true;
+    }
+
+    /**
+     * Sends no new request to a server while a source wants it so.
+     *
+     * @param meantOrNull what the source describes: another one, which another source has
+     *     registered, is not meant. Null where it has not said
+     */
+    private synchronized void drain(
+            String source, String name, DiscoveredWorker meantOrNull, boolean draining) {
+        final Entry entry = entries.get(name);
+        if (entry != null
+                && (!draining || isMeant(entry, source, meantOrNull))
+                && entry.upstream.drain(source, draining)) {
+            LOG.info(
+                    "worker {} {} by {}", name, draining ? "is drained" : "is not drained", source);
+        }
+    }
+
+    private static boolean isMeant(Entry entry, String source, DiscoveredWorker meantOrNull) {
+        return meantOrNull == null
+                || entry.described.equals(meantOrNull)
+                || entry.upstream.source().equals(source);
     }
 
     /** Ends all watches, and takes no further server; those that are registered stay. */
@@ -460,13 +483,23 @@ public final class Fleet {
         public void view(List<DiscoveredWorker> workers) {
             viewed.clear();
             workers.forEach(worker -> viewed.put(worker.name(), worker));
-            drained.values().removeIf(worker -> !worker.equals(viewed.get(worker.name())));
             final Map<DiscoveredWorker, String> refused =
                     Fleet.this.view(
                             source,
                             served(workers),
                             worker -> worker.equals(drained.get(worker.name())));
+            endDrains();
             leftOut.news(refused).forEach(text -> Fleet.this.failed(source, text));
+        }
+
+        /** Of those that it describes so no more: another source may have them still. */
+        private void endDrains() {
+            for (DiscoveredWorker worker : List.copyOf(drained.values())) {
+                if (!worker.equals(viewed.get(worker.name()))) {
+                    drained.remove(worker.name());
+                    drain(source, worker.name(), worker, false);
+                }
+            }
         }
 
         /** Says of each of the others once that it is not used. */
@@ -486,7 +519,7 @@ public final class Fleet {
 
         @Override
         public boolean added(DiscoveredWorker worker) {
-            return add(source, worker);
+            return add(source, worker, false);
         }
 
         @Override
@@ -502,7 +535,7 @@ public final class Fleet {
             } else {
                 drained.remove(name);
             }
-            drain(name, draining);
+            drain(source, name, worker, draining);
         }
 
         @Override

@@ -36,6 +36,9 @@ import java.util.function.Supplier;
 public final class Upstream {
     private static final Logger LOG = LoggerFactory.getLogger(Upstream.class);
 
+    /** Among those that drain; no source is called so. */
+    private static final String OPERATORS = "";
+
     /** Whether the engine turns texts into the tokens that the gateway hashes. */
     public enum TokenizerCheck {
         UNKNOWN,
@@ -59,7 +62,7 @@ public final class Upstream {
     private volatile List<Worker> ranks = List.of();
     private boolean admitted; // guarded by this
     private boolean contacted; // by a probe; guarded by this
-    private boolean draining; // guarded by this
+    private final Set<String> drainers = new HashSet<>(); // sources, OPERATORS; guarded by this
     private boolean evenEjected; // guarded by this
     private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
     private volatile String tokenizerDetail = "not asked yet";
@@ -273,7 +276,7 @@ public final class Upstream {
     /** Whether requests are sent to it. */
     public synchronized boolean inUse() {
         return admitted
-                && !draining
+                && drainers.isEmpty()
                 && (health.usable()
                         || (evenEjected && health.state() == UpstreamHealth.State.EJECTED));
     }
@@ -283,18 +286,54 @@ public final class Upstream {
         return admitted;
     }
 
-    /** Has no new request sent to it, or has again. */
+    /** Has no new request sent to it, as operators want it; or has again, whoever wanted none. */
     void drain(boolean begin) {
         synchronized (this) {
-            draining = begin;
+            if (begin) {
+                drainers.add(OPERATORS);
+            } else {
+                drainers.clear();
+            }
         }
+        drainsChanged();
+    }
+
+    /**
+     * Has no new request sent to it while a source wants it so.
+     *
+     * @return false if that was so before
+     */
+    boolean drain(String by, boolean begin) {
+        synchronized (this) {
+            if (!(begin ? drainers.add(by) : drainers.remove(by))) {
+                return false;
+            }
+        }
+        drainsChanged();
+        return true;
+    }
+
+    /** Has no new request sent to it by all who wanted it so of another one. */
+    void takeDrains(Upstream other) {
+        final Set<String> others = other.drainers();
+        synchronized (this) {
+            drainers.addAll(others);
+        }
+        drainsChanged();
+    }
+
+    private synchronized Set<String> drainers() {
+        return Set.copyOf(drainers);
+    }
+
+    private void drainsChanged() {
         publish();
         healthChanged.accept(this);
     }
 
     /** Whether no new request is sent to it because operators or a source want it so. */
     public synchronized boolean draining() {
-        return draining;
+        return !drainers.isEmpty();
     }
 
     /** Name of the server, unique among those that are registered. */

@@ -132,12 +132,16 @@ final class WatchedWorkers implements ResourceWatch.Listener {
             return;
         }
         Seen now = seen(resource, nanoTime.getAsLong());
+        final Seen before;
         synchronized (this) {
-            final Seen before = all.get(resource.name());
+            before = all.get(resource.name());
             if (before != null && !now.isRenewalOf(before)) {
                 now = now.since(before.sinceNs, before.hasEnded);
             }
             all.put(resource.name(), now);
+        }
+        if (before != null && !before.hasEnded && !before.stored.key().equals(now.stored.key())) {
+            watcher.deleted(before.stored.key()); // it names another instance now
         }
         if (!now.hasEnded) {
             watcher.put(now.stored);
