@@ -105,8 +105,7 @@ class RankModelTest {
                 assertTrue(nowNs < END_NS, () -> "no end: " + rank.state());
             }
             for (SimRequest request : open) {
-                assertTrue(
-                        hasEnded(request), () -> request.phase + ": " + rank.state() + config);
+                assertTrue(hasEnded(request), () -> request.phase + ": " + rank.state() + config);
             }
             assertEquals(config.blocks(), rank.state().freeBlocks(), "free blocks");
         }
@@ -197,9 +196,7 @@ class RankModelTest {
         /** Another engine has pulled a held prefill, or does not want it. */
         private void release() {
             if (rank.free(
-                    key(),
-                    random.nextBoolean() ? KvHold.End.PULLED : KvHold.End.NOTIFIED,
-                    nowNs)) {
+                    key(), random.nextBoolean() ? KvHold.End.PULLED : KvHold.End.NOTIFIED, nowNs)) {
                 nextNs = Math.min(nextNs, nowNs);
             }
         }
@@ -270,8 +267,7 @@ class RankModelTest {
                                     .forEach(
                                             name ->
                                                     told.computeIfPresent(
-                                                            name,
-                                                            (_, n) -> n == 1 ? null : n - 1));
+                                                            name, (_, n) -> n == 1 ? null : n - 1));
                     default -> told.clear();
                 }
             }

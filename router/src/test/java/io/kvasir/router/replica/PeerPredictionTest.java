@@ -51,8 +51,7 @@ class PeerPredictionTest {
         final int[] prompt = new int[3 * BLOCK_SIZE];
         prompt[0] = firstToken;
         try (Lease lease =
-                other.reserve(
-                        other.newRequest().tokens(prompt, prompt.length), new Decision())) {
+                other.reserve(other.newRequest().tokens(prompt, prompt.length), new Decision())) {
             lease.prefillComplete();
         }
         for (int i = 0; i < 4; i++) {

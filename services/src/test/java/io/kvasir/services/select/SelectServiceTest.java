@@ -392,8 +392,7 @@ class SelectServiceTest {
         name(1, UNUSED_ENDPOINT, "");
         posted(200, "/select", ask(",\"selection_id\":\"s\""));
         http.patch("/workers/1", "{\"endpoint\":\"http://moved\"}");
-        assertEquals(
-                "http://moved", posted(201, "/reservations", claim).path("endpoint").asText());
+        assertEquals("http://moved", posted(201, "/reservations", claim).path("endpoint").asText());
         assertEquals(200, http.delete("/reservations/s").status());
         posted(200, "/select", ask(",\"selection_id\":\"s\""));
         http.patch("/workers/1", "{\"block_size\":2}");
