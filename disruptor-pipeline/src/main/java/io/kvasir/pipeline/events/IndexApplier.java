@@ -80,6 +80,7 @@ public final class IndexApplier implements KvEventSink {
 
     /** A reader found the index damaged: no slot is known to hold all of its blocks any more. */
     void damaged() {
+        marks.damaged();
         for (ApplyListener listener : listeners) {
             if (listener != null) {
                 listener.damaged();

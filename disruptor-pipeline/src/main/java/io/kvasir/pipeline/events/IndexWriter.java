@@ -102,6 +102,7 @@ final class IndexWriter implements EventHandler<IndexCommand>, ExceptionHandler<
             load.fail();
             try {
                 applier.clear(load.slot());
+                index.eventApplied(load.slot(), KvBatch.NO_SEQUENCE); // all of it may be there
                 index.commit();
             } catch (RuntimeException error) {
                 setAside(load.slot(), error);

@@ -99,6 +99,10 @@ final class SlotExporter {
             end(Outcome.CANCELLED);
             return true;
         }
+        if (setAside.test(slot)) {
+            end(Outcome.SET_ASIDE); // what was left of it has been cleared
+            return true;
+        }
         if (current.isAhead()) {
             return false;
         }

@@ -21,7 +21,10 @@ final class SlotMarks {
     /** Nothing was missing from its stream then. */
     private static final byte COMPLETE = 2;
 
-    /** The index has refused stores as unknown or invalid since the last clear. */
+    /**
+     * The index has refused stores as unknown or invalid, or was found damaged, since the last
+     * clear.
+     */
     private static final byte REFUSED = 4;
 
     /** Removals mean the last copy. */
@@ -105,9 +108,16 @@ final class SlotMarks {
         }
     }
 
-    /** All of a slot was dropped. */
+    /** All of a slot was dropped: it is as no message has left it, unless that is applied now. */
     void cleared(int slot) {
-        flags[slot] &= ~REFUSED;
+        flags[slot] &= ~(REFUSED | KNOWN);
+    }
+
+    /** No slot is known to hold all of its blocks until it is cleared. */
+    void damaged() {
+        for (int slot = 0; slot < flags.length; slot++) {
+            flags[slot] |= REFUSED;
+        }
     }
 
     /** A batch is applied, and the slot's number not yet that of the batch. */

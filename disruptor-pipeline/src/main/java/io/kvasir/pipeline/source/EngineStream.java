@@ -33,6 +33,9 @@ import java.util.function.LongSupplier;
  * <tr><td>a gap, or nothing yet, of an event plane with local indexers</td><td>the worker's is asked
  * for events or a dump; later messages wait; the dump takes the place of what is known when all of
  * it is there</td><td>RESYNC, LOADING</td><td>the end of the answer; none: next row</td></tr>
+ * <tr><td>another publisher goes on with the numbers, of an event plane with local indexers</td>
+ * <td>the worker's is asked for all; later messages wait</td><td>RESYNC</td><td>the end of the
+ * answer; none: the publisher is believed</td></tr>
  * <tr><td>a gap, no replay, or not all of it</td><td>applied; what is known is kept; with a replay
  * endpoint everything is asked for again and again, ever more rarely; until then, where it did not
  * answer, it is not asked for further gaps</td><td>DEGRADED</td><td>a replay from the engine's
@@ -446,6 +449,18 @@ public final class EngineStream implements EventSource {
     public synchronized void onRestart(String how) {
         if (!status.isClosed()) {
             sequencer.restarted(how);
+            status.publish();
+        }
+    }
+
+    /**
+     * Says that another publisher goes on with the numbers, which one in a new life may do by
+     * chance where its first events are lost: what a local indexer of it has takes the place of
+     * what is known.
+     */
+    synchronized void onTakenOver() {
+        if (!status.isClosed() && parts.isQueryable() && tracker.last() >= 0) {
+            replay.heal();
             status.publish();
         }
     }

@@ -37,7 +37,8 @@ import java.util.function.LongSupplier;
  * twice.
  *
  * <p>Where the transport has a way to the local indexers of workers ({@link #recoverOver}), streams
- * ask them for what they miss, and everything when they are new; else what is missed is lost.
+ * ask them for what they miss, and everything when they are new or another publisher goes on with
+ * their numbers; else what is missed is lost.
  *
  * <p>Any thread may call any method; a lock orders them. Messages must come in the order in which
  * they were received, so one thread should deliver them. It waits while the index's ring is full.

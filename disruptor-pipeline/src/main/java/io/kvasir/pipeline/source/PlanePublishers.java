@@ -126,6 +126,8 @@ final class PlanePublishers {
             // a publisher with a local indexer begins its numbers anew in each life
             if (feed.session.answers || eventId != feed.lastEventId + 1) {
                 feed.stream.onRestart(how);
+            } else {
+                feed.stream.onTakenOver();
             }
         }
         feed.answeredBy = EventPlane.NO_PUBLISHER;

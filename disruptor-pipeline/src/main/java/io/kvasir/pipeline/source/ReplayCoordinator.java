@@ -23,6 +23,7 @@ final class ReplayCoordinator {
     private final RefillCoordinator refills;
     private long lastBefore; // the answer under way
     private boolean brought; // it has brought something new
+    private boolean foreign; // it has messages of another rank
     private boolean compared; // it has shown that it is of the life that is known
     private String unanswered = ""; // the problem of the last request without a whole answer
 
@@ -45,6 +46,7 @@ final class ReplayCoordinator {
     /** The engine is asked: what it sends from now on is the answer. */
     void asked() {
         brought = false;
+        foreign = false;
         compared = parts.isQueryable(); // a local indexer says it beforehand
     }
 
@@ -66,6 +68,11 @@ final class ReplayCoordinator {
      * answer does not begin with is lost.
      */
     ReplayStep replayed(long sequence, byte[] payload) {
+        final boolean usable = isBatch(payload);
+        if (usable && !parts.rank.accepts(payload, 0, payload.length)) {
+            foreign = true; // it proves nothing, and its number is none of this rank's
+            return ReplayStep.CONTINUE;
+        }
         if (replay.is(Wanted.HEAL)) {
             if (sequence > 1) {
                 healFailed(); // the start is not there
@@ -93,10 +100,6 @@ final class ReplayCoordinator {
         compared = true;
         if (sequence <= last) {
             return ReplayStep.CONTINUE;
-        }
-        final boolean usable = isBatch(payload);
-        if (usable && !parts.rank.accepts(payload, 0, payload.length)) {
-            return ReplayStep.CONTINUE; // nothing new, and its number is none of this rank's
         }
         final boolean jumps = sequence > last + 1 && !(last < 0 && sequence == 1);
         if (jumps && brought) {
@@ -170,6 +173,7 @@ final class ReplayCoordinator {
     private boolean isOfNewLife() {
         return tracker.last() >= 0
                 && !compared
+                && !foreign
                 && (replay.is(Wanted.LOAD) || (replay.is(Wanted.VERIFY) && isStrict()));
     }
 

@@ -232,7 +232,9 @@ final class StreamStatus implements IndexView {
         if (isOfOtherSize()) {
             return IndexCause.BLOCK_SIZE;
         }
-        final boolean asks = parts.replay.is(Wanted.VERIFY) && !parts.checksOnly();
+        final boolean asks =
+                (parts.replay.is(Wanted.VERIFY) && !parts.checksOnly())
+                        || parts.replay.is(Wanted.HEAL);
         return asks || !parts.early.isEmpty() ? IndexCause.GAP : IndexCause.NONE;
     }
 

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
@@ -310,6 +311,67 @@ class SlotSnapshotTest {
         snapshot = pipeline.snapshot(SLOT);
         assertFalse(snapshot.mark().complete());
         takeAll(snapshot);
+    }
+
+    /** As a stream sends it that has found the ring full before. */
+    @Test
+    void aSlotThatWasClearedBesideItsMessagesIsAtNone() throws Exception {
+        storeMany(SLOT, 2, 3);
+        final KvBatch clear = new KvBatch();
+        clear.reset(SLOT, 1, CopyRule.PHYSICAL, false, ApplyListener.NONE); // the last one
+        clear.addCleared();
+        offer(pipeline, clear);
+        Eventually.holds(() -> pipeline.backlog() == 0);
+        assertEquals(SlotSnapshot.Outcome.NO_MESSAGE, outcomeOfSnapshot());
+        offer(pipeline, message(SLOT, 2, 1));
+        awaitApplied(SLOT, 2);
+        assertEquals(SlotSnapshot.Outcome.WHOLE, outcomeOfSnapshot());
+    }
+
+    /** The part that was applied last may have brought the slot to its message. */
+    @Test
+    void aSlotWhoseLoadIsDroppedIsAtNoMessage() throws Exception {
+        storeMany(0, 1, 300);
+        final SlotSnapshot snapshot = pipeline.snapshot(0);
+        final List<byte[]> chunks = takeAll(snapshot);
+        final CountDownLatch hold = holdWriter();
+        try (SlotLoad load = pipeline.load(SLOT)) {
+            for (byte[] chunk : chunks) {
+                load.records(chunk);
+            }
+            Thread.currentThread().interrupt();
+            assertThrows(
+                    InterruptedException.class,
+                    () -> load.finish(snapshot.mark(), RemovalRule.PHYSICAL));
+            hold.countDown();
+            awaitApplied(SLOT, 0);
+        }
+        assertEquals(SlotSnapshot.Outcome.NO_MESSAGE, outcomeOfSnapshot());
+        assertEquals(0, index.heldBlocks(SLOT));
+    }
+
+    @Test
+    void ofADamagedIndexNothingIsCompleteUntilItIsCleared() throws Exception {
+        storeMany(SLOT, 2, 3);
+        pipeline.damaged();
+        SlotSnapshot snapshot = pipeline.snapshot(SLOT);
+        assertFalse(snapshot.mark().complete());
+        takeAll(snapshot);
+        final KvBatch clear = new KvBatch();
+        clear.reset(SLOT, 2, CopyRule.PHYSICAL, false, ApplyListener.NONE);
+        clear.addCleared();
+        clear.ofMessage(7, true);
+        offer(pipeline, clear);
+        awaitApplied(SLOT, 2);
+        snapshot = pipeline.snapshot(SLOT);
+        assertTrue(snapshot.mark().complete());
+        takeAll(snapshot);
+    }
+
+    private SlotSnapshot.Outcome outcomeOfSnapshot() throws InterruptedException {
+        final SlotSnapshot snapshot = pipeline.snapshot(SLOT);
+        takeAll(snapshot);
+        return snapshot.outcome();
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.kvasir.pipeline.source;
 
 import static io.kvasir.pipeline.source.Messages.batch;
 import static io.kvasir.pipeline.source.Messages.cleared;
+import static io.kvasir.pipeline.source.Messages.pack;
 import static io.kvasir.pipeline.source.Messages.range;
 import static io.kvasir.pipeline.source.Messages.removed;
 import static io.kvasir.pipeline.source.Messages.stored;
@@ -508,6 +509,36 @@ class EngineStreamTest {
         assertEquals(IndexState.DEGRADED, stream.state());
         stream.onMessage(9, store(10)); // the socket has answered
         assertEquals(3, stream.replayFrom());
+    }
+
+    /** As where a replay endpoint is configured that another rank listens at. */
+    @Test
+    void anAnswerOfAnotherRankTakesTheSlotsBlocksFromNobody() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        stream.onMessage(1, store(2));
+        stream.onMessage(4, store(5));
+        replay(stream, 0, ofAnotherRank(11), ofAnotherRank(12), ofAnotherRank(13));
+        assertEquals(List.of(1L, 2L, 5L), held(), "a gap");
+        stream.tick();
+        nowNs += TimeUnit.SECONDS.toNanos(31);
+        stream.tick();
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, ofAnotherRank(11), ofAnotherRank(12));
+        assertEquals(List.of(1L, 2L, 5L), held(), "mending");
+        stream.onDisconnected("reset");
+        stream.onConnected();
+        assertEquals(4, stream.replayFrom());
+        replay(stream, 4, ofAnotherRank(15));
+
+        assertEquals(List.of(1L, 2L, 5L), held(), "a reconnect");
+        assertEquals(0, stream.status().restarts());
+        assertEquals(IndexState.STALE, stream.state());
+    }
+
+    private static byte[] ofAnotherRank(int hash) {
+        final Object event = stored(List.of(hash), null, range(hash * 10, hash * 10 + 3), BLOCK);
+        return pack(List.of(1.5, List.of(event), 3));
     }
 
     @Test

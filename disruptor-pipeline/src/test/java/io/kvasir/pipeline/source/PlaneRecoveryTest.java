@@ -171,6 +171,35 @@ class PlaneRecoveryTest {
         assertEquals(1, asked.size());
     }
 
+    /** Of a worker that has not answered yet, so that its numbers may go on in another life. */
+    @Test
+    void aNewLifeWhoseFirstEventsAreLostIsAskedForThoughItsNumbersGoOn() throws IOException {
+        register();
+        plane.onNoAnswerer(last().id);
+        worker.store(null, 1);
+        worker.restart(false);
+        lose(1);
+        worker.store(null, 2);
+        assertEquals(IndexState.RESYNC, stream.state());
+        plane.tick();
+        answer();
+        assertRight();
+    }
+
+    @Test
+    void aPublisherThatGoesOnWithTheNumbersAndAnswersNothingIsBelieved() throws IOException {
+        register();
+        plane.onNoAnswerer(last().id);
+        worker.store(null, 1);
+        worker.restart(false);
+        lose(1);
+        worker.store(null, 2);
+        plane.tick();
+        plane.onNoAnswerer(last().id);
+        assertEquals(2, held().size());
+        assertEquals(IndexState.EXACT, stream.state(), stream.status().problem());
+    }
+
     @Test
     void aGapIsFilledWithTheEventsThatAreMissing() throws IOException {
         registerAndLoad();

@@ -3,9 +3,12 @@ package io.kvasir.pipeline.source;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.core.index.CopyRule;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexApplier;
+import io.kvasir.pipeline.wire.ApplyListener;
+import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RecoveryQuery;
 import io.kvasir.testsupport.Seeds;
 
@@ -15,7 +18,10 @@ import org.junit.jupiter.api.Test;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.PriorityQueue;
 import java.util.Queue;
 import java.util.Random;
@@ -52,6 +58,7 @@ class RecoveryModelTest {
         private final IndexApplier applier = new IndexApplier(index);
         private final List<SimulatedWorker> workers = new ArrayList<>();
         private final List<EngineStream> streams = new ArrayList<>();
+        private final List<Map<Long, Set<Set<String>>>> truths = new ArrayList<>(); // by event
         private final EventPlane plane = new EventPlane(EventPlane.KNOWN_ONLY, this::nowNs);
         private long nowNs = 1;
         private long order;
@@ -64,6 +71,7 @@ class RecoveryModelTest {
                 plane.recoverOver(this::ask, RecoveryLimits.DEFAULT);
             }
             for (int i = 0; i < WORKERS; i++) {
+                truths.add(new HashMap<>());
                 workers.add(
                         new SimulatedWorker(
                                 100 + i,
@@ -114,8 +122,54 @@ class RecoveryModelTest {
                             SourceConfig.ofRouterEvents("w" + worker.slot, worker.slot, 1),
                             applier,
                             this::nowNs);
-            streams.add(stream);
+            if (streams.size() == worker.slot) {
+                streams.add(stream);
+            } else {
+                streams.set(worker.slot, stream);
+            }
             plane.register(worker.id, 0, stream);
+        }
+
+        /** A worker goes, and comes again. */
+        private void registerAnew(SimulatedWorker worker) {
+            plane.remove(worker.id, 0);
+            streams.get(worker.slot).close();
+            final KvBatch clear = new KvBatch();
+            clear.reset(
+                    worker.slot,
+                    KvBatch.NO_SEQUENCE,
+                    CopyRule.LAST_COPY,
+                    false,
+                    ApplyListener.NONE);
+            clear.addCleared();
+            applier.offer(clear);
+            register(worker);
+        }
+
+        /** What is called exact is what the worker held after its last event that is here. */
+        private void check() {
+            for (int i = 0; i < streams.size(); i++) {
+                final EngineStream stream = streams.get(i);
+                if (stream.state() == IndexState.EXACT) {
+                    final Set<String> held = held(workers.get(i));
+                    final long event = Math.max(0, stream.lastNumber());
+                    assertTrue(
+                            truths.get(i).getOrDefault(event, Set.of()).contains(held),
+                            () ->
+                                    "event "
+                                            + event
+                                            + " of worker "
+                                            + stream.status()
+                                            + held
+                                            + truths.get(stream.config().slot()).get(event));
+                }
+            }
+        }
+
+        private void remember(SimulatedWorker worker) {
+            truths.get(worker.slot)
+                    .computeIfAbsent(worker.lastEventId(), _ -> new HashSet<>())
+                    .add(worker.held());
         }
 
         private void tick() {
@@ -128,6 +182,7 @@ class RecoveryModelTest {
 
         private void play() throws IOException {
             int registered = 0;
+            workers.forEach(this::remember);
             for (int step = 0; step < STEPS; step++) {
                 if (registered < WORKERS && (step == STEPS / 2 || random.nextInt(60) == 0)) {
                     register(workers.get(registered++));
@@ -143,11 +198,15 @@ class RecoveryModelTest {
                     } else {
                         plane.onDisconnected("cut");
                     }
+                } else if (what == 2 && worker.slot < registered) {
+                    registerAnew(worker);
                 } else {
                     worker.change(random);
                 }
+                remember(worker);
                 if (random.nextInt(3) == 0) {
                     tick();
+                    check();
                 }
             }
             while (registered < WORKERS) {
