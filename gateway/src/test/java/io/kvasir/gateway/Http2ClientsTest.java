@@ -262,6 +262,19 @@ class Http2ClientsTest {
     }
 
     @Test
+    void aClientThatSaysGoAwayAndClosesItsConnectionLeaves() throws Exception {
+        engine.script = call -> call.awaitClientGone(60);
+        try (FrameClient client = start()) {
+            client.post(PATH, WHOLE);
+            client.post(PATH, STREAM);
+            Eventually.holds("both run", () -> engine.inFlight.get() == 2);
+        } // which says so first
+        assertTrue(engine.calls.get(0).awaitClientGone(30), "a worker goes on");
+        assertTrue(engine.calls.get(1).awaitClientGone(30), "a worker goes on");
+        assertNothingIsLeft();
+    }
+
+    @Test
     void streamsUnderWayEndWholeAfterAGoAwayOfTheClient() throws Exception {
         try (FrameClient client = start()) {
             final FrameClient.Exchange stream = client.post(PATH, STREAM);

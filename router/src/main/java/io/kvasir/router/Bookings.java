@@ -5,6 +5,7 @@ import io.kvasir.pipeline.booking.BookingPipeline;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.settings.RouterSettings;
 
+import java.lang.ref.WeakReference;
 import java.util.function.LongSupplier;
 
 /**
@@ -19,6 +20,7 @@ final class Bookings {
     private final int blockSize;
     private final PromptWatch watch;
     private final CurrentRules rules;
+    private final WeakReference<Bookings> weakly = new WeakReference<>(this);
 
     Bookings(RouterConfig config, RouterParts parts, CurrentRules rules) {
         this.rules = rules;
@@ -38,6 +40,11 @@ final class Bookings {
 
     int blockSize() {
         return blockSize;
+    }
+
+    /** This, for what may outlive the router. */
+    WeakReference<Bookings> weakly() {
+        return weakly;
     }
 
     /** Refuses a request for which a booking could not be made, before it is decided. */

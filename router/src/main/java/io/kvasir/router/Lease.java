@@ -22,6 +22,7 @@ public final class Lease implements AutoCloseable {
             AtomicIntegerFieldUpdater.newUpdater(Lease.class, "hits");
 
     private final HeldBooking held = HeldBooking.of(this);
+    private Bookings bookings; // null before the first booking
     private Worker worker;
     private int tailTokens;
     private int outputBlocks;
@@ -61,7 +62,7 @@ public final class Lease implements AutoCloseable {
      * @param prompt what is watched; null where the caller sees the first token
      */
     void hold(
-            Bookings bookings,
+            Bookings in,
             Worker bookedOn,
             long number,
             RouteRequest request,
@@ -71,10 +72,10 @@ public final class Lease implements AutoCloseable {
             long atNs,
             WatchedPrompt prompt) {
         try {
-            held.bookings = bookings;
-            held.number = number;
+            bookings = in;
+            held.hold(in.weakly(), number);
             worker = bookedOn;
-            tailTokens = request.tokenCount() % bookings.blockSize();
+            tailTokens = request.tokenCount() % in.blockSize();
             outputBlocks = 0;
             tracksOutput = request.tracksOutput();
             computesBlocks = newBlocks > 0 && request.announcesNewBlocks();
@@ -167,7 +168,7 @@ public final class Lease implements AutoCloseable {
      * @return for logs; 0 before the first booking
      */
     public long requestId() {
-        return held.number;
+        return held.number();
     }
 
     /**
@@ -177,7 +178,8 @@ public final class Lease implements AutoCloseable {
      *     KvRouter#tick} after its deadline, and once its worker has been removed
      */
     public boolean isOpen() {
-        return held.bookings != null && held.bookings.isOpen(held.number);
+        final Bookings in = bookings;
+        return in != null && in.isOpen(held.number());
     }
 
     /**
@@ -185,8 +187,8 @@ public final class Lease implements AutoCloseable {
      * that is not streamed: it is there; see {@link RouteRequest#firstTokenUnseen}.
      */
     public void prefillComplete() {
-        final Bookings bookings = held.bookings;
-        if (bookings == null || reported) {
+        final Bookings in = bookings;
+        if (in == null || reported) {
             return;
         }
         reported = true;
@@ -194,21 +196,21 @@ public final class Lease implements AutoCloseable {
         if (tried != null) {
             tried.answered();
         }
-        final boolean first = bookings.prefillCompleted(held.number);
+        final boolean first = in.prefillCompleted(held.number());
         final boolean found = watched != null && watched.end() != PromptEnd.NOT_YET;
         if ((first || found) && computesBlocks) {
             worker.served(activityBefore);
         }
         if (first && watched == null && bookedNs != 0) {
-            bookings.computed(worker, tokensToCompute, ownTokens, bookedNs);
+            in.computed(worker, tokensToCompute, ownTokens, bookedNs);
             bookedNs = 0; // that was its end
         }
         if (isEndUnseen()) {
-            bookings.computedUnseen(worker, bookings.nowNs());
+            in.computedUnseen(worker, in.nowNs());
         }
         bookedNs = 0;
         if (first && watched == null && journal != null) {
-            journal.firstToken(journalNumber, bookings.nowNs() - decidedNs);
+            journal.firstToken(journalNumber, in.nowNs() - decidedNs);
         }
     }
 
@@ -251,13 +253,13 @@ public final class Lease implements AutoCloseable {
         if (total < 0) {
             throw new IllegalArgumentException("output tokens=" + total + " are negative");
         }
-        final Bookings bookings = held.bookings;
-        if (bookings == null || !tracksOutput) {
+        final Bookings in = bookings;
+        if (in == null || !tracksOutput) {
             return;
         }
-        final int filled = (int) (((long) tailTokens + total) / bookings.blockSize());
+        final int filled = (int) (((long) tailTokens + total) / in.blockSize());
         if (filled > outputBlocks) {
-            bookings.outputBlocks(held.number, filled - outputBlocks);
+            in.outputBlocks(held.number(), filled - outputBlocks);
             outputBlocks = filled;
         }
     }
@@ -275,11 +277,12 @@ public final class Lease implements AutoCloseable {
     @Override
     public void close() {
         try {
-            if (held.bookings != null) {
-                held.bookings.release(held.number);
+            final Bookings in = bookings;
+            if (in != null) {
+                in.release(held.number());
                 giveProbeBack();
                 if (isEndUnseen()) {
-                    held.bookings.givenUp(worker, bookedNs);
+                    in.givenUp(worker, bookedNs);
                 }
                 bookedNs = 0;
             }

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Latches;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -14,12 +15,15 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
 
 /** Leases that are not closed: what ends their bookings, and whose clock says when. */
@@ -243,6 +247,42 @@ class LeaseTest {
         router.close();
         collectUntil(1);
         assertEquals(0, router.activeLeases());
+    }
+
+    @Test
+    void aClosedRouterDoesNotStayInMemoryUntilItsLeasesAreCleaned() throws RouteException {
+        start(small());
+        final CountDownLatch cleaned = new CountDownLatch(1);
+        final CountDownLatch goOn = new CountDownLatch(1);
+        HeldBooking.CLEANER.register(
+                new Object(),
+                () -> {
+                    cleaned.countDown();
+                    Latches.await(goOn);
+                });
+        try {
+            collectUntil(() -> cleaned.getCount() == 0); // the cleaner is late
+            final WeakReference<KvRouter> former = formerRouter();
+            collectUntil(() -> former.get() == null);
+        } finally {
+            goOn.countDown();
+        }
+    }
+
+    private WeakReference<KvRouter> formerRouter() throws RouteException {
+        try (KvRouter former = small().build()) {
+            former.addWorker(WorkerSpec.of(1, "w", "http://w"));
+            former.reserve(former.newRequest().tokens(new int[64], 64), new Decision()).close();
+            return new WeakReference<>(former);
+        }
+    }
+
+    private static void collectUntil(BooleanSupplier collected) {
+        Eventually.holds(
+                () -> {
+                    System.gc();
+                    return collected.getAsBoolean();
+                });
     }
 
     private void collectUntil(long forgotten) {

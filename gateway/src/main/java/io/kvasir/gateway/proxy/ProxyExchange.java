@@ -249,6 +249,7 @@ public final class ProxyExchange {
         synchronized (this) {
             if (ended) {
                 booking.lease().close();
+                booking.decision().end("abandoned", 0, sinceStartNs());
                 return null;
             }
             current = tried;

@@ -9,12 +9,15 @@ import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpMethod;
 import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.http.MetaData;
+import org.eclipse.jetty.http2.ErrorCode;
 import org.eclipse.jetty.http2.HTTP2Connection;
 import org.eclipse.jetty.http2.HTTP2Session;
+import org.eclipse.jetty.http2.HTTP2Stream;
 import org.eclipse.jetty.http2.SessionContainer;
 import org.eclipse.jetty.http2.api.Session;
 import org.eclipse.jetty.http2.api.Stream;
 import org.eclipse.jetty.http2.api.server.ServerSessionListener;
+import org.eclipse.jetty.http2.frames.FailureFrame;
 import org.eclipse.jetty.http2.frames.GoAwayFrame;
 import org.eclipse.jetty.http2.server.HTTP2CServerConnectionFactory;
 import org.eclipse.jetty.io.Connection;
@@ -26,6 +29,7 @@ import org.eclipse.jetty.server.HttpConfiguration;
 import org.eclipse.jetty.server.HttpConnectionFactory;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.ServerConnector;
+import org.eclipse.jetty.util.Callback;
 
 /**
  * HTTP/2 on a port for HTTP/1.1, for clients that speak it from the first byte on. A connection of
@@ -181,6 +185,22 @@ public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory 
         public void onGoAway(Session of, GoAwayFrame frame) {
             waitForAnswers(of);
             super.onGoAway(of, frame);
+        }
+
+        /**
+         * A client that has ended its connection is not there any more. Where it has said GOAWAY
+         * before, the server goes on with all requests that have come whole.
+         */
+        @Override
+        public void onFailure(Session of, Throwable failure, Callback callback) {
+            if (((HTTP2Session) of).getEndPoint().isInputShutdown()) {
+                final FailureFrame end =
+                        new FailureFrame(ErrorCode.NO_ERROR.code, "input_shutdown", failure);
+                for (Stream stream : of.getStreams()) {
+                    ((HTTP2Stream) stream).process(end, Callback.NOOP);
+                }
+            }
+            super.onFailure(of, failure, callback);
         }
 
         @Override
