@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
@@ -254,16 +255,22 @@ class LeaseTest {
         start(small());
         final CountDownLatch cleaned = new CountDownLatch(1);
         final CountDownLatch goOn = new CountDownLatch(1);
+        final AtomicBoolean goesOn = new AtomicBoolean();
         HeldBooking.CLEANER.register(
                 new Object(),
                 () -> {
                     cleaned.countDown();
-                    Latches.await(goOn);
+                    try {
+                        Latches.await(goOn);
+                    } finally {
+                        goesOn.set(true);
+                    }
                 });
         try {
             collectUntil(() -> cleaned.getCount() == 0); // the cleaner is late
             final WeakReference<KvRouter> former = formerRouter();
             collectUntil(() -> former.get() == null);
+            assertFalse(goesOn.get(), "the cleaner has gone on first");
         } finally {
             goOn.countDown();
         }
