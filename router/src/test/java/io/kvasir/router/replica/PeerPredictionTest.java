@@ -5,12 +5,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import io.kvasir.router.Decision;
 import io.kvasir.router.EngineMessages;
 import io.kvasir.router.KvRouter;
-import io.kvasir.router.Lease;
 import io.kvasir.router.RouteException;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Cores;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -47,21 +47,27 @@ class PeerPredictionTest {
         other.close();
     }
 
+    /** Books a prompt, and waits until the router has got that. */
     private void bookAtOther(int firstToken) throws RouteException {
         final int[] prompt = new int[3 * BLOCK_SIZE];
         prompt[0] = firstToken;
-        try (Lease lease =
-                other.reserve(other.newRequest().tokens(prompt, prompt.length), new Decision())) {
-            lease.prefillComplete();
-        }
-        for (int i = 0; i < 4; i++) {
-            clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(1));
-            hub.advance(clock.get());
-            for (KvRouter each : new KvRouter[] {other, router}) {
-                each.tick(clock.get());
-                while (each.bookingPipeline().backlog() > 0) {
-                    Cores.giveWay();
-                }
+        final long before = router.status().replicaOrNull().peerBookings();
+        var _ = other.reserve(other.newRequest().tokens(prompt, prompt.length), new Decision());
+        Eventually.holds(
+                () -> "bookings: " + router.status().replicaOrNull().peerBookings(),
+                () -> {
+                    pass();
+                    return router.status().replicaOrNull().peerBookings() > before;
+                });
+    }
+
+    private void pass() {
+        clock.addAndGet(TimeUnit.MILLISECONDS.toNanos(1));
+        hub.advance(clock.get());
+        for (KvRouter each : new KvRouter[] {other, router}) {
+            each.tick(clock.get());
+            while (each.bookingPipeline().backlog() > 0) {
+                Cores.giveWay();
             }
         }
     }
