@@ -354,7 +354,9 @@ public final class RankScheduler {
             prefill += tokens;
         }
         if (budget == config.maxBatchedTokens()) {
-            return false; // all wait for blocks: of other engines, or that are held for them
+            // what was preempted has left room; else all wait for blocks of other engines, or held
+            // ones
+            return stats.preemptions > preemptions && beginStep();
         }
         stepEndNs = beginNs + Math.round(Math.max(stepNs, prefill * prefillTokenNs));
         stepping = true;
