@@ -6,7 +6,6 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.index.CopyRule;
 import io.kvasir.pipeline.source.EventPlane;
 import io.kvasir.pipeline.source.IndexState;
-import io.kvasir.pipeline.source.PlanePosition;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
@@ -109,17 +108,7 @@ class KeptPlaneModelTest {
 
         private AutoCloseable transport(EventPlane made) {
             plane = made;
-            plane.keepsMessages();
-            final PlanePosition before = plane.keptBeforeOrNull();
-            if (before != null) {
-                plane.onResumed(before);
-            }
-            if (before == null || before.store() != STORE) {
-                plane.onRenumbered(STORE);
-            }
-            plane.keep();
-            plane.onDisconnected("not yet");
-            return () -> {};
+            return KeptTransport.begin(made, STORE);
         }
 
         void run() throws Exception {

@@ -65,17 +65,7 @@ class KeptPlaneTest {
 
     private AutoCloseable transport(EventPlane made, long store) {
         plane = made;
-        plane.keepsMessages();
-        final PlanePosition before = plane.keptBeforeOrNull();
-        if (before != null) {
-            plane.onResumed(before);
-        }
-        if (before == null || before.store() != store) {
-            plane.onRenumbered(store);
-        }
-        plane.keep();
-        plane.onDisconnected("not yet");
-        return () -> {};
+        return KeptTransport.begin(made, store);
     }
 
     /** Passes on what the stream has behind the plane's position; how many messages. */

@@ -171,15 +171,19 @@ class PlaneRecoveryTest {
         assertEquals(1, asked.size());
     }
 
-    /** Of a worker that has not answered yet, so that its numbers may go on in another life. */
-    @Test
-    void aNewLifeWhoseFirstEventsAreLostIsAskedForThoughItsNumbersGoOn() throws IOException {
+    /** A worker that has not answered yet is in another life, and its numbers seem to go on. */
+    private void restartUnseen() throws IOException {
         register();
         plane.onNoAnswerer(last().id);
         worker.store(null, 1);
         worker.restart(false);
         lose(1);
         worker.store(null, 2);
+    }
+
+    @Test
+    void aNewLifeWhoseFirstEventsAreLostIsAskedForThoughItsNumbersGoOn() throws IOException {
+        restartUnseen();
         assertEquals(IndexState.RESYNC, stream.state());
         plane.tick();
         answer();
@@ -188,12 +192,7 @@ class PlaneRecoveryTest {
 
     @Test
     void aPublisherThatGoesOnWithTheNumbersAndAnswersNothingIsBelieved() throws IOException {
-        register();
-        plane.onNoAnswerer(last().id);
-        worker.store(null, 1);
-        worker.restart(false);
-        lose(1);
-        worker.store(null, 2);
+        restartUnseen();
         plane.tick();
         plane.onNoAnswerer(last().id);
         assertEquals(2, held().size());

@@ -49,7 +49,7 @@ class RankModelTest {
         private final Random random;
         private final SimConfig config;
         private final RankScheduler rank;
-        private final Map<Long, Integer> told = new TreeMap<>(Long::compareUnsigned);
+        private final Map<Long, Integer> announced = new TreeMap<>(Long::compareUnsigned);
         private final List<SimRequest> open = new ArrayList<>();
         private final List<SimRequest> pulling = new ArrayList<>();
         private long life;
@@ -184,7 +184,7 @@ class RankModelTest {
         private void restart() {
             if (random.nextInt(4) == 0) {
                 rank.begin(++life, this);
-                told.clear();
+                announced.clear();
                 messages = 0;
                 open.forEach(request -> assertTrue(hasEnded(request), "one outlives its engine"));
                 open.clear();
@@ -240,7 +240,7 @@ class RankModelTest {
             final SimState state = rank.state();
             final HandoffState handoffs = rank.handoffs();
             if (state.pendingEvents() == 0) {
-                assertEquals(told, rank.heldBlocks());
+                assertEquals(announced, rank.heldBlocks());
             }
             assertTrue(state.freeBlocks() >= 0 && handoffs.heldBlocks() >= 0, "below 0");
             if (state.running() + state.waiting() + handoffs.heldPrefills() == 0) {
@@ -261,14 +261,14 @@ class RankModelTest {
                 switch ((String) event.get("type")) {
                     case "BlockStored" ->
                             EventClient.names(event)
-                                    .forEach(name -> told.merge(name, 1, Integer::sum));
+                                    .forEach(name -> announced.merge(name, 1, Integer::sum));
                     case "BlockRemoved" ->
                             EventClient.names(event)
                                     .forEach(
                                             name ->
-                                                    told.computeIfPresent(
+                                                    announced.computeIfPresent(
                                                             name, (_, n) -> n == 1 ? null : n - 1));
-                    default -> told.clear();
+                    default -> announced.clear();
                 }
             }
         }
