@@ -414,7 +414,8 @@ public final class Fleet {
     }
 
     /**
-     * Sends no new request to a server, as operators want it, or does again, whoever wanted none.
+     * Sends no new request to a server, as operators want it, or does again, also where a source
+     * wants none.
      *
      * @return false if there is none of that name
      */

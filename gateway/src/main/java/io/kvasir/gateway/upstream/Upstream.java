@@ -286,7 +286,10 @@ public final class Upstream {
         return admitted;
     }
 
-    /** Has no new request sent to it, as operators want it; or has again, whoever wanted none. */
+    /**
+     * Has no new request sent to it, as operators want it; or has again, also where a source wants
+     * none.
+     */
     void drain(boolean begin) {
         synchronized (this) {
             if (begin) {
@@ -313,7 +316,7 @@ public final class Upstream {
         return true;
     }
 
-    /** Has no new request sent to it by all who wanted it so of another one. */
+    /** Has no new request sent to it by all that want it so of another one. */
     void takeDrains(Upstream other) {
         final Set<String> others = other.drainers();
         synchronized (this) {

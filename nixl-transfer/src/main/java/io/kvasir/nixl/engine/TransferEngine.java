@@ -161,7 +161,7 @@ public final class TransferEngine implements Agent, AutoCloseable {
                 () -> {
                     final KvLink link = connect(metadata, descriptors);
                     if (!linked.complete(link)) {
-                        leaving.letGo(link); // nobody has it
+                        leaving.letGo(link); // no caller has it
                     }
                 },
                 linked);

@@ -50,7 +50,7 @@ final class HeldLeases<K> {
             }
         }
 
-        /** Refuses blocks that a rank has been told are not needed any more. */
+        /** Refuses blocks that a rank was notified of as not needed any more. */
         void requireNoneNotified() {
             if (notified > 0) {
                 throw new VllmPeerException(
