@@ -118,9 +118,9 @@ class SessionAffinityTest {
         final Worker other = workers.get(hashed == workers.get(0) ? 1 : 0);
         route(request("a").pin(other));
         for (int i = 0; i < 10; i++) {
+            EngineMessages.awaitLoad(router, hashed, 0, 0); // else its bound may send it elsewhere
             assertSame(hashed, route(request("a").mode(RoutingMode.CONSISTENT_HASH)));
             assertFalse(decision.bySession());
-            EngineMessages.awaitLoad(router, hashed, 0, 0);
         }
         assertSame(other, route(request("a")), "what it is bound to in other modes");
         assertTrue(decision.bySession());
