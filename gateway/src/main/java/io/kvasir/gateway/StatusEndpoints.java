@@ -330,6 +330,7 @@ final class StatusEndpoints {
         item.put("index_cause", (status == null ? worker.cause() : status.cause()).spelling());
         item.put("index_credit", worker.indexCredit());
         item.put("index_problem", problem.isEmpty() ? null : problem);
+        item.put("lacks_last_block", worker.lacksLastBlock());
         item.put("event_sequence", worker.eventSequence());
         if (status == null) {
             item.putNull("events");

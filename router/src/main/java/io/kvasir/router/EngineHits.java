@@ -17,6 +17,7 @@ final class EngineHits {
     private final Supplier<RouterRules> rules;
     private final int blockSize;
     private final ForecastWatch ofPredicted;
+    private final LastBlockRule lastBlock;
 
     /**
      * @param rules those that hold now
@@ -27,6 +28,12 @@ final class EngineHits {
         this.rules = rules;
         this.blockSize = blockSize;
         ofPredicted = new ForecastWatch(blockSize, clock);
+        lastBlock = new LastBlockRule(blockSize);
+    }
+
+    /** Whether the engine computes the last block of each hit anew. */
+    boolean lacksLastBlock() {
+        return lastBlock.applies();
     }
 
     /** What is known of a worker without events. */
@@ -45,23 +52,46 @@ final class EngineHits {
         return rules.get().degradedCredit();
     }
 
-    /** Takes a hit of a worker without events. */
-    void compare(int believed, int inUse, int stated, boolean alone) {
+    /**
+     * Takes a hit of a worker without events.
+     *
+     * @return whether {@link #lacksLastBlock} has changed by it
+     */
+    boolean compare(int believed, int inUse, int stated, boolean alone) {
         final PredictionCheck check = rules.get().predictionCheck();
-        if (check != PredictionCheck.OFF) {
-            expire();
-            ofPredicted.compare(explained(check, believed, believed, inUse, stated), stated, alone);
+        if (check == PredictionCheck.OFF) {
+            return false;
         }
+        expire();
+        final int expected = explained(check, believed, believed, inUse, stated);
+        final boolean changed = lastBlock.compare(expected, stated);
+        if (changed) {
+            ofPredicted.forget();
+        } else {
+            ofPredicted.compare(expected, stated, alone);
+        }
+        return changed;
     }
 
-    /** Takes a hit of one with events. */
-    void report(
+    /**
+     * Takes a hit of one with events.
+     *
+     * @return whether {@link #lacksLastBlock} has changed by it
+     */
+    boolean report(
             EventSource events, int onDevice, int believed, int inUse, int stated, boolean alone) {
         final PredictionCheck check = rules.get().predictionCheck();
-        if (check != PredictionCheck.OFF) {
-            events.reportEngineHit(
-                    explained(check, onDevice, believed, inUse, stated), stated, alone);
+        if (check == PredictionCheck.OFF) {
+            return false;
         }
+        final int expected = explained(check, onDevice, believed, inUse, stated);
+        final boolean changed = lastBlock.compare(expected, stated);
+        if (changed) {
+            events.judgeHitsAnew();
+        } else {
+            events.reportEngineHit(expected, stated, alone);
+        }
+        return changed;
     }
 
     /**

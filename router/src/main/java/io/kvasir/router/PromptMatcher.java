@@ -111,6 +111,7 @@ final class PromptMatcher {
         if (parts.predictedOrNull != null) {
             predict(request, seen);
         }
+        parts.workerMarks.takeLastBlocks(request.cached);
         if (request.tiers != null) {
             matchTiers(request);
         }

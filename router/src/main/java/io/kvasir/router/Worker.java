@@ -364,17 +364,37 @@ public final class Worker implements CandidateWorker {
             long activityBefore) {
         final EventSource events = source;
         if (events == null) {
-            if (decided == IndexState.PREDICTED) {
-                hits.compare(believed, inUse, stated, alone);
+            if (decided == IndexState.PREDICTED && hits.compare(believed, inUse, stated, alone)) {
+                lastBlockJudged();
             }
             return;
         }
-        if (decided == IndexState.EXACT || decided == IndexState.DEGRADED) {
-            hits.report(events, onDevice, believed, inUse, stated, alone);
+        if ((decided == IndexState.EXACT || decided == IndexState.DEGRADED)
+                && hits.report(events, onDevice, believed, inUse, stated, alone)) {
+            lastBlockJudged();
         }
         if (events.state() == IndexState.DEGRADED && hits.hasComputed(promptTokens, stated)) {
             events.reportServed(activityBefore);
         }
+    }
+
+    private void lastBlockJudged() {
+        workerMarks.judgedLastBlock(this);
+        LOG.info(
+                lacksLastBlock()
+                        ? "{}: the engine computes the last block of each cache hit anew, as with"
+                                + " EAGLE or MTP: a block less is expected of it"
+                        : "{}: the engine's cache hits have their last block again",
+                this);
+    }
+
+    /**
+     * Whether its engine computes the last block of each cache hit anew, as vLLM does where it
+     * drafts with EAGLE or MTP: a hit is a block less than the blocks that it holds. Concluded from
+     * the hits that it states.
+     */
+    public boolean lacksLastBlock() {
+        return hits.lacksLastBlock();
     }
 
     /** What was predicted to be here is forgotten, and so is how right it was. */

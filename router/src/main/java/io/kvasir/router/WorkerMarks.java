@@ -1,7 +1,10 @@
 package io.kvasir.router;
 
+import io.kvasir.core.radix.OverlapScores;
+
 import java.util.Map;
 import java.util.Set;
+import java.util.function.IntToLongFunction;
 
 /**
  * What the workers of one router are marked with, as sets of slots: labels and named taints, which
@@ -24,6 +27,8 @@ final class WorkerMarks {
     private final NamedSlots labels = new NamedSlots();
     private final NamedSlots adapters = new NamedSlots();
     private final SlotBits repelling = new SlotBits();
+    private final SlotBits lackingLastBlock = new SlotBits();
+    private final IntToLongFunction lackingLastBlockOf = lackingLastBlock::of;
 
     /** How a label is asked for: {@code key=value}, or the key alone where it has no value. */
     static String label(Map.Entry<String, String> label) {
@@ -46,6 +51,7 @@ final class WorkerMarks {
         worker.labels().entrySet().forEach(each -> labels.remove(label(each), worker.slot()));
         worker.namedTaints().forEach(taint -> labels.remove(taint, worker.slot()));
         repelling.remove(worker.slot());
+        lackingLastBlock.remove(worker.slot());
         worker.adapters().forEach(adapter -> adapters.remove(adapter, worker.slot()));
     }
 
@@ -72,6 +78,18 @@ final class WorkerMarks {
             kept[count++] = adapters.add(name, worker.slot());
         }
         worker.tookAdapters(Set.of(kept));
+    }
+
+    /** Takes over whether a worker's hits lack their last block; nothing of one removed. */
+    synchronized void judgedLastBlock(Worker worker) {
+        if (worker.isRemoved()) {
+            return;
+        }
+        if (worker.lacksLastBlock()) {
+            lackingLastBlock.add(worker.slot());
+        } else {
+            lackingLastBlock.remove(worker.slot());
+        }
     }
 
     private void check(Worker worker, Set<String> before, Set<String> now) {
@@ -128,6 +146,13 @@ final class WorkerMarks {
     /** The workers with an adapter; null where there are none. */
     SlotBits serving(String adapter) {
         return adapters.find(adapter);
+    }
+
+    /** Takes the block off that engines compute anew of what their workers hold. */
+    void takeLastBlocks(OverlapScores cached) {
+        if (lackingLastBlock.count() > 0) {
+            cached.lower(lackingLastBlockOf);
+        }
     }
 
     /** The workers with named taints. */

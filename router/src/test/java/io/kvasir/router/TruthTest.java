@@ -10,6 +10,7 @@ import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.pipeline.source.FreshnessLimits;
 import io.kvasir.pipeline.source.IndexCause;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.router.journal.JournalRecord;
 import io.kvasir.router.settings.PredictionCheck;
@@ -251,6 +252,64 @@ class TruthTest {
         assertEquals(IndexState.EXACT, worker.state());
         router.select(request(), decision);
         assertEquals(10 * BLOCK_SIZE, decision.predictedCachedTokens());
+    }
+
+    /** As vLLM does where it drafts with EAGLE: what it holds is right, what it uses is less. */
+    @Test
+    void anEngineThatComputesTheLastBlockAnewIsExactAndABlockLessIsExpected()
+            throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(FreshnessLimits.DEFAULT));
+        for (int i = 0; i < 8; i++) {
+            assertEquals(10 * BLOCK_SIZE, predicted());
+            hit(9 * BLOCK_SIZE);
+        }
+        assertTrue(worker.lacksLastBlock());
+        for (int i = 0; i < 100; i++) {
+            assertEquals(IndexState.EXACT, worker.state());
+            assertEquals(9 * BLOCK_SIZE, predicted());
+            assertEquals(9, decision.overlapBlocks());
+            hit(9 * BLOCK_SIZE);
+        }
+        assertEquals(RemovalRule.PHYSICAL, worker.sourceStatus().removals());
+
+        hits(32, 10 * BLOCK_SIZE); // the engine was restarted without its drafter
+        assertFalse(worker.lacksLastBlock());
+        assertEquals(10 * BLOCK_SIZE, predicted());
+        assertEquals(IndexState.EXACT, worker.state());
+    }
+
+    @Test
+    void whatWasConcludedOfALastBlockIsOfOneWorkerAndNotOfItsSlot() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(FreshnessLimits.DEFAULT));
+        hits(8, 9 * BLOCK_SIZE);
+        assertEquals(9 * BLOCK_SIZE, predicted());
+        router.removeWorker(worker);
+        final Worker next = router.addWorker(WorkerSpec.of(2, "next", "y"));
+        announce(next, source(FreshnessLimits.DEFAULT));
+        assertEquals(10 * BLOCK_SIZE, predicted());
+    }
+
+    @Test
+    void aPredictedWorkersLastBlockIsJudgedLikewise() throws RouteException {
+        final Worker worker = withoutEvents();
+        hit(0);
+        Eventually.holds("predicted", () -> predicted() == 10 * BLOCK_SIZE);
+        hits(8, 9 * BLOCK_SIZE);
+        assertEquals(9 * BLOCK_SIZE, predicted());
+        hits(32, 9 * BLOCK_SIZE);
+        assertEquals(9 * BLOCK_SIZE, predicted());
+        assertEquals(IndexCause.NO_EVENTS, worker.cause());
+    }
+
+    private int predicted() {
+        try {
+            router.select(request(), decision);
+        } catch (RouteException e) {
+            throw new AssertionError(e);
+        }
+        return decision.predictedCachedTokens();
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.kvasir.core.radix;
 
 import java.util.Arrays;
 import java.util.Objects;
+import java.util.function.IntToLongFunction;
 
 /**
  * How many leading blocks of one prompt each worker slot holds: the result of a match. Owned and
@@ -191,6 +192,67 @@ public final class OverlapScores {
         }
     }
 
+    /**
+     * Takes a block from what each of some slots holds; of one that held a single block nothing is
+     * left. Sets of slots stay sets as far as all of their slots are named.
+     *
+     * @param named one bit for each slot of a group, lowest first; asked for groups from 0 on
+     */
+    public void lower(IntToLongFunction named) {
+        if (matched == 0) {
+            return;
+        }
+        for (int i = listed - 1; i >= 0; i--) { // those behind i are done
+            final int slot = slots[i];
+            if ((named.applyAsLong(slot >> 6) >>> slot & 1) != 0 && --depths[slot] == 0) {
+                slots[i] = slots[--listed];
+                matched--;
+            }
+        }
+        for (int set = 0; set < sets; set++) {
+            if (isNamed(set, named)) {
+                lowerSet(set);
+            } else {
+                lowerWithin(set, named);
+            }
+        }
+        deepest = deepestOfAll();
+    }
+
+    private boolean isNamed(int set, IntToLongFunction named) {
+        long others = 0;
+        for (int group = 0; group < groups; group++) {
+            final long slotBits = bits[set * groups + group];
+            others |= slotBits == 0 ? 0 : slotBits & ~named.applyAsLong(group);
+        }
+        return others == 0;
+    }
+
+    private void lowerSet(int set) {
+        if (--setDepths[set] > 0) {
+            return;
+        }
+        for (int i = set * groups; i < (set + 1) * groups; i++) {
+            matched -= Long.bitCount(bits[i]);
+            bits[i] = 0;
+        }
+    }
+
+    private void lowerWithin(int set, IntToLongFunction named) {
+        final int depth = setDepths[set] - 1;
+        for (int group = 0; group < groups; group++) {
+            final int at = set * groups + group;
+            final long lowered = bits[at] == 0 ? 0 : bits[at] & named.applyAsLong(group);
+            bits[at] &= ~lowered;
+            if (depth == 0) {
+                matched -= Long.bitCount(lowered);
+            }
+            for (long rest = depth == 0 ? 0 : lowered; rest != 0; rest &= rest - 1) {
+                list(group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest), depth);
+            }
+        }
+    }
+
     private void unlist(int slot) {
         int at = 0;
         while (slots[at] != slot) {
@@ -285,7 +347,7 @@ public final class OverlapScores {
 
     /**
      * Number of sets of slots that hold the same; they have no slot in common, and one may be empty
-     * after {@link #raise} or {@link #drop}.
+     * after {@link #raise}, {@link #drop} or {@link #lower}.
      */
     public int sets() {
         return sets;

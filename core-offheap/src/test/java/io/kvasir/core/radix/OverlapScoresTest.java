@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import org.junit.jupiter.api.Test;
 
 import java.util.Arrays;
+import java.util.SplittableRandom;
 import java.util.stream.IntStream;
 
 class OverlapScoresTest {
@@ -118,6 +119,72 @@ class OverlapScoresTest {
         scores.add(70, 3); // may be recorded again
         scores.addSet(slots(2, 5), 1);
         assertEquals("{2=1, 3=1, 4=1, 70=3}", scores + "");
+    }
+
+    @Test
+    void slotsThatAreLoweredHoldABlockLess() {
+        scores.add(70, 9);
+        scores.add(71, 1);
+        scores.add(2, 1);
+        scores.addSet(slots(60, 68), 4);
+        scores.addSet(slots(10, 20), 3);
+        scores.addSet(slots(30, 40), 12);
+        scores.lower(group -> group == 0 ? ~0L << 12 : 1L << (70 - 64) | 1L << (71 - 64));
+        assertEquals(
+                "{2=1, 10=3, 11=3, 12=2, 13=2, 14=2, 15=2, 16=2, 17=2, 18=2, 19=2, 30=11, 31=11,"
+                        + " 32=11, 33=11, 34=11, 35=11, 36=11, 37=11, 38=11, 39=11, 60=3, 61=3,"
+                        + " 62=3, 63=3, 64=4, 65=4, 66=4, 67=4, 70=8}",
+                scores + "");
+        assertEquals(30, scores.matchedSlots());
+        assertEquals(11, scores.deepest());
+    }
+
+    /** Whatever is recorded and lowered in any order: as in a map of depths. */
+    @Test
+    void loweredSlotsAreThoseOfAMap() {
+        final SplittableRandom random = new SplittableRandom(5);
+        for (int trial = 0; trial < 2_000; trial++) {
+            final int[] expected = new int[SLOTS];
+            scores.clear();
+            for (int from = 0; from < SLOTS; from += 10) {
+                record(random, expected, from, 1 + random.nextInt(3));
+            }
+            for (int i = random.nextInt(4); i >= 0; i--) {
+                final long[] named = {
+                    random.nextInt(3) == 0 ? -1 : random.nextLong(), random.nextLong()
+                };
+                scores.lower(group -> named[group]);
+                for (int slot = 0; slot < SLOTS; slot++) {
+                    final long bit = named[slot / Long.SIZE] >>> slot & 1;
+                    expected[slot] = (int) Math.max(0, expected[slot] - bit);
+                }
+                check(expected, "trial " + trial);
+            }
+        }
+    }
+
+    private void record(SplittableRandom random, int[] expected, int from, int depth) {
+        final int to = Math.min(SLOTS, from + 10);
+        switch (random.nextInt(3)) {
+            case 0 -> scores.addSet(slots(from, to), depth);
+            case 1 -> scores.add(from, depth);
+            default -> {
+                return;
+            }
+        }
+        Arrays.fill(expected, from, scores.depth(from + 1) > 0 ? to : from + 1, depth);
+    }
+
+    private void check(int[] expected, String when) {
+        int matched = 0;
+        int deepest = 0;
+        for (int slot = 0; slot < SLOTS; slot++) {
+            assertEquals(expected[slot], scores.depth(slot), when + ", slot " + slot);
+            matched += expected[slot] > 0 ? 1 : 0;
+            deepest = Math.max(deepest, expected[slot]);
+        }
+        assertEquals(matched, scores.matchedSlots(), when);
+        assertEquals(deepest, scores.deepest(), when);
     }
 
     @Test

@@ -694,6 +694,17 @@ public final class EngineStream implements EventSource {
         }
     }
 
+    @Override
+    public synchronized void judgeHitsAnew() {
+        if (!status.isClosed()) {
+            parts.forecasts.forget();
+            if (parts.removals.beginAnew()) {
+                sequencer.reload();
+            }
+            status.publish();
+        }
+    }
+
     private void forecastsJudged() {
         final String why = parts.forecasts.why();
         if (why == null) {

@@ -74,6 +74,13 @@ public interface EventSource extends IndexView, AutoCloseable {
     void forgetForecasts();
 
     /**
+     * Forgets all that was concluded from {@link #reportEngineHit}, of removals, too: what was
+     * believed was wrong for a reason that is known now and is not of the index. Where removals
+     * have another rule by that, everything is asked for again.
+     */
+    void judgeHitsAnew();
+
+    /**
      * Says how many tokens a block has by the engine's word beside its events, such as its page of
      * metrics: a view of another size is not {@link IndexState#EXACT}, unless the events name the
      * right one. 0 where the engine does not say.

@@ -353,7 +353,7 @@ final class MessageSequencer {
         status.unloaded();
         status.complete();
         parts.decoder.forget();
-        parts.removals.beginAnew();
+        var _ = parts.removals.beginAnew();
         parts.forecasts.forget();
         parts.believe();
         output.clear();

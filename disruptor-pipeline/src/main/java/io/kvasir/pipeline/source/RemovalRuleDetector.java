@@ -88,9 +88,16 @@ final class RemovalRuleDetector {
         reports = 0;
     }
 
-    /** The engine has begun anew, perhaps as another version: its rule is found out again. */
-    void beginAnew() {
+    /**
+     * Finds the rule out again: the engine has begun anew, perhaps as another version, or it was
+     * judged by forecasts that were wrong for another reason.
+     *
+     * @return whether the rule is another one until then
+     */
+    boolean beginAnew() {
+        final boolean changed = rule != first;
         rule = first;
         forget();
+        return changed;
     }
 }

@@ -293,6 +293,11 @@ final class ZmqSource implements EventSource {
     }
 
     @Override
+    public void judgeHitsAnew() {
+        stream.judgeHitsAnew();
+    }
+
+    @Override
     public void reportBlockSize(int tokens) {
         stream.reportBlockSize(tokens);
     }
