@@ -47,7 +47,8 @@ final class PromptObjects {
     }
 
     /**
-     * Replaces the local hashes of the blocks that objects reach into.
+     * Replaces the local hashes of the blocks that objects reach into, up to the end of what is
+     * hashed of each.
      *
      * @param blocks local hashes of the prompt's blocks, [blockCount], as if it had no objects
      * @param window tokens that are hashed of each block, from its first one on
@@ -55,20 +56,22 @@ final class PromptObjects {
     void mixInto(
             long[] blocks, int blockCount, int[] tokens, int blockSize, int window, long seed) {
         int first = 0; // objects before it end before the block
-        for (int block = firstBlock(blockSize); block < blockCount && first < count; block++) {
+        for (int block = firstBlock(blockSize, window);
+                block < blockCount && first < count;
+                block++) {
             final int start = block * blockSize;
             while (first < count && ends[first] <= start) {
                 first++;
             }
-            final int found = objectsWithin(first, start, start + blockSize);
+            final int found = objectsWithin(first, start, start + window);
             if (found > 0) {
                 blocks[block] = hasher.localHash(tokens, start, window, seed, ofBlock, 0, found);
             }
         }
     }
 
-    private int firstBlock(int blockSize) {
-        return count == 0 ? 0 : offsets[0] / blockSize;
+    private int firstBlock(int blockSize, int window) {
+        return count == 0 ? 0 : Math.max(0, offsets[0] - (window - blockSize)) / blockSize;
     }
 
     private int objectsWithin(int first, int start, int end) {

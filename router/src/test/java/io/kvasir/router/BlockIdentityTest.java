@@ -257,6 +257,21 @@ class BlockIdentityTest {
         }
     }
 
+    /** vLLM's extra keys of a block cover what its hash covers: the token behind it, too. */
+    @Test
+    void anImageBehindABlockIsPartOfItWhereTheTokenBehindItIs() throws IOException, RouteException {
+        final List<List<String>> objects =
+                List.of(List.of(), List.of(), List.of("image"), List.of("image"));
+        final Worker drafting = holding(1, true, objects);
+        assertEquals(BLOCKS, overlap(drafting, request(161).multimodal("image", 48, 16)));
+        assertEquals(2, overlap(drafting, request(161).multimodal("another", 48, 16)));
+        final List<List<String>> ofTheirTokens =
+                List.of(List.of(), List.of(), List.of(), List.of("image"));
+        final Worker plain = holding(2, false, ofTheirTokens);
+        assertEquals(BLOCKS, overlap(plain, request(161).multimodal("image", 48, 16)));
+        assertEquals(3, overlap(plain, request(161).multimodal("another", 48, 16)));
+    }
+
     @Test
     void bookingsOfOnePromptWithDifferentImagesShareNothingBehindThem() throws RouteException {
         final Worker worker = worker(1);

@@ -39,6 +39,7 @@ final class TruthCheck implements AutoCloseable {
     private final Map<Integer, GoldenTrace.Request> unasked;
     private final List<Difference> differences = new ArrayList<>();
     private final int blockSize;
+    private final boolean lacksLastBlock;
     private final PrefixIndex index;
     private final EngineStream stream;
     private final OverlapScores scores = new OverlapScores(SLOT + 1);
@@ -102,10 +103,12 @@ final class TruthCheck implements AutoCloseable {
             Map<Integer, GoldenTrace.Request> requests,
             int blockSize,
             RemovalRule removals,
+            boolean lacksLastBlock,
             long maxBlocks) {
         this.events = events;
         this.unasked = new LinkedHashMap<>(requests);
         this.blockSize = blockSize;
+        this.lacksLastBlock = lacksLastBlock;
         this.index = new PrefixIndex(new PrefixIndexConfig(SLOT + 1, maxBlocks, maxBlocks));
         this.stream =
                 new EngineStream(
@@ -119,6 +122,7 @@ final class TruthCheck implements AutoCloseable {
      * @param events capture with event messages and {@code REQ i} marks
      * @param requests by number of the mark
      * @param removals what a removal means to this engine
+     * @param lacksLastBlock whether it computes the last block of each hit anew
      * @throws IOException when the capture cannot be read or is none
      * @throws CommandFailure when it is a pipe or a folder, or its marks and the requests differ
      */
@@ -126,7 +130,8 @@ final class TruthCheck implements AutoCloseable {
             Path events,
             Map<Integer, GoldenTrace.Request> requests,
             int blockSize,
-            RemovalRule removals)
+            RemovalRule removals,
+            boolean lacksLastBlock)
             throws IOException {
         final BasicFileAttributes file = Files.readAttributes(events, BasicFileAttributes.class);
         if (!file.isRegularFile()) {
@@ -138,7 +143,8 @@ final class TruthCheck implements AutoCloseable {
         final long maxBlocks = file.size() / LEAST_BYTES_PER_BLOCK + 1;
         try (ZcapReader reader = ZcapReader.open(events);
                 TruthCheck check =
-                        new TruthCheck(events, requests, blockSize, removals, maxBlocks)) {
+                        new TruthCheck(
+                                events, requests, blockSize, removals, lacksLastBlock, maxBlocks)) {
             long number = 0;
             for (ZcapRecord record = reader.next(); record != null; record = reader.next()) {
                 number++;
@@ -202,10 +208,23 @@ final class TruthCheck implements AutoCloseable {
         if (hashes.length < count) {
             hashes = new long[count];
         }
-        BlockHasher.localHashes(prompt, 0, prompt.length, blockSize, seed, hashes);
-        index.match(hashes, count, scores);
+        int matched =
+                match(BlockHasher.localHashes(prompt, 0, prompt.length, blockSize, seed, hashes));
+        if (stream.status().learnedEagle()) {
+            matched =
+                    Math.max(
+                            matched,
+                            match(
+                                    BlockHasher.eagleLocalHashes(
+                                            prompt, 0, prompt.length, blockSize, seed, hashes)));
+        }
         final int cap = Math.max(0, prompt.length - 1) / blockSize;
-        return Math.min(scores.depth(SLOT), cap) * blockSize;
+        return Math.max(0, Math.min(matched, cap) - (lacksLastBlock ? 1 : 0)) * blockSize;
+    }
+
+    private int match(int count) {
+        index.match(hashes, count, scores);
+        return scores.depth(SLOT);
     }
 
     private Result result() {

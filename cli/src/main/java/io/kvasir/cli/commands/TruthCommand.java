@@ -73,6 +73,13 @@ public final class TruthCommand implements Callable<Integer> {
     private String removals;
 
     @Option(
+            names = "--lacks-last-block",
+            description =
+                    "The engine computes the last block of each hit anew, as vLLM does with EAGLE"
+                            + " or MTP: a block less is predicted.")
+    private boolean lacksLastBlock;
+
+    @Option(
             names = "--show",
             paramLabel = "N",
             defaultValue = "10",
@@ -91,7 +98,9 @@ public final class TruthCommand implements Callable<Integer> {
                 NamedFile.read("REQUESTS", requests, () -> GoldenTrace.read(requests));
         final TruthCheck.Result result =
                 NamedFile.read(
-                        "EVENTS", events, () -> TruthCheck.run(events, asked, blockSize, rule));
+                        "EVENTS",
+                        events,
+                        () -> TruthCheck.run(events, asked, blockSize, rule, lacksLastBlock));
         if (json) {
             printJson(result);
         } else {

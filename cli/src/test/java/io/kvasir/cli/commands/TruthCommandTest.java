@@ -40,13 +40,30 @@ class TruthCommandTest {
     @TempDir private Path dir;
 
     @ParameterizedTest
-    @CsvSource({"vllm-0.32.0-bs64, 64, 400", "vllm-0.32.0-bs96, 96, 400"})
+    @CsvSource({
+        "vllm-0.32.0-bs64, 64, 400",
+        "vllm-0.32.0-bs96, 96, 400",
+        "vllm-0.33.0-lookahead-bs16, 16, 300"
+    })
     void everyRequestOfARealEngineIsPredictedExactly(String name, int blockSize, int requests)
             throws IOException {
         final CommandRun run =
                 truth(GOLDEN.resolve(name + ".zcap"), GOLDEN.resolve(name + ".jsonl"), blockSize);
         assertEquals(0, run.exitCode(), run.err());
         assertAllExact(requests, run);
+    }
+
+    /** With EAGLE this one computes the last block of each hit anew. */
+    @Test
+    void soIsEachHitWithoutItsLastBlock() throws IOException {
+        final Path recorded = GOLDEN.resolve("vllm-0.32.0-eagle-bs32.zcap");
+        final Path asked = GOLDEN.resolve("vllm-0.32.0-eagle-bs32.jsonl");
+        final CommandRun run = truth(recorded, asked, 32, "--lacks-last-block");
+        assertEquals(0, run.exitCode(), run.err());
+        assertAllExact(200, run);
+        final CommandRun without = truth(recorded, asked, 32);
+        assertEquals(1, without.exitCode(), without.err());
+        assertEquals(89, Json.MAPPER.readTree(without.out()).get("over").asInt());
     }
 
     @ParameterizedTest
@@ -232,13 +249,12 @@ class TruthCommandTest {
         }
     }
 
-    private static CommandRun truth(Path events, Path requests, int blockSize) {
-        return CommandRun.of(
-                "truth",
-                events.toString(),
-                requests.toString(),
-                "--block-size=" + blockSize,
-                "--json");
+    private static CommandRun truth(Path events, Path requests, int blockSize, String... more) {
+        final List<String> words = new ArrayList<>();
+        words.addAll(List.of("truth", events.toString(), requests.toString()));
+        words.addAll(List.of("--block-size=" + blockSize, "--json"));
+        words.addAll(List.of(more));
+        return CommandRun.of(words.toArray(String[]::new));
     }
 
     private static void assertAllExact(int requests, CommandRun run) throws IOException {

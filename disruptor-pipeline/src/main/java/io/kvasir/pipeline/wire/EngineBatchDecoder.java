@@ -13,7 +13,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * <p>A batch is {@code [ts, events]}, {@code [ts, events, rank]} or a map with the key {@code
  * events}; an event is an array of positional fields or a map of named ones; block hashes are
  * signed or unsigned integers or byte strings, whose last 8 bytes count (big-endian); tokens are
- * integers, or pairs of them where the engine drafts with EAGLE.
+ * integers; where the engine drafts with EAGLE they may be pairs, or the tokens behind each block
+ * are named apart.
  *
  * <p>Each event is decoded on its own, inside its own extent: a bad one is counted in {@link
  * #drops()} and its batch continues. Nothing is thrown for any input, and nothing is allocated for
@@ -385,6 +386,9 @@ public final class EngineBatchDecoder implements MessageDecoder {
         if (tokenCount != (long) count * blockSize) {
             return DropReason.TOKEN_COUNT_MISMATCH;
         }
+        if (!readLookahead(fields.at(EventFields.LOOKAHEAD), count)) {
+            return DropReason.MALFORMED_EVENT;
+        }
         reason = readLora();
         final StorageTier tier = placement.tier();
         if (reason == null && !root && loraId != 0 && loraNumbers.isMissed(tier, parent)) {
@@ -655,6 +659,40 @@ public final class EngineBatchDecoder implements MessageDecoder {
             }
         }
         return event.ok() && inRange ? (int) count : -1;
+    }
+
+    /**
+     * Reads the tokens behind each block that its hash covers, if the event names them. The first
+     * one counts, as with EAGLE: those of all blocks but the last are the first of the next block.
+     *
+     * @return false if they are no such lists
+     */
+    private boolean readLookahead(int at, int count) {
+        if (at < 0) {
+            return true;
+        }
+        event.position(at);
+        if (event.peek() == MsgpackReader.Kind.NIL) {
+            return true;
+        }
+        if (eagle || event.readArrayHeader() != count) {
+            return false;
+        }
+        for (int block = 1; block <= count && event.ok(); block++) {
+            final long behind = event.readArrayHeader();
+            final long token = event.readLong();
+            final boolean inRange = token >= Integer.MIN_VALUE && token <= 0xffff_ffffL;
+            final int end = block * blockSize;
+            if (behind < 1 || !inRange || (block < count && (int) token != tokens[end])) {
+                return false;
+            }
+            tokens[end] = (int) token;
+            for (long i = 1; i < behind; i++) {
+                event.skip();
+            }
+        }
+        eagle = event.ok();
+        return eagle;
     }
 
     private static boolean contains(long[] values, int count, long value) {

@@ -23,8 +23,9 @@ final class EventFields {
     static final int CACHE_SALT = 12;
     static final int COPY_COUNTS = 13;
     static final int MM_INFOS = 14;
-    static final int TYPE = 15;
-    private static final int COUNT = 16;
+    static final int LOOKAHEAD = 15;
+    static final int TYPE = 16;
+    private static final int COUNT = 17;
 
     private static final byte[][] NAMES = {
         ascii("block_hashes"),
@@ -42,6 +43,7 @@ final class EventFields {
         ascii("cache_salt"),
         ascii("remaining_copy_counts"),
         ascii("block_mm_infos"),
+        ascii("lookahead_token_ids"),
         ascii("type")
     };
 

@@ -290,6 +290,61 @@ class EngineBatchDecoderTest {
                 decode(batch(stored(List.of(5, 6), null, pairs, 4))));
     }
 
+    private static Map<String, Object> lookingAhead(Object tokens) {
+        return stored(List.of(5, 6), null, range(1, 8), 4, "lookahead_token_ids", tokens);
+    }
+
+    /** As vLLM announces it since 0.33 where it drafts; of several tokens the first one counts. */
+    @Test
+    void theTokenBehindEachBlockMayBeNamedApart() {
+        final List<String> asPairs =
+                List.of("stored root [5, 6] 1a92ffa9004c0851 1ac55a72d61806e3");
+        assertEquals(asPairs, decode(batch(lookingAhead(List.of(List.of(5), List.of(9))))));
+        assertTrue(decoder.learnedEagle());
+        assertEquals(
+                asPairs,
+                decode(batch(lookingAhead(List.of(List.of(5, 6, 7), List.of(9, 10, 11))))));
+        assertEquals(Map.of(), decoder.drops().nonZero());
+    }
+
+    @Test
+    void withoutTokensBehindItABlockIsItsOwnTokens() {
+        assertEquals(List.of("stored root [5, 6] " + V2), decode(batch(lookingAhead(null))));
+        assertFalse(decoder.learnedEagle());
+        assertFalse(out.eagle());
+    }
+
+    @Test
+    void tokensBehindBlocksThatCannotBeAreMalformed() {
+        final List<Object> bad =
+                List.of(
+                        7,
+                        "tokens",
+                        List.of(),
+                        List.of(List.of(5)),
+                        List.of(List.of(5), List.of(9), List.of(13)),
+                        List.of(List.of(5), List.of()),
+                        List.of(List.of(), List.of(9)),
+                        List.of(List.of(6), List.of(9)),
+                        List.of(List.of("5"), List.of(9)),
+                        List.of(List.of(5), List.of(1L << 32)),
+                        List.of(5, 9));
+        for (Object tokens : bad) {
+            assertEquals(List.of(), decode(batch(lookingAhead(tokens))), tokens::toString);
+        }
+        final Map<String, Object> both =
+                stored(
+                        List.of(5),
+                        null,
+                        List.of(List.of(1, 2), List.of(2, 3), List.of(3, 4), List.of(4, 5)),
+                        4,
+                        "lookahead_token_ids",
+                        List.of(List.of(5)));
+        assertEquals(List.of(), decode(batch(both)));
+        assertEquals(Map.of("malformed_event", bad.size() + 1L), decoder.drops().nonZero());
+        assertFalse(decoder.learnedEagle());
+    }
+
     @Test
     void keysMayComeInAnyOrderAndUnknownOnesAreSkipped() {
         final Map<String, Object> event = new java.util.LinkedHashMap<>();
