@@ -115,58 +115,76 @@ public final class EtcdStore implements LeasedStore {
                 Thread.ofPlatform()
                         .daemon()
                         .name("kvasir-etcd-workers")
-                        .start(() -> watchAll(prefix + keys, watcher));
+                        .start(new Watch(keys, watcher)::run);
         checking = Thread.ofPlatform().daemon().name("kvasir-etcd-check").start(this::checkAlways);
     }
 
-    private void watchAll(String keys, Watcher watcher) {
-        final EtcdClient.Events events =
-                new EtcdClient.Events() {
-                    @Override
-                    public void onPut(Entry entry) {
-                        watcher.put(stored(entry));
-                    }
+    /** What the watching thread does, a round at a time. */
+    final class Watch implements EtcdClient.Events {
+        private final String keys;
+        private final Watcher watcher;
+        private final GrowingPause retry = new GrowingPause(); // a wrong password costs a hash each
+        private long next = EtcdClient.READ_ANEW;
 
-                    @Override
-                    public void onDelete(String key) {
-                        watcher.deleted(key.substring(prefix.length()));
-                    }
-                };
-        long next = EtcdClient.READ_ANEW;
-        final GrowingPause retry = new GrowingPause(); // a wrong password costs etcd a hash each
-        long pauseMs;
-        while (!closed) {
+        Watch(String keys, Watcher watcher) {
+            this.keys = prefix + keys;
+            this.watcher = watcher;
+        }
+
+        @Override
+        public void onPut(Entry entry) {
+            watcher.put(stored(entry));
+        }
+
+        @Override
+        public void onDelete(String key) {
+            watcher.deleted(key.substring(prefix.length()));
+        }
+
+        private void run() {
+            while (!closed) {
+                final long pauseMs = round();
+                pause(closed ? 0 : pauseMs);
+            }
+        }
+
+        /** Reads all where that is needed, watches until that ends; returns how long to wait. */
+        long round() {
             try {
                 if (next == EtcdClient.READ_ANEW) {
                     final EtcdClient.Range range = client.range(keys, MAX_KEYS);
-                    watcher.view(range.entries().stream().map(this::stored).toList());
+                    watcher.view(range.entries().stream().map(each -> stored(each)).toList());
                     next = range.revision() + 1;
                 }
-                next = client.watch(keys, next, events);
-                pauseMs = retry.afterSuccessMs();
+                next = client.watch(keys, next, this);
+                return retry.afterSuccessMs();
             } catch (RuntimeException | Error e) { // out of memory, too: discovery goes on
                 next = EtcdClient.READ_ANEW;
-                lose(keys, watcher, e);
-                pauseMs = retry.afterFailureMs();
+                lose(e);
+                return retry.afterFailureMs();
             }
-            pause(closed ? 0 : pauseMs);
         }
-    }
 
-    private void lose(String keys, Watcher watcher, Throwable e) {
-        if (closed) {
-            return;
+        /** The revision up to which the watcher was notified; -1: all is read first. */
+        long reached() {
+            return next - 1;
         }
-        try {
-            watcher.lost(
-                    e instanceof RegistryException
-                            ? e.getMessage()
-                            : "keys of etcd below "
-                                    + keys
-                                    + " could not be applied: "
-                                    + FailureText.of(e));
-        } catch (RuntimeException | Error again) {
-            pause(0); // no memory even for that: the next round says what fails then
+
+        private void lose(Throwable e) {
+            if (closed) {
+                return;
+            }
+            try {
+                watcher.lost(
+                        e instanceof RegistryException
+                                ? e.getMessage()
+                                : "keys of etcd below "
+                                        + keys
+                                        + " could not be applied: "
+                                        + FailureText.of(e));
+            } catch (RuntimeException | Error again) {
+                pause(0); // no memory even for that: the next round says what fails then
+            }
         }
     }
 
