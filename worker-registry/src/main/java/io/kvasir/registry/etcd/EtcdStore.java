@@ -71,7 +71,7 @@ public final class EtcdStore implements LeasedStore {
     @Override
     public synchronized long put(String key, byte[] value, long revision) {
         if (lease == 0) {
-            lease = client.grant();
+            leaseAnew();
         }
         try {
             return client.putIf(prefix + key, revision, value, lease);
@@ -79,15 +79,22 @@ public final class EtcdStore implements LeasedStore {
             if (e.kind() != Kind.UNAVAILABLE || client.keepAlive(lease)) {
                 throw e;
             }
-            lease = client.grant(); // the former one has ended: it had no key to be kept for
+            leaseAnew(); // the former one has ended: it had no key to be kept for
             return client.putIf(prefix + key, revision, value, lease);
         }
+    }
+
+    private void leaseAnew() {
+        if (closed) { // nothing would revoke it
+            throw new RegistryException(Kind.UNAVAILABLE, "the store is closed");
+        }
+        lease = client.grant();
     }
 
     @Override
     public synchronized void keepAlive() {
         if (lease != 0 && !client.keepAlive(lease)) {
-            lease = client.grant(); // keys of the former one are gone, and will be put again
+            leaseAnew(); // keys of the former one are gone, and will be put again
         }
     }
 
@@ -197,16 +204,8 @@ public final class EtcdStore implements LeasedStore {
                     client.get(prefix);
                 }
             } catch (RuntimeException | Error e) { // whatever it is, the watch begins anew
-                stopWatching();
+                client.stopWatching();
             }
-        }
-    }
-
-    private void stopWatching() {
-        try {
-            client.stopWatching();
-        } catch (RegistryException e) {
-            pause(0); // it ends by itself then
         }
     }
 
@@ -234,7 +233,7 @@ public final class EtcdStore implements LeasedStore {
             thread.interrupt();
         }
         revoke(ended);
-        stopWatching();
+        client.stopWatching();
         for (Thread thread : threads) {
             join(thread);
         }
