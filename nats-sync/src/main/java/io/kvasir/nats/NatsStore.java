@@ -23,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import java.util.regex.Pattern;
 
 /**
@@ -250,6 +251,7 @@ public final class NatsStore implements LeasedStore {
         private KvWatch subscription;
         private Hearing following; // whose keys count; guarded by this
         private boolean isLost; // guarded by this
+        private boolean isUnfit; // something that was not taken, yet unseen; guarded by this
         private long checkedNs;
 
         Watch(String pattern, Watcher watcher) {
@@ -280,18 +282,29 @@ public final class NatsStore implements LeasedStore {
         private boolean hasWorked() {
             try {
                 look();
-                return true;
+                return !wasUnfit();
             } catch (RegistryException e) {
-                lose(e.getMessage());
-            } catch (RuntimeException e) { // all is read again
-                lose("watching " + name + " fails: " + FailureText.of(e));
+                lose(e::getMessage);
+            } catch (RuntimeException | Error e) { // out of memory, too: all is read again
+                lose(() -> failure(e));
             }
             return false;
         }
 
+        private String failure(Throwable e) {
+            return "watching " + name + " fails: " + FailureText.of(e);
+        }
+
+        /** Whether something was not taken since this was asked. */
+        private synchronized boolean wasUnfit() {
+            final boolean was = isUnfit;
+            isUnfit = false;
+            return was;
+        }
+
         private void look() {
             if (isCutOff()) { // the client makes the connection again by itself
-                lose("no connection to NATS at " + access.address());
+                lose(() -> "no connection to NATS at " + access.address());
                 return;
             }
             final KvBucket now = opened();
@@ -335,13 +348,17 @@ public final class NatsStore implements LeasedStore {
             }
         }
 
-        private synchronized void lose(String cause) {
+        private synchronized void lose(Supplier<String> cause) {
             if (closed) {
                 return;
             }
             isLost = true;
             following = null; // what it still gets is read again
-            watcher.lost(cause);
+            try {
+                watcher.lost(cause.get());
+            } catch (RuntimeException | Error e) { // no memory even for that
+                Thread.onSpinWait(); // the next round says what fails then
+            }
         }
 
         private void askForTheSilent(KvBucket in, long nowNs) {
@@ -384,18 +401,32 @@ public final class NatsStore implements LeasedStore {
 
             @Override
             public void watch(KeyValueEntry entry) {
+                take(() -> apply(entry));
+            }
+
+            /** What fails is read again with all. */
+            private void take(Runnable taking) {
                 synchronized (Watch.this) {
                     if (following != this) {
                         return; // another one reads them all again
                     }
-                    if (first != null) {
-                        collect(entry);
-                    } else if (KvBucket.isPut(entry)) {
-                        lastSeenNs.put(entry.getKey(), System.nanoTime());
-                        watcher.put(stored(entry));
-                    } else if (lastSeenNs.remove(entry.getKey()) != null) {
-                        watcher.deleted(entry.getKey().replace('.', '/'));
+                    try {
+                        taking.run();
+                    } catch (RuntimeException | Error e) {
+                        isUnfit = true;
+                        lose(() -> failure(e));
                     }
+                }
+            }
+
+            private void apply(KeyValueEntry entry) {
+                if (first != null) {
+                    collect(entry);
+                } else if (KvBucket.isPut(entry)) {
+                    lastSeenNs.put(entry.getKey(), System.nanoTime());
+                    watcher.put(stored(entry));
+                } else if (lastSeenNs.remove(entry.getKey()) != null) {
+                    watcher.deleted(entry.getKey().replace('.', '/'));
                 }
             }
 
@@ -409,16 +440,18 @@ public final class NatsStore implements LeasedStore {
 
             @Override
             public void endOfData() {
-                synchronized (Watch.this) {
-                    if (following != this || first == null) {
-                        return;
-                    }
-                    final Map<String, Stored> all = first;
-                    first = null;
-                    lastSeenNs.clear();
-                    all.keySet().forEach(key -> lastSeenNs.put(key, System.nanoTime()));
-                    watcher.view(List.copyOf(all.values()));
+                take(this::view);
+            }
+
+            private void view() {
+                if (first == null) {
+                    return;
                 }
+                final Map<String, Stored> all = first;
+                first = null;
+                lastSeenNs.clear();
+                all.keySet().forEach(key -> lastSeenNs.put(key, System.nanoTime()));
+                watcher.view(List.copyOf(all.values()));
             }
         }
     }

@@ -1,5 +1,6 @@
 package io.kvasir.nats;
 
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.registry.LeasedStore;
@@ -63,6 +64,40 @@ class ConnectPauseTest {
             for (long expectedMs : new long[] {200, 400, 800, 1600, 2000}) {
                 assertAround(expectedMs, taken.take());
             }
+        }
+    }
+
+    @Test
+    void aWatcherThatFailsAtALossDoesNotEndTheTries() throws Exception {
+        final BlockingQueue<Long> taken = new LinkedBlockingQueue<>();
+        try (NatsStore store =
+                new NatsStore(
+                        NatsAccess.of("tls://127.0.0.1:1"),
+                        NatsStore.BUCKET,
+                        Duration.ofSeconds(5),
+                        new ConnectPause(taken::add),
+                        _ -> {})) {
+            store.watch("x", new FailingWatcher());
+            for (int i = 0; i < 3; i++) {
+                assertNotNull(taken.poll(30, TimeUnit.SECONDS), "it has ended");
+            }
+        }
+    }
+
+    /** As where there is no memory for what is to be said. */
+    private static final class FailingWatcher implements LeasedStore.Watcher {
+        @Override
+        public void view(List<Stored> all) {}
+
+        @Override
+        public void put(Stored value) {}
+
+        @Override
+        public void deleted(String key) {}
+
+        @Override
+        public void lost(String cause) {
+            throw new OutOfMemoryError("of the test");
         }
     }
 }

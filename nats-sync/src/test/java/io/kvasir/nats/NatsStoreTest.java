@@ -13,6 +13,7 @@ import io.kvasir.registry.Registrar;
 import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.registry.Stored;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.kvasir.testsupport.ServerProcess;
@@ -30,6 +31,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -102,6 +104,54 @@ class NatsStoreTest extends LockingStoreContract {
         startServer();
         registrar.registerModel(instance("later").build(), Duration.ZERO);
         Eventually.holds("is seen", () -> seen.names().equals(Set.of("renewed", "later")));
+    }
+
+    @Test
+    void whatAWatcherFailsToTakeIsReadAnew() throws Exception {
+        final LeasedStore writing = open();
+        writing.put("ns/a", new byte[] {1}, LeasedStore.ABSENT);
+        final FailingOnce seen = new FailingOnce();
+        open().watch("ns/", seen);
+        Eventually.holds("a view after one that failed", () -> seen.keys.equals(Set.of("ns/a")));
+        writing.put("ns/b", new byte[] {1}, LeasedStore.ABSENT);
+        Eventually.holds("all again", () -> seen.keys.equals(Set.of("ns/a", "ns/b")));
+        assertEquals(2, seen.losses.size(), seen.losses::toString);
+        assertTrue(seen.losses.getFirst().contains("of the test"), seen.losses::toString);
+    }
+
+    /** Fails with the first view, and with the first change. */
+    private static final class FailingOnce implements LeasedStore.Watcher {
+        private final Set<String> keys = new ConcurrentSkipListSet<>();
+        private final List<String> losses = new CopyOnWriteArrayList<>();
+        private boolean hasFailed;
+
+        @Override
+        public void view(List<Stored> all) {
+            if (losses.isEmpty()) {
+                throw new IllegalStateException("of the test");
+            }
+            keys.clear();
+            all.forEach(stored -> keys.add(stored.key()));
+        }
+
+        @Override
+        public void put(Stored stored) {
+            if (!hasFailed) {
+                hasFailed = true;
+                throw new OutOfMemoryError("of the test");
+            }
+            keys.add(stored.key());
+        }
+
+        @Override
+        public void deleted(String key) {
+            keys.remove(key);
+        }
+
+        @Override
+        public void lost(String cause) {
+            losses.add(cause);
+        }
     }
 
     private boolean isDropped(Connection raw, String subject) {

@@ -16,7 +16,7 @@ import java.util.function.LongSupplier;
 /**
  * The instances of a namespace as their registrations describe them. Of each key the greatest
  * generation counts: an older document that arrives late changes nothing. A document that cannot be
- * read changes nothing either, and is reported once.
+ * read changes nothing either; its key is reported once, until it can be used or is no more.
  *
  * <p>One thread at a time feeds it; any thread may look.
  */
@@ -47,6 +47,7 @@ public final class InstanceView implements LeasedStore.Watcher {
     private final Map<String, Registration> instances = new TreeMap<>(); // guarded by this
     private final Map<String, byte[]> last =
             new HashMap<>(); // digests of documents seen; guarded by this
+    private final Set<String> unusable = new HashSet<>(); // keys; of the feeding thread
     private final Outage outage; // of the feeding thread
 
     /** An empty view. */
@@ -72,6 +73,7 @@ public final class InstanceView implements LeasedStore.Watcher {
             all.forEach(stored -> keys.add(stored.key()));
             changed = instances.keySet().retainAll(keys);
             last.keySet().retainAll(keys);
+            unusable.retainAll(keys);
         }
         for (Stored stored : all) {
             // the store is the truth: what it holds replaces a newer one that it has lost
@@ -104,11 +106,12 @@ public final class InstanceView implements LeasedStore.Watcher {
         try {
             registration = decoded(stored);
         } catch (RegistryException e) {
-            if (!isRepeated) {
+            if (unusable.add(stored.key())) {
                 listener.refused("key " + stored.key() + ": " + e.getMessage());
             }
             return false;
         }
+        unusable.remove(stored.key());
         synchronized (this) {
             final Registration before = instances.get(stored.key());
             if (fenced && before != null && registration.generation() < before.generation()) {
@@ -151,6 +154,7 @@ public final class InstanceView implements LeasedStore.Watcher {
         final boolean known;
         synchronized (this) {
             last.remove(key);
+            unusable.remove(key);
             known = instances.remove(key) != null;
         }
         if (known) {

@@ -126,11 +126,25 @@ public final class Registrar implements AutoCloseable {
 
     /** 0 of what is not there or cannot be read. */
     private static long generation(Stored stored) {
+        final Registration there = decodedOrNull(stored);
+        return there == null ? 0 : there.generation();
+    }
+
+    private static Registration decodedOrNull(Stored stored) {
         try {
-            return stored == null ? 0 : Registration.decode(stored.value()).generation();
+            return stored == null ? null : Registration.decode(stored.value());
         } catch (RegistryException e) {
-            return 0;
+            return null;
         }
+    }
+
+    /** A newer run's, or of one that was given the same generation: the one that is there stays. */
+    private static boolean isAnothers(Stored present, Registration own) {
+        final Registration there = decodedOrNull(present);
+        return there != null
+                && (there.generation() > own.generation()
+                        || (there.generation() == own.generation()
+                                && !there.url().equals(own.url())));
     }
 
     private static RegistryException stale(InstanceId id, long generation, long present) {
@@ -170,7 +184,7 @@ public final class Registrar implements AutoCloseable {
         final Registration described = registration.described();
         for (int i = 0; i < MAX_TRIES; i++) {
             final Stored present = store.get(described.id().key());
-            if (generation(present) > described.generation()) {
+            if (isAnothers(present, described)) {
                 registration.supersede();
                 own.remove(registration);
                 throw stale(described.id(), described.generation(), generation(present));
@@ -202,11 +216,13 @@ public final class Registrar implements AutoCloseable {
         if (!own.remove(registration)) {
             return;
         }
-        final InstanceId id = registration.described().id();
+        final Registration own = registration.described();
+        final InstanceId id = own.id();
         try {
             for (int i = 0; i < MAX_TRIES; i++) {
                 final Stored present = store.get(id.key());
-                if (generation(present) != registration.described().generation()
+                if (generation(present) != own.generation()
+                        || isAnothers(present, own)
                         || store.delete(id.key(), present.revision())) {
                     return;
                 }

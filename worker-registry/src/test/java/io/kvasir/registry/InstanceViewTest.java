@@ -108,6 +108,26 @@ class InstanceViewTest {
     }
 
     @Test
+    void aKeyThatCannotBeUsedIsSaidOnceUntilItCan() {
+        watch();
+        final String key = instance("a", 7).id().key();
+        for (byte value = 1; value < 9; value++) {
+            store.force(key, new byte[] {value});
+        }
+        store.away(true);
+        store.force(key, new byte[] {0});
+        store.away(false);
+        assertEquals(3, received.size(), received::toString); // with the outage and its end
+        force(instance("a", 7));
+        store.force(key, new byte[] {1});
+        assertEquals(5, received.size(), received::toString);
+        assertTrue(received.getLast().startsWith("refused key ns/c/e/a: "), received::toString);
+        store.expire(key);
+        store.force(key, new byte[] {1});
+        assertEquals(7, received.size(), received::toString);
+    }
+
+    @Test
     void whatCannotBeReadIsNoLossOfTheOthers() {
         force(instance("a", 7));
         store.force(instance("b", 1).id().key(), new byte[] {0, 0, 0, '{', 1});

@@ -58,6 +58,10 @@ final class EndpointSlices {
             }
             return ready && !terminating ? READY : DRAINING;
         }
+
+        boolean isBetterThan(Condition other) {
+            return compareTo(other) < 0;
+        }
     }
 
     /** What a slice says of a worker. */
@@ -105,15 +109,18 @@ final class EndpointSlices {
         return slice.path("metadata").path("name").asText();
     }
 
-    /** What is said of the pods of a slice, by their UIDs. */
-    static Map<String, Condition> conditions(JsonNode slice) {
-        final Map<String, Condition> all = new LinkedHashMap<>();
+    /**
+     * Adds what is said of the pods of a slice.
+     *
+     * @param all by their UIDs; the better one where something is known of a pod already
+     */
+    static void conditions(JsonNode slice, Map<String, Condition> all) {
         for (JsonNode endpoint : slice.path("endpoints")) {
             if (!uid(endpoint).isEmpty()) {
-                all.put(uid(endpoint), Condition.of(endpoint));
+                all.merge(
+                        uid(endpoint), Condition.of(endpoint), (a, b) -> b.isBetterThan(a) ? b : a);
             }
         }
-        return all;
     }
 
     private static String uid(JsonNode endpoint) {

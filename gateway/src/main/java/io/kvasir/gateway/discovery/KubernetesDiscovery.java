@@ -114,6 +114,11 @@ final class KubernetesDiscovery implements Discovery {
                         : null);
     }
 
+    private void startRegistrations() {
+        store.onOwner(this::publishSoon);
+        registrations.start();
+    }
+
     @Override
     public String source() {
         return "kubernetes";
@@ -128,7 +133,7 @@ final class KubernetesDiscovery implements Discovery {
                         watch.start();
                     }
                     if (registrations != null) {
-                        registrations.start();
+                        startRegistrations();
                     }
                 });
     }

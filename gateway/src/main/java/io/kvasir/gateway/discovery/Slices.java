@@ -9,6 +9,7 @@ import io.kvasir.gateway.discovery.FoundWorkers.Found;
 import io.kvasir.registry.kubernetes.ResourceWatch;
 
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -82,12 +83,7 @@ final class Slices implements ResourceWatch.Listener {
     /** What the control plane says of pods, by UID; where a pod is twice, the better counts. */
     synchronized Map<String, Condition> conditions() {
         final Map<String, Condition> all = new HashMap<>();
-        for (JsonNode slice : known.values()) {
-            EndpointSlices.conditions(slice)
-                    .forEach(
-                            (uid, now) ->
-                                    all.merge(uid, now, (a, b) -> a.compareTo(b) <= 0 ? a : b));
-        }
+        known.values().forEach(slice -> EndpointSlices.conditions(slice, all));
         return all;
     }
 
@@ -98,12 +94,15 @@ final class Slices implements ResourceWatch.Listener {
      * @param problems gets what cannot be used, and why
      */
     synchronized Map<String, Found> workers(Map<String, String> problems) {
-        final Map<String, Entry> all = new TreeMap<>();
+        final Map<String, Map<Long, Entry>> pods = new TreeMap<>(); // by name, then generation
         for (JsonNode slice : known.values()) {
             for (Entry entry : slices.workers(slice, used, problems)) {
-                all.merge(entry.worker().name(), entry, this::merged);
+                pods.computeIfAbsent(entry.worker().name(), _ -> new LinkedHashMap<>())
+                        .merge(entry.worker().generation(), entry, this::ofOnePod);
             }
         }
+        final Map<String, Entry> all = new TreeMap<>();
+        pods.forEach((name, each) -> each.values().forEach(e -> all.merge(name, e, this::ofTwo)));
         all.values().removeIf(entry -> entry.condition() == Condition.GONE);
         used.clear();
         final Map<String, Found> workers = new TreeMap<>();
@@ -118,21 +117,32 @@ final class Slices implements ResourceWatch.Listener {
 
     /**
      * One pod is one worker, in the better condition, at the address that it was used at while a
-     * slice has that: at another one it would be a new worker. Of two pods the better one counts.
+     * slice has that: at another one it would be a new worker.
      */
-    private Entry merged(Entry a, Entry b) {
-        final Entry better = a.condition().compareTo(b.condition()) <= 0 ? a : b;
+    private Entry ofOnePod(Entry a, Entry b) {
+        final Entry better = b.condition().isBetterThan(a.condition()) ? b : a;
         final Entry kept = isUsed(a) ? a : isUsed(b) ? b : better;
-        if (a.worker().generation() == b.worker().generation()) {
-            return new Entry(kept.worker(), better.condition());
+        return new Entry(kept.worker(), better.condition());
+    }
+
+    /** Of two pods of one name the better one counts, and of two equal ones that which is used. */
+    private Entry ofTwo(Entry a, Entry b) {
+        if (a.condition() == b.condition()) {
+            return isOfUsedPod(b) ? b : a;
         }
-        return a.condition() == b.condition() ? kept : better;
+        return b.condition().isBetterThan(a.condition()) ? b : a;
     }
 
     private boolean isUsed(Entry entry) {
+        return isOfUsedPod(entry)
+                && used.get(entry.worker().name())
+                        .worker()
+                        .url()
+                        .equals(entry.worker().worker().url());
+    }
+
+    private boolean isOfUsedPod(Entry entry) {
         final DiscoveredWorker before = used.get(entry.worker().name());
-        return before != null
-                && before.generation() == entry.worker().generation()
-                && before.worker().url().equals(entry.worker().worker().url());
+        return before != null && before.generation() == entry.worker().generation();
     }
 }

@@ -111,7 +111,7 @@ public final class FileDiscovery implements Discovery {
     /**
      * @param atOnce also what is seen for the first time, or was applied before
      */
-    private synchronized void look(boolean atOnce) {
+    synchronized void look(boolean atOnce) {
         try {
             lookAt(atOnce);
         } catch (RuntimeException | Error e) { // of this look: the next one may succeed

@@ -53,6 +53,16 @@ public final class PublishedRecords {
     }
 
     /**
+     * A record that is kept.
+     *
+     * @param name its name
+     * @return null if there is none
+     */
+    public synchronized PeerRecord get(String name) {
+        return records.get(name);
+    }
+
+    /**
      * Takes a record back if another one supersedes it.
      *
      * @param other of the same name

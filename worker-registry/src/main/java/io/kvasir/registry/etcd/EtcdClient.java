@@ -368,11 +368,7 @@ public final class EtcdClient implements AutoCloseable {
         isStopped = true;
         final InputStream in = watching;
         if (in != null) {
-            try {
-                in.close();
-            } catch (IOException e) {
-                throw unavailable("/v3/watch", e);
-            }
+            StreamLimit.end(in);
         }
     }
 

@@ -15,12 +15,15 @@ import javax.net.ssl.SSLContext;
  * @param endpoints of the cluster's members, such as {@code http://etcd-0:2379}; the next is taken
  *     when one fails
  * @param ttl of leases, 1 s..1 h; etcd itself may raise it to a few election timeouts
- * @param timeout of each request
+ * @param timeout of each request; more than a day is a day
  * @param login null where etcd asks for none
  * @param tls for https endpoints; null for the JVM's own
  */
 public record EtcdOptions(
         List<URI> endpoints, Duration ttl, Duration timeout, Login login, SSLContext tls) {
+    /** No call of the JDK can overflow with it. */
+    private static final Duration LONGEST = Duration.ofDays(1);
+
     /**
      * A user of etcd's own.
      *
@@ -51,9 +54,10 @@ public record EtcdOptions(
         }
         endpoints.forEach(endpoint -> check(endpoint, "a login"));
         LeaseTtl.check(ttl);
-        if (timeout.toMillis() < 1) {
+        if (timeout.compareTo(Duration.ofMillis(1)) < 0) {
             throw new IllegalArgumentException("timeout=" + timeout + ", at least 1 ms");
         }
+        timeout = timeout.compareTo(LONGEST) < 0 ? timeout : LONGEST;
     }
 
     /**

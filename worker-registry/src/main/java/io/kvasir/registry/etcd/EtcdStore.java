@@ -71,7 +71,7 @@ public final class EtcdStore implements LeasedStore {
     @Override
     public synchronized long put(String key, byte[] value, long revision) {
         if (lease == 0) {
-            lease = client.grant();
+            leaseAnew();
         }
         try {
             return client.putIf(prefix + key, revision, value, lease);
@@ -79,15 +79,22 @@ public final class EtcdStore implements LeasedStore {
             if (e.kind() != Kind.UNAVAILABLE || client.keepAlive(lease)) {
                 throw e;
             }
-            lease = client.grant(); // the former one has ended: it had no key to be kept for
+            leaseAnew(); // the former one has ended: it had no key to be kept for
             return client.putIf(prefix + key, revision, value, lease);
         }
+    }
+
+    private void leaseAnew() {
+        if (closed) { // nothing would revoke it
+            throw new RegistryException(Kind.UNAVAILABLE, "the store is closed");
+        }
+        lease = client.grant();
     }
 
     @Override
     public synchronized void keepAlive() {
         if (lease != 0 && !client.keepAlive(lease)) {
-            lease = client.grant(); // keys of the former one are gone, and will be put again
+            leaseAnew(); // keys of the former one are gone, and will be put again
         }
     }
 
@@ -115,58 +122,76 @@ public final class EtcdStore implements LeasedStore {
                 Thread.ofPlatform()
                         .daemon()
                         .name("kvasir-etcd-workers")
-                        .start(() -> watchAll(prefix + keys, watcher));
+                        .start(new Watch(keys, watcher)::run);
         checking = Thread.ofPlatform().daemon().name("kvasir-etcd-check").start(this::checkAlways);
     }
 
-    private void watchAll(String keys, Watcher watcher) {
-        final EtcdClient.Events events =
-                new EtcdClient.Events() {
-                    @Override
-                    public void onPut(Entry entry) {
-                        watcher.put(stored(entry));
-                    }
+    /** What the watching thread does, a round at a time. */
+    final class Watch implements EtcdClient.Events {
+        private final String keys;
+        private final Watcher watcher;
+        private final GrowingPause retry = new GrowingPause(); // a wrong password costs a hash each
+        private long next = EtcdClient.READ_ANEW;
 
-                    @Override
-                    public void onDelete(String key) {
-                        watcher.deleted(key.substring(prefix.length()));
-                    }
-                };
-        long next = EtcdClient.READ_ANEW;
-        final GrowingPause retry = new GrowingPause(); // a wrong password costs etcd a hash each
-        long pauseMs;
-        while (!closed) {
+        Watch(String keys, Watcher watcher) {
+            this.keys = prefix + keys;
+            this.watcher = watcher;
+        }
+
+        @Override
+        public void onPut(Entry entry) {
+            watcher.put(stored(entry));
+        }
+
+        @Override
+        public void onDelete(String key) {
+            watcher.deleted(key.substring(prefix.length()));
+        }
+
+        private void run() {
+            while (!closed) {
+                final long pauseMs = round();
+                pause(closed ? 0 : pauseMs);
+            }
+        }
+
+        /** Reads all where that is needed, watches until that ends; returns how long to wait. */
+        long round() {
             try {
                 if (next == EtcdClient.READ_ANEW) {
                     final EtcdClient.Range range = client.range(keys, MAX_KEYS);
-                    watcher.view(range.entries().stream().map(this::stored).toList());
+                    watcher.view(range.entries().stream().map(each -> stored(each)).toList());
                     next = range.revision() + 1;
                 }
-                next = client.watch(keys, next, events);
-                pauseMs = retry.afterSuccessMs();
+                next = client.watch(keys, next, this);
+                return retry.afterSuccessMs();
             } catch (RuntimeException | Error e) { // out of memory, too: discovery goes on
                 next = EtcdClient.READ_ANEW;
-                lose(keys, watcher, e);
-                pauseMs = retry.afterFailureMs();
+                lose(e);
+                return retry.afterFailureMs();
             }
-            pause(closed ? 0 : pauseMs);
         }
-    }
 
-    private void lose(String keys, Watcher watcher, Throwable e) {
-        if (closed) {
-            return;
+        /** The revision up to which the watcher was notified; -1: all is read first. */
+        long reached() {
+            return next - 1;
         }
-        try {
-            watcher.lost(
-                    e instanceof RegistryException
-                            ? e.getMessage()
-                            : "keys of etcd below "
-                                    + keys
-                                    + " could not be applied: "
-                                    + FailureText.of(e));
-        } catch (RuntimeException | Error again) {
-            pause(0); // no memory even for that: the next round says what fails then
+
+        private void lose(Throwable e) {
+            if (closed) {
+                return;
+            }
+            try {
+                watcher.lost(
+                        e instanceof RegistryException
+                                ? e.getMessage()
+                                : "keys of etcd below "
+                                        + keys
+                                        + " could not be applied: "
+                                        + FailureText.of(e));
+            } catch (RuntimeException | Error again) {
+                pause(0); // no memory even for that: the next round says what fails then
+            }
         }
     }
 
@@ -179,16 +204,8 @@ public final class EtcdStore implements LeasedStore {
                     client.get(prefix);
                 }
             } catch (RuntimeException | Error e) { // whatever it is, the watch begins anew
-                stopWatching();
+                client.stopWatching();
             }
-        }
-    }
-
-    private void stopWatching() {
-        try {
-            client.stopWatching();
-        } catch (RegistryException e) {
-            pause(0); // it ends by itself then
         }
     }
 
@@ -216,7 +233,7 @@ public final class EtcdStore implements LeasedStore {
             thread.interrupt();
         }
         revoke(ended);
-        stopWatching();
+        client.stopWatching();
         for (Thread thread : threads) {
             join(thread);
         }

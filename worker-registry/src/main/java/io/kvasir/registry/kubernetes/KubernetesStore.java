@@ -38,6 +38,7 @@ public final class KubernetesStore implements LeasedStore {
     private WatchedWorkers watched; // null without a watch; guarded by this
     private ResourceWatch watch; // likewise
     private Thread checking; // likewise
+    private volatile Runnable onOwner = () -> {};
     private volatile boolean closed;
 
     /**
@@ -79,6 +80,16 @@ public final class KubernetesStore implements LeasedStore {
             in = watched;
         }
         return in == null ? "" : in.podUid(key);
+    }
+
+    /**
+     * Has what depends on {@link #podUid} be looked at again where a pod becomes the owner of a
+     * resource that says the same as before. Call before {@link #watch}.
+     *
+     * @param changed runs on the watch's thread; does not block
+     */
+    public void onOwner(Runnable changed) {
+        onOwner = changed;
     }
 
     // -- one key
@@ -209,7 +220,7 @@ public final class KubernetesStore implements LeasedStore {
         if (watch != null || closed) {
             throw new IllegalStateException("watched already, or closed: " + resources);
         }
-        watched = new WatchedWorkers(keys, watcher, clock, System::nanoTime);
+        watched = new WatchedWorkers(keys, watcher, clock, System::nanoTime, onOwner);
         watch =
                 new ResourceWatch(
                         new KubernetesClient(access),

@@ -58,6 +58,7 @@ final class WatchedWorkers implements ResourceWatch.Listener {
     private final LeasedStore.Watcher watcher;
     private final Clock clock;
     private final LongSupplier nanoTime;
+    private final Runnable onOwner;
     private Map<String, Seen> all = new HashMap<>(); // by name; guarded by this
     private boolean isUnlisted; // of the watch's thread
 
@@ -66,12 +67,20 @@ final class WatchedWorkers implements ResourceWatch.Listener {
      * @param watcher gets what holds, on the watch's thread
      * @param clock for what is seen first
      * @param nanoTime for what is silent
+     * @param onOwner runs after another pod has become the owner of something, on that thread; not
+     *     for a view
      */
-    WatchedWorkers(String prefix, LeasedStore.Watcher watcher, Clock clock, LongSupplier nanoTime) {
+    WatchedWorkers(
+            String prefix,
+            LeasedStore.Watcher watcher,
+            Clock clock,
+            LongSupplier nanoTime,
+            Runnable onOwner) {
         this.prefix = prefix;
         this.watcher = watcher;
         this.clock = clock;
         this.nanoTime = nanoTime;
+        this.onOwner = onOwner;
     }
 
     @Override
@@ -145,6 +154,9 @@ final class WatchedWorkers implements ResourceWatch.Listener {
         }
         if (!now.hasEnded) {
             watcher.put(now.stored);
+        }
+        if (before != null && !before.podUid.equals(now.podUid)) {
+            onOwner.run();
         }
     }
 

@@ -5,6 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.registry.RegistryException;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -30,6 +32,22 @@ class EtcdOptionsTest {
         assertEquals(2, of("https://[::1]:2379").endpoints().size());
         assertTrue(refusal("ftp://h:1").contains("ftp://h:1"));
         assertTrue(refusal("etcd-0:2379").contains("must be"));
+    }
+
+    @Test
+    void aTimeoutMayBeForEver() {
+        final URI closed = URI.create("http://127.0.0.1:1");
+        try (EtcdClient client =
+                new EtcdClient(
+                        EtcdOptions.of(
+                                List.of(closed),
+                                Duration.ofSeconds(9),
+                                Duration.ofSeconds(Long.MAX_VALUE)))) {
+            assertTrue(
+                    assertThrows(RegistryException.class, client::grant)
+                            .getMessage()
+                            .contains("refused"));
+        }
     }
 
     @ParameterizedTest

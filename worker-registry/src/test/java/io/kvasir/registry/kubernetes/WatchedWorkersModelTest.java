@@ -57,7 +57,8 @@ class WatchedWorkersModelTest {
         private final Map<String, ObjectNode> objects = new TreeMap<>(); // by name
         private final Deque<Runnable> coming = new ArrayDeque<>(); // what the watch will say
         private final InstanceView view = new InstanceView(new Quiet());
-        private final WatchedWorkers workers = new WatchedWorkers("ns/", view, this, this::nowNs);
+        private final WatchedWorkers workers =
+                new WatchedWorkers("ns/", view, this, this::nowNs, () -> {});
         private long ns;
         private long version;
 

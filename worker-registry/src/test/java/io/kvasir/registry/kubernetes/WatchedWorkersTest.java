@@ -30,6 +30,7 @@ class WatchedWorkersTest {
 
     private long nowNs;
     private long version;
+    private int owners; // that became others
     private final Set<String> keys = new TreeSet<>();
     private final WatchedWorkers workers =
             new WatchedWorkers(
@@ -57,7 +58,8 @@ class WatchedWorkersTest {
                         }
                     },
                     Clock.fixed(START, ZoneOffset.UTC),
-                    () -> nowNs);
+                    () -> nowNs,
+                    () -> owners++);
 
     private ObjectNode object(String namespace, String name, Instant renewed) {
         final Registration r =
@@ -179,5 +181,27 @@ class WatchedWorkersTest {
             assertTrue(WorkerResource.name(key).matches("x-[0-9a-f]{40}"), key);
         }
         assertTrue(WorkerResource.name("ns/c/e/" + "a".repeat(400)).length() <= 253);
+    }
+
+    @Test
+    void anotherOwnerOfTheSameRegistrationIsSaid() {
+        workers.view(List.of(owned("pod-1")));
+        workers.changed(owned("pod-1"));
+        assertEquals(0, owners);
+        workers.changed(owned("pod-2"));
+        assertEquals(1, owners);
+        assertEquals("pod-2", workers.podUid("ns/c/e/a"));
+        workers.changed(worker("a", Duration.ZERO));
+        assertEquals(2, owners);
+    }
+
+    private JsonNode owned(String podUid) {
+        final ObjectNode object = object("ns", "a", START);
+        object.withObject("/metadata")
+                .putArray("ownerReferences")
+                .addObject()
+                .put("kind", "Pod")
+                .put("uid", podUid);
+        return object;
     }
 }

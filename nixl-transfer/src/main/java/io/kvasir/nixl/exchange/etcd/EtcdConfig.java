@@ -32,7 +32,7 @@ public record EtcdConfig(List<URI> endpoints, String prefix, Duration ttl, Durat
                     "endpoints=" + endpoints + ", prefix='" + prefix + "': neither can be empty");
         }
         LeaseTtl.check(ttl);
-        if (timeout.toMillis() < 1) {
+        if (timeout.compareTo(Duration.ofMillis(1)) < 0) {
             throw new IllegalArgumentException("timeout=" + timeout + ", at least 1 ms");
         }
     }

@@ -39,7 +39,7 @@ public final class EtcdExchange extends ViewedExchange {
     private final EtcdConfig config;
     private final EtcdClient client;
     private final PublishedRecords own = new PublishedRecords();
-    private final Map<String, PeerRecord> withdrawn = // but not deleted yet; under the lock
+    private final Map<String, PeerRecord> undone = // to be deleted; under the lock
             new LinkedHashMap<>();
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread renewer;
@@ -64,14 +64,20 @@ public final class EtcdExchange extends ViewedExchange {
         requireOpen();
         own.check(record);
         try {
+            undoAllBut(record.name()); // so that no more are kept than can be published
             if (!isLeased()) { // it may have ended without anybody having noticed
                 leaseAnew();
             }
-            deleteWithdrawn(); // so that no more are kept than can be published
-            store(record);
         } catch (RegistryException e) {
             throw unavailable(e);
         }
+        try {
+            store(record);
+        } catch (RegistryException e) { // it may be there: a renewal deletes it
+            undo(record);
+            throw unavailable(e);
+        }
+        undone.remove(record.name());
         own.put(record);
     }
 
@@ -112,9 +118,9 @@ public final class EtcdExchange extends ViewedExchange {
     public synchronized void withdraw(String name) {
         final PeerRecord record = own.remove(name);
         if (record != null) {
-            withdrawn.put(name, record);
+            undo(record);
         }
-        if (!withdrawn.containsKey(name)) {
+        if (!undone.containsKey(name)) {
             return;
         }
         try {
@@ -124,17 +130,33 @@ public final class EtcdExchange extends ViewedExchange {
         }
     }
 
-    private void deleteWithdrawn() {
-        List.copyOf(withdrawn.keySet()).forEach(this::delete);
+    /** Has a record deleted, and older ones of its name. */
+    private void undo(PeerRecord record) {
+        undone.merge(record.name(), record, (a, b) -> b.isNewerThan(a) ? b : a);
+    }
+
+    private void undoAllBut(String nameOrNull) {
+        for (String each : List.copyOf(undone.keySet())) {
+            if (!each.equals(nameOrNull)) {
+                delete(each);
+            }
+        }
     }
 
     private void delete(String name) {
         final String key = config.prefix() + name;
+        final PeerRecord kept = own.get(name); // which one that may be there was to replace
         final Entry entry = client.get(key);
-        if (entry != null && withdrawn.get(name).equals(decoded(entry))) {
-            client.deleteIf(key, entry.revision()); // if not, it is another's by now
+        final PeerRecord present = entry == null ? null : decoded(entry);
+        final boolean isUndone = // what is newer is another's by now
+                present != null && !present.equals(kept) && !present.isNewerThan(undone.get(name));
+        if (isUndone) {
+            client.deleteIf(key, entry.revision());
         }
-        withdrawn.remove(name);
+        if (kept != null && (isUndone || entry == null)) {
+            lease = 0; // all of them again with the next lease
+        }
+        undone.remove(name);
     }
 
     private void requireOpen() {
@@ -160,7 +182,7 @@ public final class EtcdExchange extends ViewedExchange {
             try {
                 renew();
                 pause(everyMs);
-            } catch (ExchangeException | RegistryException e) {
+            } catch (RuntimeException | Error e) { // of this renewal: the next one may succeed
                 unreachable.incrementAndGet();
                 client.stopWatching(); // it may hang on the same connection trouble
                 pause(Math.min(RETRY_MS, everyMs));
@@ -172,12 +194,12 @@ public final class EtcdExchange extends ViewedExchange {
         if (closed) {
             return;
         }
+        undoAllBut(null); // before own ones are stored, which what is undone may be newer than
         if (lease == 0 && own.all().isEmpty()) {
             client.get(config.prefix()); // only to notice if no server answers
         } else if (!isLeased()) {
             leaseAnew();
         }
-        deleteWithdrawn();
     }
 
     private boolean isLeased() {
@@ -195,7 +217,9 @@ public final class EtcdExchange extends ViewedExchange {
                     lease = 0; // all of them again with the next lease
                     throw e;
                 }
-                own.remove(record.name()); // superseded
+                if (!undone.containsKey(record.name())) { // else by what is to be deleted
+                    own.remove(record.name()); // superseded
+                }
             } catch (RegistryException e) {
                 lease = 0;
                 throw e;
@@ -229,7 +253,7 @@ public final class EtcdExchange extends ViewedExchange {
         while (!closed) {
             try {
                 client.watch(config.prefix(), readAll() + 1, events);
-            } catch (RegistryException e) {
+            } catch (RuntimeException | Error e) { // what cannot be used, too: all is read anew
                 unreachable.incrementAndGet();
             }
             pause(closed ? 0 : RETRY_MS);

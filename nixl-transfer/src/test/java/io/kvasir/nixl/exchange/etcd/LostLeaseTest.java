@@ -13,7 +13,9 @@ import com.sun.net.httpserver.HttpServer;
 
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.Records;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -54,6 +56,8 @@ class LostLeaseTest {
     private final AtomicInteger leases = new AtomicInteger();
     private final AtomicBoolean leaseLost = new AtomicBoolean();
     private final AtomicReference<String> refused = new AtomicReference<>(); // path, once
+    private final AtomicBoolean isAnswerLost = new AtomicBoolean(); // what is refused is done
+    private final AtomicReference<String> watched = new AtomicReference<>("{}"); // answer, once
     private final Map<String, JsonNode> stored = new ConcurrentHashMap<>(); // by key, base64
     private final BlockingQueue<String> deletions = new LinkedBlockingQueue<>();
     private final CountDownLatch renewed = new CountDownLatch(1);
@@ -84,7 +88,8 @@ class LostLeaseTest {
                 !body.has("range_end") // the watching thread's
                         && path.equals(
                                 refused.getAndUpdate(each -> path.equals(each) ? null : each));
-        final byte[] said = (isRefused ? "{}" : said(path, body)).getBytes(StandardCharsets.UTF_8);
+        final boolean isDone = !isRefused || isAnswerLost.get();
+        final byte[] said = (isDone ? said(path, body) : "{}").getBytes(StandardCharsets.UTF_8);
         exchange.sendResponseHeaders(isRefused ? UNAVAILABLE : OK, said.length);
         exchange.getResponseBody().write(said);
         exchange.close();
@@ -121,7 +126,8 @@ class LostLeaseTest {
                 }
                 yield "{\"succeeded\":true,\"header\":{\"revision\":\"5\"}}";
             }
-            default -> "{}"; // a watch ends at once
+            case "/v3/watch" -> watched.getAndSet("{}"); // it ends at once
+            default -> "{}";
         };
     }
 
@@ -214,13 +220,78 @@ class LostLeaseTest {
         try (EtcdExchange exchange = open(Duration.ofHours(1))) { // renews in twenty minutes
             exchange.publish(Records.record("a", 1, 1));
             failWithdrawal(exchange, TXN);
-            exchange.publish(Records.record("a", 1, 1));
-            assertEquals("a", nextDeletion());
             exchange.publish(Records.record("b", 1, 1));
-            assertEquals("a 1", nextPut());
+            assertEquals("a", nextDeletion());
+            exchange.publish(Records.record("a", 1, 1));
+            failWithdrawal(exchange, TXN);
+            exchange.publish(Records.record("a", 1, 1));
+            exchange.publish(Records.record("c", 1, 1));
             assertEquals("a 1", nextPut());
             assertEquals("b 1", nextPut());
+            assertEquals("a 1", nextPut());
+            assertEquals("c 1", nextPut());
             assertNull(deletions.peek(), "a is published again");
         }
+    }
+
+    private void losePublication(EtcdExchange exchange, PeerRecord record) {
+        isAnswerLost.set(true);
+        refused.set(TXN);
+        assertThrows(ExchangeException.class, () -> exchange.publish(record));
+    }
+
+    @Test
+    void aPublicationWhoseAnswerWasLostCanBeWithdrawn() throws InterruptedException {
+        try (EtcdExchange exchange = open(Duration.ofHours(1))) { // renews in twenty minutes
+            losePublication(exchange, Records.record("a", 1, 1));
+            assertEquals("a 1", nextPut());
+            exchange.withdraw("a");
+            assertEquals("a", nextDeletion());
+            exchange.withdraw("a");
+            assertNull(deletions.peek());
+        }
+    }
+
+    @Test
+    void aPublicationWhoseAnswerWasLostCanBeRepeated() throws InterruptedException {
+        try (EtcdExchange exchange = open(Duration.ofHours(1))) {
+            losePublication(exchange, Records.record("a", 1, 1));
+            exchange.publish(Records.record("a", 1, 1));
+            exchange.publish(Records.record("b", 1, 1));
+            assertEquals("a 1", nextPut());
+            assertEquals("b 1", nextPut());
+            assertNull(deletions.peek(), "it is published");
+            exchange.withdraw("a");
+            assertEquals("a", nextDeletion());
+        }
+    }
+
+    @Test
+    void aPublicationWhoseAnswerWasLostIsUndoneByARenewal() throws InterruptedException {
+        try (EtcdExchange exchange = open(Duration.ofSeconds(1))) {
+            exchange.publish(Records.record("a", 1, 1));
+            assertEquals("a 1", nextPut());
+            losePublication(exchange, Records.record("a", 1, 2));
+            assertEquals("a 1", nextPut());
+            assertEquals("a", nextDeletion());
+            assertEquals("a 2", nextPut(), "the former one is there again");
+        }
+    }
+
+    @Test
+    void anEventThatCannotBeUsedDoesNotEndTheWatch() throws InterruptedException {
+        final ObjectNode entry = json.createObjectNode().put("key", base64(PREFIX + "a"));
+        entry.put("value", Base64.getEncoder().encodeToString(Records.record("a", 1, 1).encode()));
+        try (EtcdExchange exchange = open(Duration.ofHours(1))) {
+            watched.set(
+                    "{\"result\":{\"events\":[{\"kv\":{\"key\":\"eA==\"},\"type\":\"DELETE\"}]}}");
+            Eventually.holds("watched", () -> watched.get().equals("{}"));
+            stored.put(base64(PREFIX), entry); // all are read anew
+            assertEquals(Records.record("a", 1, 1), exchange.find("a", Duration.ofSeconds(30)));
+        }
+    }
+
+    private static String base64(String text) {
+        return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
     }
 }

@@ -1,0 +1,339 @@
+package io.kvasir.registry.etcd;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+
+import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.Stored;
+import io.kvasir.testsupport.Seeds;
+
+import org.junit.jupiter.api.Test;
+
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Base64;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.SortedMap;
+import java.util.TreeMap;
+
+/**
+ * A watch of an etcd that writes, compacts, refuses, breaks off at any byte, cancels and says
+ * nonsense, between the pages of a read too. After each round what was reported is what was there
+ * at the revision that is reached; when all is quiet, it is what is there.
+ */
+class EtcdWatchModelTest {
+    private static final int TRIALS = 3;
+    private static final int ROUNDS = 12;
+
+    @Test
+    void whatIsReportedIsWhatWasThereAtTheRevisionReached() throws IOException {
+        final long seed = Seeds.next("EtcdWatchModelTest");
+        try (Etcd etcd = new Etcd()) {
+            for (int trial = 0; trial < TRIALS; trial++) {
+                run(etcd, new Random(seed + trial));
+            }
+        }
+    }
+
+    private static void run(Etcd etcd, Random random) {
+        etcd.begin(random);
+        final Seen seen = new Seen();
+        try (EtcdStore store =
+                new EtcdStore(
+                        EtcdOptions.of(
+                                List.of(etcd.uri()), Duration.ofHours(1), Duration.ofSeconds(60)),
+                        "/p/")) {
+            final EtcdStore.Watch watch = store.new Watch("ns/", seen);
+            for (int round = 0; round < ROUNDS; round++) {
+                etcd.write();
+                final int losses = seen.losses;
+                final long pauseMs = watch.round();
+                assertTrue(pauseMs >= 200 && pauseMs <= 5_000, () -> "pause of " + pauseMs);
+                check(etcd, watch, seen, losses);
+            }
+            etcd.isFaulty(false);
+            for (int round = 0; round < 2; round++) { // the first one may find that it reads anew
+                watch.round();
+            }
+            assertEquals(etcd.at(etcd.revision()), seen.keys);
+        }
+    }
+
+    private static void check(Etcd etcd, EtcdStore.Watch watch, Seen seen, int losses) {
+        assertTrue(seen.losses - losses <= 1, "one loss a round");
+        if (watch.reached() >= 0) {
+            assertEquals(losses, seen.losses, "a loss, but nothing is read anew");
+            assertEquals(etcd.at(watch.reached()), seen.keys);
+        }
+    }
+
+    /** What was reported. */
+    private static final class Seen implements LeasedStore.Watcher {
+        private final SortedMap<String, String> keys = new TreeMap<>();
+        private boolean isLost = true;
+        private int losses;
+
+        @Override
+        public void view(List<Stored> all) {
+            isLost = false;
+            keys.clear();
+            all.forEach(this::put);
+        }
+
+        @Override
+        public void put(Stored stored) {
+            assertFalse(isLost, "a view comes first");
+            keys.put(stored.key(), new String(stored.value(), StandardCharsets.UTF_8));
+        }
+
+        @Override
+        public void deleted(String key) {
+            assertFalse(isLost, "a view comes first");
+            keys.remove(key);
+        }
+
+        @Override
+        public void lost(String cause) {
+            losses++;
+            isLost = true;
+        }
+    }
+
+    /** The other side. Each watch ends by itself. */
+    private static final class Etcd implements AutoCloseable {
+        private static final ObjectMapper JSON = new ObjectMapper();
+        private static final int KEYS = 40;
+
+        private record Change(long revision, String key, String valueOrNull) {
+            String json() {
+                return "{%s\"kv\":%s}"
+                        .formatted(
+                                valueOrNull == null ? "\"type\":\"DELETE\"," : "",
+                                kv(key, valueOrNull == null ? "" : valueOrNull, revision));
+            }
+        }
+
+        private final HttpServer server;
+        private Random random;
+        private List<SortedMap<String, String>> states; // by revision less the first one
+        private List<Change> changes;
+        private long first;
+        private long compacted; // what is older is no more
+        private boolean isFaulty;
+
+        Etcd() throws IOException {
+            server =
+                    HttpServer.create(
+                            new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+            server.createContext("/v3/kv/range", this::read);
+            server.createContext("/v3/watch", this::watch);
+            server.start();
+        }
+
+        URI uri() {
+            return URI.create("http://127.0.0.1:" + server.getAddress().getPort());
+        }
+
+        synchronized void begin(Random with) {
+            random = with;
+            first = 1 + random.nextInt(100);
+            compacted = 0;
+            isFaulty = true;
+            states = new ArrayList<>(List.of(new TreeMap<>()));
+            changes = new ArrayList<>();
+            for (int i = random.nextInt(30); i > 0; i--) {
+                write();
+            }
+        }
+
+        synchronized void isFaulty(boolean now) {
+            isFaulty = now;
+        }
+
+        synchronized long revision() {
+            return first + states.size() - 1;
+        }
+
+        synchronized SortedMap<String, String> at(long revision) {
+            return states.get(Math.toIntExact(revision - first));
+        }
+
+        /** Up to three keys in one transaction. */
+        synchronized void write() {
+            final SortedMap<String, String> next = new TreeMap<>(at(revision()));
+            final long revision = revision() + 1;
+            for (int i = 1 + random.nextInt(3); i > 0; i--) {
+                final String key = "ns/" + (char) ('0' + random.nextInt(KEYS));
+                if (changes.stream().anyMatch(c -> c.revision == revision && c.key.equals(key))) {
+                    continue; // once in a transaction
+                }
+                if (next.containsKey(key) && random.nextInt(3) == 0) {
+                    next.remove(key);
+                    changes.add(new Change(revision, key, null));
+                } else {
+                    final String value = "v" + random.nextInt(1000);
+                    next.put(key, value);
+                    changes.add(new Change(revision, key, value));
+                }
+            }
+            states.add(next);
+            if (random.nextInt(8) == 0) {
+                compacted = revision() - random.nextInt(3);
+            }
+        }
+
+        private boolean fails(int oneOf) {
+            return isFaulty && random.nextInt(oneOf) == 0;
+        }
+
+        private synchronized void read(HttpExchange exchange) throws IOException {
+            final JsonNode request = JSON.readTree(exchange.getRequestBody().readAllBytes());
+            if (isFaulty && random.nextInt(3) == 0) {
+                write();
+            }
+            final long at = request.path("revision").asLong(revision());
+            if (at < compacted) {
+                answer(exchange, 400, "{\"error\":\"mvcc: required revision has been compacted\"}");
+            } else if (fails(8)) {
+                answer(exchange, 503, "{}");
+            } else if (fails(8)) {
+                answer(exchange, 200, List.of("", "{}", "{\"kvs\":[]}").get(random.nextInt(3)));
+            } else {
+                answer(exchange, 200, page(request, at));
+            }
+        }
+
+        private String page(JsonNode request, long at) {
+            final String from =
+                    new String(
+                            Base64.getDecoder().decode(request.path("key").asText()),
+                            StandardCharsets.UTF_8);
+            final int limit = request.path("limit").asInt();
+            final List<String> found = new ArrayList<>();
+            boolean more = false;
+            for (Map.Entry<String, String> each : at(at).entrySet()) {
+                if (("/p/" + each.getKey()).compareTo(from) >= 0) {
+                    more = found.size() == limit;
+                    if (more) {
+                        break;
+                    }
+                    found.add(kv(each.getKey(), each.getValue(), at));
+                }
+            }
+            return "{\"header\":{\"revision\":\"%d\"},\"kvs\":[%s],\"more\":%s}"
+                    .formatted(revision(), String.join(",", found), more);
+        }
+
+        private static void answer(HttpExchange exchange, int status, String text)
+                throws IOException {
+            final byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+            exchange.sendResponseHeaders(status, bytes.length == 0 ? -1 : bytes.length);
+            try (OutputStream out = exchange.getResponseBody()) {
+                out.write(bytes);
+            }
+        }
+
+        private synchronized void watch(HttpExchange exchange) throws IOException {
+            final JsonNode request = JSON.readTree(exchange.getRequestBody().readAllBytes());
+            final long from = request.path("create_request").path("start_revision").asLong();
+            if (fails(8)) {
+                answer(exchange, 503, "{}");
+                return;
+            }
+            final StringBuilder said = new StringBuilder();
+            result(said, "\"created\":true");
+            if (from <= compacted) {
+                result(said, "\"canceled\":true,\"compact_revision\":\"" + compacted + "\"");
+            } else {
+                tell(said, from);
+            }
+            end(exchange, said);
+        }
+
+        private void tell(StringBuilder said, long from) {
+            long next = from;
+            for (int i = isFaulty ? random.nextInt(4) : 1; i > 0; i--) {
+                if (isFaulty && random.nextBoolean()) {
+                    write();
+                }
+                next = tellSome(said, next);
+                if (fails(4)) {
+                    result(said, "\"watch_id\":\"0\""); // progress
+                }
+            }
+        }
+
+        /** The changes from one revision to another one; of a large one there may be fragments. */
+        private long tellSome(StringBuilder said, long from) {
+            final long to =
+                    isFaulty ? from + random.nextInt((int) (revision() + 2 - from)) : revision();
+            final List<Change> some =
+                    changes.stream().filter(c -> c.revision >= from && c.revision <= to).toList();
+            int told = 0;
+            while (told < some.size()) {
+                final int end =
+                        isFaulty ? told + 1 + random.nextInt(some.size() - told) : some.size();
+                final List<String> events = new ArrayList<>();
+                some.subList(told, end).forEach(change -> events.add(change.json()));
+                result(
+                        said,
+                        (end < some.size() ? "\"fragment\":true," : "")
+                                + "\"events\":["
+                                + String.join(",", events)
+                                + "]");
+                told = end;
+            }
+            return Math.max(from, to + 1);
+        }
+
+        private void result(StringBuilder said, String result) {
+            said.append(
+                    "{\"result\":{\"header\":{\"revision\":\"%d\"},%s}}\n"
+                            .formatted(revision(), result));
+        }
+
+        /** As etcd ends it, or as a lost connection, a member in trouble or another program do. */
+        private void end(HttpExchange exchange, StringBuilder said) throws IOException {
+            final int how = isFaulty ? random.nextInt(6) : 0;
+            switch (how) {
+                case 1 -> result(said, "\"canceled\":true");
+                case 2 -> said.append("{\"error\":{\"grpc_code\":14,\"message\":\"leaving\"}}\n");
+                case 3 -> said.append(random.nextBoolean() ? "<html>" : "7\n");
+                case 4 -> said.setLength(random.nextInt(said.length() + 1));
+                default -> {} // it is whole
+            }
+            exchange.sendResponseHeaders(200, how == 5 ? Long.MAX_VALUE : 0); // 5: it breaks
+            exchange.getResponseBody().write(said.toString().getBytes(StandardCharsets.UTF_8));
+            exchange.getResponseBody().flush();
+            exchange.close();
+        }
+
+        private static String kv(String key, String value, long revision) {
+            return "{\"key\":\"%s\",\"value\":\"%s\",\"mod_revision\":\"%d\"}"
+                    .formatted(base64("/p/" + key), base64(value), revision);
+        }
+
+        private static String base64(String text) {
+            return Base64.getEncoder().encodeToString(text.getBytes(StandardCharsets.UTF_8));
+        }
+
+        @Override
+        public void close() {
+            server.stop(0);
+        }
+    }
+}
