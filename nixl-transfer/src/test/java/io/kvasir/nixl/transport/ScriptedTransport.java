@@ -1,7 +1,6 @@
 package io.kvasir.nixl.transport;
 
 import io.kvasir.nixl.memory.Descriptors;
-import io.kvasir.nixl.memory.KvRegion;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -17,7 +16,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * A transport that moves nothing, remembers what it was asked for, and does what a test tells it
  * to. A peer's metadata is its name.
  */
-public final class ScriptedTransport implements KvTransport {
+public final class ScriptedTransport extends FakeTransport {
     /** A request as it was made. */
     public static final class Made {
         public final Operation operation;
@@ -93,17 +92,6 @@ public final class ScriptedTransport implements KvTransport {
     @Override
     public String name() {
         return "scripted";
-    }
-
-    @Override
-    public void register(List<KvRegion> regions) {}
-
-    @Override
-    public void deregister(List<KvRegion> regions) {}
-
-    @Override
-    public byte[] metadata() {
-        return new byte[] {1};
     }
 
     @Override
@@ -203,11 +191,6 @@ public final class ScriptedTransport implements KvTransport {
         }
         requests.remove(request);
         return true;
-    }
-
-    @Override
-    public boolean telemetry(long request, TransferTelemetry out) {
-        return false;
     }
 
     @Override

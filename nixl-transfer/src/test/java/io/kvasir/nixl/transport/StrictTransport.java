@@ -1,7 +1,6 @@
 package io.kvasir.nixl.transport;
 
 import io.kvasir.nixl.memory.Descriptors;
-import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.nixl.transport.KvTransportException.Kind;
 
 import java.nio.charset.StandardCharsets;
@@ -16,7 +15,7 @@ import java.util.Random;
  * that the contract does not allow. A peer's metadata is its name, or name and life with a '#'
  * between: a later life is connected once the former one is disconnected.
  */
-public final class StrictTransport implements KvTransport {
+public final class StrictTransport extends FakeTransport {
     /** A prepared list; of a peer that was disconnected since, it is worth nothing. */
     private static final class Prepared {
         private final String peer; // null for own memory
@@ -114,17 +113,6 @@ public final class StrictTransport implements KvTransport {
     @Override
     public String name() {
         return "strict";
-    }
-
-    @Override
-    public void register(List<KvRegion> regions) {}
-
-    @Override
-    public void deregister(List<KvRegion> regions) {}
-
-    @Override
-    public byte[] metadata() {
-        return new byte[] {1};
     }
 
     @Override
@@ -239,11 +227,6 @@ public final class StrictTransport implements KvTransport {
         made.remote.requests--;
         requests.remove(request);
         return true;
-    }
-
-    @Override
-    public boolean telemetry(long request, TransferTelemetry out) {
-        return false;
     }
 
     @Override
