@@ -125,9 +125,16 @@ public final class ScriptedTransport extends FakeTransport {
 
     @Override
     public void releaseList(long list) {
-        if (lists.remove(list) == null) {
+        if (!lists.containsKey(list)) {
             throw new KvTransportException(KvTransportException.Kind.INVALID, "no list " + list);
         }
+        for (Made made : requests.values()) {
+            if (made.localList == list || made.remoteList == list) {
+                throw new KvTransportException(
+                        KvTransportException.Kind.INVALID, "list " + list + " has requests");
+            }
+        }
+        lists.remove(list);
     }
 
     @Override
