@@ -5,6 +5,7 @@ import io.kvasir.nixl.transport.KvTransportException.Kind;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -30,13 +31,15 @@ public final class StrictTransport extends FakeTransport {
     private static final class Made {
         private final Prepared local;
         private final Prepared remote;
+        private final int[] localIndices;
         private final byte[] notification;
         private boolean posted;
         private Progress progress = Progress.RUNNING;
 
-        private Made(Prepared local, Prepared remote, byte[] notification) {
+        private Made(Prepared local, Prepared remote, int[] localIndices, byte[] notification) {
             this.local = local;
             this.remote = remote;
+            this.localIndices = localIndices;
             this.notification = notification;
         }
     }
@@ -49,6 +52,9 @@ public final class StrictTransport extends FakeTransport {
 
     /** Messages as {@code "peer text"}. */
     public final List<String> sent = new ArrayList<>();
+
+    /** Local indices of requests that are done, in order of their ends. */
+    public final List<Integer> moved = new ArrayList<>();
 
     /** One of so many calls fails; 0 for none. */
     public int faults;
@@ -178,7 +184,8 @@ public final class StrictTransport extends FakeTransport {
         }
         local.requests++;
         remote.requests++;
-        requests.put(next, new Made(local, remote, notification));
+        final int[] indices = Arrays.copyOfRange(localIndices, first, first + count);
+        requests.put(next, new Made(local, remote, indices, notification));
         return next++;
     }
 
@@ -202,6 +209,7 @@ public final class StrictTransport extends FakeTransport {
             made.progress = Progress.FAILED;
         } else if (made.progress == Progress.RUNNING && random.nextInt(3) == 0) {
             made.progress = Progress.DONE;
+            Arrays.stream(made.localIndices).forEach(moved::add);
             if (made.notification != null) {
                 note(made.remote.peer, made.notification);
             }
