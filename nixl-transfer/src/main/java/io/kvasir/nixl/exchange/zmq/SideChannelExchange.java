@@ -90,7 +90,7 @@ public final class SideChannelExchange extends ViewedExchange {
         context.getContext().setMaxSockets(2 * config.maxPeers() + 1);
         router = context.createSocket(SocketType.ROUTER);
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
-        router.setMaxMsgSize(MAX_QUESTION_BYTES);
+        FrameLimit.set(router, MAX_QUESTION_BYTES);
         router.setIPv6(HostPort.isV6(host));
         final String endpoint = "tcp://" + HostPort.toBind(host, port);
         try {
