@@ -92,7 +92,7 @@ public record Bootstrap(String host, int port, long room) {
      * Reads the fields of a body that is not batched.
      *
      * @param body the body; unchanged
-     * @return the meeting, or empty where a field is absent, null or of another form
+     * @return the meeting, or empty where a field is absent, null, of another form or out of range
      * @throws MalformedJsonException if the body has one of the members twice
      */
     public static Optional<Bootstrap> in(VerbatimJson body) {
@@ -103,8 +103,12 @@ public record Bootstrap(String host, int port, long room) {
         if (host.isEmpty() || port.isEmpty() || room.isEmpty()) {
             return Optional.empty();
         }
-        return Optional.of(
-                new Bootstrap(
-                        host.get().textValue(), port.get().intValue(), room.get().longValue()));
+        try {
+            return Optional.of(
+                    new Bootstrap(
+                            host.get().textValue(), port.get().intValue(), room.get().longValue()));
+        } catch (IllegalArgumentException e) {
+            return Optional.empty();
+        }
     }
 }

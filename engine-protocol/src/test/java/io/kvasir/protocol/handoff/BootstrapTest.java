@@ -98,7 +98,10 @@ class BootstrapTest {
                         "{\"bootstrap_host\":\"h\",\"bootstrap_port\":1}",
                         "{\"bootstrap_host\":null,\"bootstrap_port\":1,\"bootstrap_room\":1}",
                         "{\"bootstrap_host\":[\"h\"],\"bootstrap_port\":[1],\"bootstrap_room\":[1]}",
-                        "{\"bootstrap_host\":\"h\",\"bootstrap_port\":1,\"bootstrap_room\":1e3}")) {
+                        "{\"bootstrap_host\":\"h\",\"bootstrap_port\":1,\"bootstrap_room\":1e3}",
+                        "{\"bootstrap_host\":\"\",\"bootstrap_port\":1,\"bootstrap_room\":1}",
+                        "{\"bootstrap_host\":\"h\",\"bootstrap_port\":0,\"bootstrap_room\":1}",
+                        "{\"bootstrap_host\":\"h\",\"bootstrap_port\":1,\"bootstrap_room\":-1}")) {
             assertEquals(Optional.empty(), Bootstrap.in(VerbatimJson.parse(body)), body);
         }
     }

@@ -103,12 +103,18 @@ public final class WorkerReservations {
             fill(scratch.request.reset().id(requestId), part, prompt, excluded);
             final Lease lease = router.reserve(scratch.request, scratch.decision);
             final Booking booking =
-                    bookingOrNull(part, prompt, requestId, route, attempt, lease, scratch.decision);
-            if (booking == null) {
-                return reserve(part, prompt, excluded, requestId, route, attempt);
-            }
-            routed(part, booking, System.nanoTime() - begin);
-            return booking;
+                    bookingOrNull(
+                            part,
+                            prompt,
+                            requestId,
+                            route,
+                            attempt,
+                            lease,
+                            scratch.decision,
+                            begin);
+            return booking != null
+                    ? booking
+                    : reserve(part, prompt, excluded, requestId, route, attempt);
         } catch (RouteException e) {
             throw refusal(requestId, part, prompt, e);
         } catch (ClosedException e) {
@@ -118,7 +124,10 @@ public final class WorkerReservations {
         }
     }
 
-    /** Records a booking; null where its worker was removed or registered in this moment. */
+    /**
+     * Records a booking; null where its worker was removed or registered in this moment. Closes the
+     * lease of what it does not return.
+     */
     private Booking bookingOrNull(
             RequestPart part,
             RoutedPrompt prompt,
@@ -126,12 +135,35 @@ public final class WorkerReservations {
             String route,
             int attempt,
             Lease lease,
-            Decision made) {
-        final Upstream upstream = registry.of(lease.worker());
-        if (upstream == null || !fits(upstream, prompt)) {
-            lease.close(); // a later decision does not choose it
-            return null;
+            Decision made,
+            long beginNs) {
+        boolean taken = false;
+        try {
+            final Upstream upstream = registry.of(lease.worker());
+            if (upstream == null || !fits(upstream, prompt)) {
+                return null; // a later decision does not choose it
+            }
+            final Booking booking =
+                    booking(part, prompt, requestId, route, attempt, lease, made, upstream);
+            routed(part, booking, Math.max(0, System.nanoTime() - beginNs));
+            taken = true;
+            return booking;
+        } finally {
+            if (!taken) {
+                lease.close();
+            }
         }
+    }
+
+    private Booking booking(
+            RequestPart part,
+            RoutedPrompt prompt,
+            String requestId,
+            String route,
+            int attempt,
+            Lease lease,
+            Decision made,
+            Upstream upstream) {
         if (prompt.decodeTokens() > 0) {
             lease.outputTokens(prompt.decodeTokens());
         }
@@ -240,16 +272,27 @@ public final class WorkerReservations {
 
         @Override
         public void admitted(Lease lease, Decision decision, long waitedNs) {
-            Booking booking = bookingOrNull(part, prompt, requestId, route, 1, lease, decision);
-            if (booking == null) {
-                try {
+            Booking booking;
+            try {
+                booking =
+                        bookingOrNull(
+                                part,
+                                prompt,
+                                requestId,
+                                route,
+                                1,
+                                lease,
+                                decision,
+                                beginNs + waitedNs);
+                if (booking == null) {
                     booking = reserve(part, prompt, List.of(), requestId, route, 1);
-                } catch (ApiException e) {
-                    waiter.refused(e);
-                    return;
                 }
-            } else {
-                routed(part, booking, Math.max(0, System.nanoTime() - beginNs - waitedNs));
+            } catch (ApiException e) {
+                waiter.refused(e);
+                return;
+            } catch (RuntimeException e) {
+                refused(e);
+                return;
             }
             booking.decision.queued(waitedNs);
             metrics.queued(part.pool(), waitedNs);

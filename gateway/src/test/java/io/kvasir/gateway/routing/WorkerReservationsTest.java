@@ -25,6 +25,8 @@ import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerPool;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
+import io.kvasir.router.queue.QueueRank;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Eventually;
 
 import org.eclipse.jetty.http.HttpFields;
@@ -48,7 +50,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 class WorkerReservationsTest {
     private static final int[] PROMPT = new int[64];
 
-    private final GatewayConfig config = Gateways.config().build();
+    private final GatewayConfig config =
+            Gateways.config().set(RouterSettings.QUEUE_PREFILL_TOKENS, 1_000_000L).build();
     private final PoolRouters routers = new PoolRouters(config);
     private final UpstreamRegistry registry = new UpstreamRegistry(config, routers);
     private final Fleet fleet = new Fleet(List.of(registry));
@@ -81,15 +84,13 @@ class WorkerReservationsTest {
         return RoutingHeaders.parse(fields, request, registry);
     }
 
+    private static RoutedPrompt prompt(RoutingHeaders headers) {
+        return new RoutedPrompt(PROMPT, 0, false, 1, false, null, null, headers, null);
+    }
+
     private WorkerReservations.Booking reserve(RequestPart part, RoutingHeaders headers)
             throws ApiException {
-        return reservations.reserve(
-                part,
-                new RoutedPrompt(PROMPT, 0, false, 1, false, null, null, headers, null),
-                List.of(),
-                "r",
-                "c",
-                1);
+        return reservations.reserve(part, prompt(headers), List.of(), "r", "c", 1);
     }
 
     /** The workers that a part may go to. */
@@ -180,6 +181,45 @@ class WorkerReservationsTest {
         assertEquals(2, routers.activeLeases());
         prefill.lease().close();
         decode.lease().close();
+        assertEquals(0, routers.activeLeases());
+    }
+
+    @Test
+    void aBookingThatCannotBeRecordedLeavesNoLoadAndItsRequestHearsOfIt() {
+        add("w", "role=both");
+        final WorkerReservations broken =
+                new WorkerReservations(
+                        registry,
+                        log,
+                        new GatewayMetrics(),
+                        () -> {
+                            throw new IllegalStateException("scripted");
+                        });
+        final RoutedPrompt prompt = prompt(RoutingHeaders.NONE);
+        assertThrows(
+                IllegalStateException.class,
+                () -> broken.reserve(RequestPart.WHOLE, prompt, List.of(), "r", "c", 1));
+        assertEquals(0, routers.activeLeases());
+
+        final List<ApiException> refused = new ArrayList<>();
+        broken.admit(
+                RequestPart.WHOLE,
+                prompt,
+                "r",
+                "c",
+                QueueRank.USUAL,
+                new WorkerReservations.Waiter() {
+                    @Override
+                    public void booked(WorkerReservations.Booking booking, long waitedNs) {
+                        throw new AssertionError("booked");
+                    }
+
+                    @Override
+                    public void refused(ApiException why) {
+                        refused.add(why);
+                    }
+                });
+        assertEquals(List.of(500), refused.stream().map(ApiException::status).toList());
         assertEquals(0, routers.activeLeases());
     }
 

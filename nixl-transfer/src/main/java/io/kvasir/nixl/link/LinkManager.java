@@ -84,7 +84,7 @@ public final class LinkManager implements AutoCloseable {
 
     private void run() {
         while (!closed || !links.isEmpty()) {
-            if (doWork() == 0) {
+            if (moveAll() == 0) {
                 LockSupport.parkNanos(config.pollNs());
             }
         }
@@ -131,15 +131,25 @@ public final class LinkManager implements AutoCloseable {
     /**
      * Moves all links on. Of the one thread that runs this.
      *
-     * @return how much there was to do
+     * @return how much there was to do; once this is closed, above 0 until nothing is left of the
+     *     links
      */
     public int doWork() {
+        final int work = moveAll();
+        return closed ? work + links.size() : work;
+    }
+
+    private int moveAll() {
         int work = 0;
         for (ManagedLink link : links) {
             work += link.move(clock.nanoTime());
         }
-        links.removeIf(ManagedLink::isEnded);
         return work;
+    }
+
+    /** Nothing is left of a link: its peer may be kept again. */
+    void ended(ManagedLink link) {
+        links.remove(link);
     }
 
     void wake() {

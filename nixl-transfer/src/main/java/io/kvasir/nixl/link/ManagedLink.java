@@ -19,7 +19,7 @@ import java.util.concurrent.atomic.AtomicLong;
  *   CONNECTING ----------&gt; CONNECTING ---------&gt; UP
  *       ^                      |                 |  transfer failed, peer gone, newer record
  *       |  pause over,         v  refused        v
- *       +--- record known ---- LOST(why) &lt;---------+        close: CLOSED, from anywhere
+ *       +--- record known ---- LOST(why) &lt;---------+        close: CLOSED once nothing is left of it
  * </pre>
  */
 public final class ManagedLink implements AutoCloseable {
@@ -29,9 +29,15 @@ public final class ManagedLink implements AutoCloseable {
         CONNECTING,
         /** {@link ManagedLink#linked} gives the link. */
         UP,
-        /** It is tried again after a pause, or as soon as the peer is back. */
+        /**
+         * It is tried again after a pause, or as soon as the peer is back; or it was closed while
+         * it was up, and the engine still lets go of it.
+         */
         LOST,
-        /** Given up by {@link ManagedLink#close} or with its keeper. */
+        /**
+         * Given up by {@link ManagedLink#close} or with its keeper, and nothing is left of it: the
+         * peer may be kept again.
+         */
         CLOSED
     }
 
@@ -230,15 +236,12 @@ public final class ManagedLink implements AutoCloseable {
         return step == before ? 0 : 1;
     }
 
-    boolean isEnded() {
-        return step == Step.ENDED;
-    }
-
     private void connectIfDue(long nowNs) {
         if (closed) {
             watch.close();
-            stand(State.CLOSED, "closed", nowNs);
             step = Step.ENDED;
+            keeper.ended(this); // before the listener is notified: it may keep the peer again
+            stand(State.CLOSED, "closed", nowNs);
             return;
         }
         final PeerRecord record = latest;
@@ -280,7 +283,7 @@ public final class ManagedLink implements AutoCloseable {
     private void loseIfDue(long nowNs) {
         final PeerRecord record = latest;
         if (closed) {
-            stand(State.CLOSED, "closed", nowNs);
+            stand(State.LOST, "closed", nowNs);
         } else if (!link.isUp()) {
             lose(link.lostBecause(), nowNs);
         } else if (record == null) {
@@ -345,10 +348,8 @@ public final class ManagedLink implements AutoCloseable {
     }
 
     private void stand(State state, String why, long nowNs) {
-        if (standing.state != State.CLOSED) {
-            standing = new Standing(state, why, null, nowNs);
-            notify(state, why);
-        }
+        standing = new Standing(state, why, null, nowNs);
+        notify(state, why);
     }
 
     private void notify(State state, String why) {

@@ -1,7 +1,10 @@
 package io.kvasir.nixl.vllm;
 
 import io.kvasir.nixl.transport.KvTransport;
+import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.protocol.handoff.RemoteBlocks;
+
+import org.agrona.CloseHelper;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -10,7 +13,7 @@ import java.util.List;
  * An engine that the transport is connected to: the lists that are read, one for each rank that
  * holds heads of the rank here, and the peers that are notified of what became of their blocks.
  */
-final class ConnectedEngine {
+final class ConnectedEngine implements AutoCloseable {
     /**
      * What is read of a rank.
      *
@@ -33,8 +36,7 @@ final class ConnectedEngine {
      * Connects the ranks that concern a cache here.
      *
      * @throws VllmPeerException of kind {@code UNSUPPORTED} if blocks cannot be copied as they are
-     * @throws io.kvasir.nixl.transport.KvTransportException if the transport refuses it; nothing of
-     *     it is left then
+     * @throws KvTransportException if the transport refuses it; nothing of it is left then
      */
     static ConnectedEngine of(
             KvTransport transport, VllmEngine engine, VllmCache cache, LocalLists lists) {
@@ -97,8 +99,16 @@ final class ConnectedEngine {
         sources.forEach(source -> source.blocks().indices(requestId, blocks));
     }
 
-    void close() {
-        sources.forEach(source -> transport.releaseList(source.remoteList()));
-        ranks.close();
+    /**
+     * Forgets lists and ranks, the others too where one cannot be.
+     *
+     * @throws KvTransportException if a request of a list is not released
+     */
+    @Override
+    public void close() {
+        final List<AutoCloseable> all = new ArrayList<>();
+        sources.forEach(source -> all.add(() -> transport.releaseList(source.remoteList())));
+        all.add(ranks::close);
+        CloseHelper.closeAll(all);
     }
 }

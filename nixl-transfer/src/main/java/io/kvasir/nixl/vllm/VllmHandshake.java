@@ -1,5 +1,6 @@
 package io.kvasir.nixl.vllm;
 
+import io.kvasir.nixl.exchange.zmq.FrameLimit;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.HostPort;
@@ -212,7 +213,7 @@ public final class VllmHandshake {
             final ZMQ.Socket socket = context.createSocket(SocketType.REQ);
             socket.setSendTimeOut(patience.timeoutMs());
             socket.setHandshakeIvl(connectionHandshakeMs);
-            socket.setMaxMsgSize(MAX_MESSAGE_BYTES);
+            FrameLimit.set(socket, MAX_MESSAGE_BYTES);
             socket.setIPv6(HostPort.isV6(host));
             socket.connect("tcp://" + peer);
             return converse(context, socket, peer, question);

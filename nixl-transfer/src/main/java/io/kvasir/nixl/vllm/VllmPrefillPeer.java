@@ -4,6 +4,8 @@ import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.protocol.handoff.KvTransferParams;
 
+import org.agrona.CloseHelper;
+
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -116,6 +118,8 @@ public final class VllmPrefillPeer implements AutoCloseable {
      *
      * @param engineId its identifier; an unknown one is ignored
      * @throws VllmPeerException of kind {@code READING} if a pull has not ended
+     * @throws KvTransportException if a request was not released: its lists stay with the
+     *     transport, all else of the engine is forgotten
      */
     public void disconnect(String engineId) {
         final ConnectedEngine engine = engines.get(engineId);
@@ -330,12 +334,16 @@ public final class VllmPrefillPeer implements AutoCloseable {
     /**
      * Forgets all engines and leases; the servers' leases run out. Requests must have been released
      * before. Idempotent.
+     *
+     * @throws KvTransportException if one was not: its lists stay with the transport, all else is
+     *     forgotten
      */
     @Override
     public void close() {
         leases.clear();
-        engines.values().forEach(ConnectedEngine::close);
+        final List<AutoCloseable> all = new ArrayList<>(engines.values());
         engines.clear();
-        lists.close();
+        all.add(lists);
+        CloseHelper.closeAll(all);
     }
 }

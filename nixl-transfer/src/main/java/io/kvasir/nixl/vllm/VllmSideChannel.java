@@ -1,5 +1,6 @@
 package io.kvasir.nixl.vllm;
 
+import io.kvasir.nixl.exchange.zmq.FrameLimit;
 import io.kvasir.registry.HostPort;
 
 import org.zeromq.SocketType;
@@ -61,7 +62,7 @@ public final class VllmSideChannel implements AutoCloseable {
         this.clockNs = clockNs;
         context.setLinger(0);
         this.router = context.createSocket(SocketType.ROUTER);
-        router.setMaxMsgSize(MAX_QUESTION_BYTES);
+        FrameLimit.set(router, MAX_QUESTION_BYTES);
         router.setHandshakeIvl(VllmHandshake.CONNECTION_HANDSHAKE_MS);
         final String endpoint = "tcp://" + HostPort.toBind(host, port);
         router.setIPv6(HostPort.isV6(host));

@@ -126,6 +126,43 @@ class PeerRecordTest {
     }
 
     @Test
+    void whatIsReadOfDamagedBytesIsWrittenAndReadAsTheSame() {
+        final Random random = new Random(Seeds.next("whatIsReadOfDamagedBytes"));
+        final byte[] edges = {0, 1, 2, 4, 5, 0x7F, (byte) 0x80, (byte) 0xC3, (byte) 0xFF};
+        final List<KvRegion> regions =
+                List.of(
+                        new KvRegion("läyer 0", 0, NixlMemory.DRAM, 0, 4096, 100, 128, 7),
+                        new KvRegion("layer 1", 2, NixlMemory.DRAM, 0, 1L << 40, 200, 200, 9));
+        final List<byte[]> wholes =
+                List.of(
+                        record(new PeerMemory.Regions(regions)).encode(),
+                        record(new PeerMemory.Pool(Records.LAYOUT, 4096)).encode());
+        int read = 0;
+        for (int i = 0; i < 2_000; i++) {
+            final byte[] broken = wholes.get(i % 2).clone();
+            for (int n = random.nextInt(4); n >= 0; n--) {
+                broken[12 + random.nextInt(broken.length - 12)] =
+                        random.nextBoolean()
+                                ? edges[random.nextInt(edges.length)]
+                                : (byte) random.nextInt();
+            }
+            final PeerRecord record;
+            try {
+                record = PeerRecord.decode(sealed(broken));
+            } catch (ExchangeException e) {
+                assertEquals(Kind.MALFORMED, e.kind());
+                continue;
+            }
+            read++;
+            assertEquals(record, PeerRecord.decode(record.encode()));
+            final long blocks =
+                    record.memory().regions().stream().mapToLong(KvRegion::blocks).sum();
+            assertTrue(blocks > 0 && blocks <= 1 << 24, blocks + " descriptors");
+        }
+        assertTrue(read > 100, read + " read");
+    }
+
+    @Test
     void recordsAreOrderedByIncarnationThenGeneration() {
         assertTrue(Records.record("a", 2, 0).isNewerThan(Records.record("a", 1, 9)));
         assertTrue(Records.record("a", 2, 1).isNewerThan(Records.record("a", 2, 0)));

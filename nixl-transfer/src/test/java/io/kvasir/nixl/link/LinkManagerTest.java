@@ -2,6 +2,7 @@ package io.kvasir.nixl.link;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -424,11 +425,47 @@ class LinkManagerTest {
     }
 
     @Test
+    void aLinkThatIsReportedAsClosedMayBeKeptAgain() {
+        final List<ManagedLink> again = new ArrayList<>();
+        final ManagedLink other =
+                keeper.keep(
+                        "other",
+                        "",
+                        (kept, state, why) -> {
+                            if (state == State.CLOSED) {
+                                again.add(keeper.keep("other", "", (l, s, w) -> {}));
+                            }
+                        });
+        exchange.publish(Records.record("other", 1, 1));
+        up();
+        other.close();
+        work();
+        assertEquals(State.CLOSED, other.state());
+        assertEquals(1, again.size());
+        assertEquals(State.UP, again.getFirst().state());
+        assertEquals(List.of("peer", "other"), transport.peers);
+    }
+
+    @Test
+    void aClosedManagerSaysThatThereIsWorkUntilNothingIsLeft() {
+        exchange.publish(Records.record("peer", 1, 1));
+        keeper.doWork(); // asks the engine to link
+        keeper.close();
+        assertNotEquals(0, keeper.doWork(), "the engine still links");
+        while (keeper.doWork() > 0) {
+            engine.doWork();
+        }
+        assertEquals(State.CLOSED, link.state());
+        assertTrue(transport.peers.isEmpty());
+        assertEquals(0, keeper.doWork());
+    }
+
+    @Test
     void aClosedLinkForgetsThePeer() {
         up();
         link.close();
         work();
-        assertEquals(List.of("CLOSED closed"), told);
+        assertEquals(List.of("LOST closed", "CLOSED closed"), told);
         assertTrue(transport.peers.isEmpty());
         assertEquals(0, link.failures());
         assertFalse(told.contains(GONE));

@@ -1,7 +1,6 @@
 package io.kvasir.nixl.transport;
 
 import io.kvasir.nixl.memory.Descriptors;
-import io.kvasir.nixl.memory.KvRegion;
 
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
@@ -17,7 +16,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
  * A transport that moves nothing, remembers what it was asked for, and does what a test tells it
  * to. A peer's metadata is its name.
  */
-public final class ScriptedTransport implements KvTransport {
+public final class ScriptedTransport extends FakeTransport {
     /** A request as it was made. */
     public static final class Made {
         public final Operation operation;
@@ -96,17 +95,6 @@ public final class ScriptedTransport implements KvTransport {
     }
 
     @Override
-    public void register(List<KvRegion> regions) {}
-
-    @Override
-    public void deregister(List<KvRegion> regions) {}
-
-    @Override
-    public byte[] metadata() {
-        return new byte[] {1};
-    }
-
-    @Override
     public String connect(byte[] metadata) {
         if (connectFails != null) {
             throw connectFails;
@@ -137,9 +125,16 @@ public final class ScriptedTransport implements KvTransport {
 
     @Override
     public void releaseList(long list) {
-        if (lists.remove(list) == null) {
+        if (!lists.containsKey(list)) {
             throw new KvTransportException(KvTransportException.Kind.INVALID, "no list " + list);
         }
+        for (Made made : requests.values()) {
+            if (made.localList == list || made.remoteList == list) {
+                throw new KvTransportException(
+                        KvTransportException.Kind.INVALID, "list " + list + " has requests");
+            }
+        }
+        lists.remove(list);
     }
 
     @Override
@@ -203,11 +198,6 @@ public final class ScriptedTransport implements KvTransport {
         }
         requests.remove(request);
         return true;
-    }
-
-    @Override
-    public boolean telemetry(long request, TransferTelemetry out) {
-        return false;
     }
 
     @Override

@@ -1,11 +1,11 @@
 package io.kvasir.nixl.transport;
 
 import io.kvasir.nixl.memory.Descriptors;
-import io.kvasir.nixl.memory.KvRegion;
 import io.kvasir.nixl.transport.KvTransportException.Kind;
 
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -16,7 +16,7 @@ import java.util.Random;
  * that the contract does not allow. A peer's metadata is its name, or name and life with a '#'
  * between: a later life is connected once the former one is disconnected.
  */
-public final class StrictTransport implements KvTransport {
+public final class StrictTransport extends FakeTransport {
     /** A prepared list; of a peer that was disconnected since, it is worth nothing. */
     private static final class Prepared {
         private final String peer; // null for own memory
@@ -31,13 +31,15 @@ public final class StrictTransport implements KvTransport {
     private static final class Made {
         private final Prepared local;
         private final Prepared remote;
+        private final int[] localIndices;
         private final byte[] notification;
         private boolean posted;
         private Progress progress = Progress.RUNNING;
 
-        private Made(Prepared local, Prepared remote, byte[] notification) {
+        private Made(Prepared local, Prepared remote, int[] localIndices, byte[] notification) {
             this.local = local;
             this.remote = remote;
+            this.localIndices = localIndices;
             this.notification = notification;
         }
     }
@@ -50,6 +52,9 @@ public final class StrictTransport implements KvTransport {
 
     /** Messages as {@code "peer text"}. */
     public final List<String> sent = new ArrayList<>();
+
+    /** Local indices of requests that are done, in order of their ends. */
+    public final List<Integer> moved = new ArrayList<>();
 
     /** One of so many calls fails; 0 for none. */
     public int faults;
@@ -117,17 +122,6 @@ public final class StrictTransport implements KvTransport {
     }
 
     @Override
-    public void register(List<KvRegion> regions) {}
-
-    @Override
-    public void deregister(List<KvRegion> regions) {}
-
-    @Override
-    public byte[] metadata() {
-        return new byte[] {1};
-    }
-
-    @Override
     public String connect(byte[] metadata) {
         failByChance(Kind.BAD_METADATA);
         final String life = new String(metadata, StandardCharsets.UTF_8);
@@ -190,7 +184,8 @@ public final class StrictTransport implements KvTransport {
         }
         local.requests++;
         remote.requests++;
-        requests.put(next, new Made(local, remote, notification));
+        final int[] indices = Arrays.copyOfRange(localIndices, first, first + count);
+        requests.put(next, new Made(local, remote, indices, notification));
         return next++;
     }
 
@@ -214,6 +209,7 @@ public final class StrictTransport implements KvTransport {
             made.progress = Progress.FAILED;
         } else if (made.progress == Progress.RUNNING && random.nextInt(3) == 0) {
             made.progress = Progress.DONE;
+            Arrays.stream(made.localIndices).forEach(moved::add);
             if (made.notification != null) {
                 note(made.remote.peer, made.notification);
             }
@@ -239,11 +235,6 @@ public final class StrictTransport implements KvTransport {
         made.remote.requests--;
         requests.remove(request);
         return true;
-    }
-
-    @Override
-    public boolean telemetry(long request, TransferTelemetry out) {
-        return false;
     }
 
     @Override

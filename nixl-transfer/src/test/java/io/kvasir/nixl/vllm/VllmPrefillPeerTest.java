@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Test;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.TimeUnit;
 
 class VllmPrefillPeerTest {
@@ -277,9 +278,10 @@ class VllmPrefillPeerTest {
         assertEquals(3, transport.lists.size()); // theirs, and the one of own blocks
         peer.disconnect("nobody");
         hold("e", "r", 0);
-        peer.pull("r", new int[4], 0);
+        final long request = peer.pull("r", new int[4], 0)[0];
         refused(VllmPeerException.Kind.READING, () -> peer.disconnect("e"), "request r");
         peer.pullEnded("r", Progress.FAILED, 0);
+        transport.release(request);
         peer.disconnect("e");
         assertFalse(peer.isConnected("e"));
         assertTrue(peer.isConnected("f"));
@@ -368,8 +370,28 @@ class VllmPrefillPeerTest {
                 List.of(transport.peers.get(0) + " r:1", transport.peers.get(1) + " r:1"),
                 transport.sent);
         assertEquals(0, peer.leases());
+        List.copyOf(transport.requests.keySet()).forEach(transport::release);
         peer.disconnect("e");
         assertEquals(List.of(), transport.peers);
+    }
+
+    @Test
+    void aRequestThatIsNotReleasedKeepsItsListsAlone() {
+        peer.connect(engine("f"));
+        peer.connect(engine("e", 2));
+        peer.connect(engine("g"));
+        peer.hold(Golden.params("e", "r", 2), 0);
+        final long request = peer.pull("r", new int[4], 0)[0];
+        transport.requests.keySet().removeIf(made -> made != request);
+        final Set<Long> used =
+                Set.of(
+                        transport.requests.get(request).localList,
+                        transport.requests.get(request).remoteList);
+
+        assertThrows(KvTransportException.class, peer::close);
+        assertEquals(List.of(), transport.peers);
+        assertEquals(used, transport.lists.keySet());
+        peer.close();
     }
 
     @Test

@@ -86,9 +86,11 @@ public final class SideChannelExchange extends ViewedExchange {
         this.clock = clock;
         context = new ZContext(1);
         context.setLinger(0);
+        // one a peer, and those that are being closed while all peers get a new one
+        context.getContext().setMaxSockets(2 * config.maxPeers() + 1);
         router = context.createSocket(SocketType.ROUTER);
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
-        router.setMaxMsgSize(MAX_QUESTION_BYTES);
+        FrameLimit.set(router, MAX_QUESTION_BYTES);
         router.setIPv6(HostPort.isV6(host));
         final String endpoint = "tcp://" + HostPort.toBind(host, port);
         try {

@@ -59,7 +59,7 @@ final class SidePeer {
     void open(ZMQ.Poller poller) {
         socket = context.createSocket(SocketType.DEALER);
         socket.setHandshakeIvl(CONNECTION_HANDSHAKE_MS);
-        socket.setMaxMsgSize(PeerRecord.MAX_BYTES);
+        FrameLimit.set(socket, PeerRecord.MAX_BYTES);
         poller.register(socket, ZMQ.Poller.POLLIN);
         asked = false;
         lookup = lookups.find(address.host());

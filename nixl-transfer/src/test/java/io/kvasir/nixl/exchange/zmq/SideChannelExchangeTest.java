@@ -24,6 +24,7 @@ import org.zeromq.ZMQ;
 
 import java.io.IOException;
 import java.net.InetAddress;
+import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -158,6 +159,29 @@ class SideChannelExchangeTest extends ExchangeContract {
         a.forget("no-such-host.invalid", 1);
         late.publish(Records.record("later", 1, 1));
         assertEquals("later", a.find("later", PATIENCE).name());
+    }
+
+    @Test
+    void asManyPeersAreAskedAsMayBeKnown() {
+        final int peers = 1_100; // more sockets than a context of ZMQ has unless it is told
+        final SideChannelExchange a =
+                closing(
+                        new SideChannelExchange(
+                                HOST,
+                                0,
+                                new SideChannelConfig(
+                                        Duration.ofMillis(20), Duration.ofSeconds(10), peers),
+                                System::nanoTime,
+                                name -> {
+                                    throw new UnknownHostException(name);
+                                }));
+        for (int i = 1; i < peers; i++) {
+            a.know("peer-" + i, 1);
+        }
+        final SideChannelExchange last = closing(new SideChannelExchange(HOST, 0, CONFIG));
+        last.publish(Records.record("last", 1, 1));
+        a.know(HOST, last.port());
+        assertEquals("last", a.find("last", PATIENCE).name());
     }
 
     @Test
