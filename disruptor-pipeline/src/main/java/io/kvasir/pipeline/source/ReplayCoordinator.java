@@ -135,7 +135,7 @@ final class ReplayCoordinator {
 
     /** Whether the absence of the message to compare means another life of the engine. */
     private boolean isStrict() {
-        return replay.isStrict() || parts.freshness.isDoubted();
+        return replay.is(Wanted.LOAD) || replay.isStrict() || parts.freshness.isDoubted();
     }
 
     private ReplayStep loadNewLife(String how) {
@@ -174,7 +174,8 @@ final class ReplayCoordinator {
         return tracker.last() >= 0
                 && !compared
                 && !foreign
-                && (replay.is(Wanted.LOAD) || (replay.is(Wanted.VERIFY) && isStrict()));
+                && (replay.is(Wanted.LOAD) || replay.is(Wanted.VERIFY))
+                && isStrict();
     }
 
     private void answeredToTheEnd() {

@@ -70,10 +70,14 @@ class EngineStreamTest {
     }
 
     private static void replay(EngineStream stream, int from, byte[]... messages) {
+        replayPart(stream, from, messages);
+        stream.replayEnded();
+    }
+
+    private static void replayPart(EngineStream stream, int from, byte[]... messages) {
         for (int i = 0; i < messages.length; i++) {
             assertEquals(ReplayStep.CONTINUE, stream.onReplayed(from + i, messages[i]));
         }
-        stream.replayEnded();
     }
 
     @Test
@@ -699,6 +703,21 @@ class EngineStreamTest {
         replay(stream, 0, store(11), store(12));
         assertEquals(List.of(11L, 12L), held());
         assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aLoadThatGoesOnBehindItsLastMessageIsOfAnotherLife() {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        replayPart(stream, 0, store(1), store(2));
+        assertEquals(1, stream.replayFrom(), "the answer broke off");
+        assertEquals(ReplayStep.STOP, stream.onReplayed(5, store(16)), "the engine keeps no more");
+        assertEquals(List.of(), held());
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 5, store(16), store(17));
+        assertEquals(List.of(16L, 17L), held(), "nothing of the former life");
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(1, stream.status().restarts());
     }
 
     @Test
