@@ -706,6 +706,24 @@ class EngineStreamTest {
     }
 
     @Test
+    void messagesThatHadWaitedAreFoundToBeOfTheFormerLife() {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(11)), "of the next life");
+        stream.onDisconnected("its host was lost");
+        stream.onMessage(1, store(2));
+        stream.replayEnded();
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(11)));
+        assertEquals(ReplayStep.STOP, stream.onReplayed(1, store(12)));
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(11), store(12));
+        assertEquals(List.of(11L, 12L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
     void aLoadThatGoesOnBehindItsLastMessageIsOfAnotherLife() {
         final EngineStream stream = replayable();
         stream.onConnected();
