@@ -212,6 +212,9 @@ class EngineStreamModelTest {
         private void dropCache() {
             stream.clear();
             say("emptied");
+            for (int former = 0; former < life; former++) {
+                emptiedBefore.put(former, Long.MAX_VALUE); // which the stream may be at still
+            }
             emptiedBefore.put(life, next);
             blocks.clear();
             send(List.of(cleared()));

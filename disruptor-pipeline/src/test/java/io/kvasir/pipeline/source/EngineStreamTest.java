@@ -8,6 +8,7 @@ import static io.kvasir.pipeline.source.Messages.removed;
 import static io.kvasir.pipeline.source.Messages.stored;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
@@ -703,6 +704,20 @@ class EngineStreamTest {
         replay(stream, 0, store(11), store(12));
         assertEquals(List.of(11L, 12L), held());
         assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void anEarlyMessageIsOfTheConnectionThatItCameBy() {
+        final EngineStream stream = stream(c -> c);
+        stream.onConnected();
+        stream.onMessage(0, store(1));
+        stream.onMessage(2, batch(cleared()));
+        stream.onDisconnected("reset");
+        stream.onConnected();
+        stream.onMessage(1, store(12)); // of the next life
+        nowNs += TimeUnit.SECONDS.toNanos(1);
+        stream.tick();
+        assertNotEquals(IndexState.EXACT, stream.state(), () -> "with " + held());
     }
 
     @Test
