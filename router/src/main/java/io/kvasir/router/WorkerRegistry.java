@@ -143,6 +143,9 @@ final class WorkerRegistry implements ReplicaFleet, AutoCloseable {
     Worker add(WorkerSpec given) {
         final WorkerSpec spec = indexed ? given : given.withoutEvents();
         checkNew(spec);
+        if (spec.events() != null) {
+            parts.indexPipeline.checkZmq(spec.events()); // before what was kept or saved is used up
+        }
         final KeptTenant tenant = tenantOrNull(spec);
         final KeptSlot mine = tenant == null ? null : kept.take(tenant);
         final Worker worker = give(spec, mine);

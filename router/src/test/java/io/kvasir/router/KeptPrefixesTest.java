@@ -16,7 +16,12 @@ import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
 import java.nio.file.Path;
 import java.util.Arrays;
 
@@ -88,6 +93,35 @@ class KeptPrefixesTest {
             assertEquals(0, overlap(router, other));
             assertEquals(IndexState.STALE, b.state()); // until its engine has sent something
             assertEquals(0, b.eventSequence());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aWorkerWhoseAddressIsInUseHasItsBlocksOnceItIsFree(boolean mapped) throws IOException {
+        final RouterConfig.Builder builder =
+                mapped ? builder(4) : withoutFile(4).set(RouterSettings.STATE_DIR, folder);
+        try (KvRouter router = builder.build()) {
+            add(router, "a", 0, 3);
+        }
+        try (KvRouter router = builder.build()) {
+            final WorkerSpec binds;
+            try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+                binds =
+                        new WorkerSpec(
+                                0,
+                                "a",
+                                "http://w",
+                                0,
+                                SourceConfig.of(
+                                                "a",
+                                                0,
+                                                BLOCK,
+                                                "tcp://127.0.0.1:" + other.getLocalPort())
+                                        .withBind(true));
+                assertThrows(IllegalArgumentException.class, () -> router.addWorker(binds));
+            }
+            assertEquals(3, router.addWorker(binds).indexedBlocks());
         }
     }
 

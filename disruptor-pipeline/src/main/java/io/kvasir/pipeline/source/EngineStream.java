@@ -346,6 +346,9 @@ public final class EngineStream implements EventSource {
         if (status.isClosed()) {
             return;
         }
+        if (!parts.isReplayable()) {
+            sequencer.connectionOver();
+        }
         freshness.connected();
         if (status.isLoaded()) {
             status.counts.reconnects++;

@@ -180,6 +180,15 @@ final class MessageSequencer {
         }
     }
 
+    /**
+     * What was overtaken on a former connection does not come: the next one may be of another life.
+     */
+    void connectionOver() {
+        if (!early.isEmpty()) {
+            takeEarly();
+        }
+    }
+
     /** Uses the early message, after the missing one or without it. */
     private void takeEarly() {
         final long sequence = early.number();

@@ -81,14 +81,13 @@ final class ReplayCoordinator {
             sequencer.reload();
         }
         final long last = tracker.last();
+        final long content = tracker.contentOf(payload, 0, payload.length);
         if (last >= 0 && !compared) {
             final long proof = tracker.proof();
             if (sequence < proof) {
                 return ReplayStep.CONTINUE;
             }
-            final boolean same =
-                    tracker.isProof(sequence, tracker.contentOf(payload, 0, payload.length));
-            if (sequence == proof && !same) {
+            if (sequence == proof && !tracker.isProof(sequence, content)) {
                 return loadNewLife("message " + proof + " has other content now");
             }
             if (sequence > proof && isStrict()) {
@@ -98,8 +97,10 @@ final class ReplayCoordinator {
             parts.believe();
         }
         compared = true;
-        if (sequence <= last) {
-            return ReplayStep.CONTINUE;
+        if (sequence <= last) { // after the proof came what had waited, maybe of the former life
+            return !parts.isQueryable() && tracker.differs(sequence, content)
+                    ? loadNewLife("message " + sequence + " has other content now")
+                    : ReplayStep.CONTINUE;
         }
         final boolean jumps = sequence > last + 1 && !(last < 0 && sequence == 1);
         if (jumps && brought) {
@@ -135,7 +136,7 @@ final class ReplayCoordinator {
 
     /** Whether the absence of the message to compare means another life of the engine. */
     private boolean isStrict() {
-        return replay.isStrict() || parts.freshness.isDoubted();
+        return replay.is(Wanted.LOAD) || replay.isStrict() || parts.freshness.isDoubted();
     }
 
     private ReplayStep loadNewLife(String how) {
@@ -174,7 +175,8 @@ final class ReplayCoordinator {
         return tracker.last() >= 0
                 && !compared
                 && !foreign
-                && (replay.is(Wanted.LOAD) || (replay.is(Wanted.VERIFY) && isStrict()));
+                && (replay.is(Wanted.LOAD) || replay.is(Wanted.VERIFY))
+                && isStrict();
     }
 
     private void answeredToTheEnd() {

@@ -112,7 +112,8 @@ final class SequenceTracker {
         return numbers[indexOf(number)] == number;
     }
 
-    private boolean differs(long number, long content) {
+    /** Whether a message of that number is known, and was another one. */
+    boolean differs(long number, long content) {
         return isKnown(number) && contents[indexOf(number)] != content;
     }
 

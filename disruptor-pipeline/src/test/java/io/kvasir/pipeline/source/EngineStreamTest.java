@@ -8,6 +8,7 @@ import static io.kvasir.pipeline.source.Messages.removed;
 import static io.kvasir.pipeline.source.Messages.stored;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.index.CopyRule;
@@ -70,10 +71,14 @@ class EngineStreamTest {
     }
 
     private static void replay(EngineStream stream, int from, byte[]... messages) {
+        replayPart(stream, from, messages);
+        stream.replayEnded();
+    }
+
+    private static void replayPart(EngineStream stream, int from, byte[]... messages) {
         for (int i = 0; i < messages.length; i++) {
             assertEquals(ReplayStep.CONTINUE, stream.onReplayed(from + i, messages[i]));
         }
-        stream.replayEnded();
     }
 
     @Test
@@ -699,6 +704,53 @@ class EngineStreamTest {
         replay(stream, 0, store(11), store(12));
         assertEquals(List.of(11L, 12L), held());
         assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void anEarlyMessageIsOfTheConnectionThatItCameBy() {
+        final EngineStream stream = stream(c -> c);
+        stream.onConnected();
+        stream.onMessage(0, store(1));
+        stream.onMessage(2, batch(cleared()));
+        stream.onDisconnected("reset");
+        stream.onConnected();
+        stream.onMessage(1, store(12)); // of the next life
+        nowNs += TimeUnit.SECONDS.toNanos(1);
+        stream.tick();
+        assertNotEquals(IndexState.EXACT, stream.state(), () -> "with " + held());
+    }
+
+    @Test
+    void messagesThatHadWaitedAreFoundToBeOfTheFormerLife() {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(11)), "of the next life");
+        stream.onDisconnected("its host was lost");
+        stream.onMessage(1, store(2));
+        stream.replayEnded();
+        stream.onConnected();
+        assertEquals(0, stream.replayFrom());
+        assertEquals(ReplayStep.CONTINUE, stream.onReplayed(0, store(11)));
+        assertEquals(ReplayStep.STOP, stream.onReplayed(1, store(12)));
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 0, store(11), store(12));
+        assertEquals(List.of(11L, 12L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void aLoadThatGoesOnBehindItsLastMessageIsOfAnotherLife() {
+        final EngineStream stream = replayable();
+        stream.onConnected();
+        replayPart(stream, 0, store(1), store(2));
+        assertEquals(1, stream.replayFrom(), "the answer broke off");
+        assertEquals(ReplayStep.STOP, stream.onReplayed(5, store(16)), "the engine keeps no more");
+        assertEquals(List.of(), held());
+        assertEquals(0, stream.replayFrom());
+        replay(stream, 5, store(16), store(17));
+        assertEquals(List.of(16L, 17L), held(), "nothing of the former life");
+        assertEquals(IndexState.DEGRADED, stream.state());
+        assertEquals(1, stream.status().restarts());
     }
 
     @Test

@@ -21,6 +21,7 @@ public final class KvopsCursor {
     private long lastTimeUs;
     private final long[] records = new long[KvopsDescriptor.DECODE_BLOCK + 1];
     private final long[] blocks = new long[KvopsDescriptor.DECODE_BLOCK + 1];
+    private final int[] most = new int[KvopsDescriptor.DECODE_BLOCK + 1]; // blocks of one record
 
     KvopsCursor(KvopsFile file) {
         this.file = file;
@@ -34,7 +35,7 @@ public final class KvopsCursor {
      *
      * @return whether there is one
      * @throws KvopsFormatException if the record is not well-formed, or if it was the last one and
-     *     the header's sums are not those of the records
+     *     what the header says of all records is not so
      */
     public boolean next() throws KvopsFormatException {
         if (read == header.records()) {
@@ -57,6 +58,7 @@ public final class KvopsCursor {
         read++;
         records[op()]++;
         blocks[op()] += count();
+        most[op()] = Math.max(most[op()], count());
         return true;
     }
 
@@ -96,16 +98,26 @@ public final class KvopsCursor {
             throw file.wrong(next, (length - next) + " bytes after the last record");
         }
         final KvopsHeader h = header;
-        sum(KvopsDescriptor.QUERIES_OFFSET, "QUERY records", h.queries(), records[1]);
-        sum(KvopsDescriptor.STORED_OFFSET, "STORED records", h.stored(), records[2]);
-        sum(KvopsDescriptor.REMOVED_OFFSET, "REMOVED records", h.removed(), records[3]);
-        sum(KvopsDescriptor.QUERY_BLOCKS_OFFSET, "QUERY blocks", h.queryBlocks(), blocks[1]);
-        sum(KvopsDescriptor.STORED_BLOCKS_OFFSET, "STORED blocks", h.storedBlocks(), blocks[2]);
-        sum(KvopsDescriptor.REMOVED_BLOCKS_OFFSET, "REMOVED blocks", h.removedBlocks(), blocks[3]);
-        sum(KvopsDescriptor.ROUTED_OFFSET, "ROUTED records", h.routed(), records[5]);
+        same(KvopsDescriptor.QUERIES_OFFSET, "QUERY records", h.queries(), records[1]);
+        same(KvopsDescriptor.STORED_OFFSET, "STORED records", h.stored(), records[2]);
+        same(KvopsDescriptor.REMOVED_OFFSET, "REMOVED records", h.removed(), records[3]);
+        same(KvopsDescriptor.QUERY_BLOCKS_OFFSET, "QUERY blocks", h.queryBlocks(), blocks[1]);
+        same(KvopsDescriptor.STORED_BLOCKS_OFFSET, "STORED blocks", h.storedBlocks(), blocks[2]);
+        same(KvopsDescriptor.REMOVED_BLOCKS_OFFSET, "REMOVED blocks", h.removedBlocks(), blocks[3]);
+        same(KvopsDescriptor.ROUTED_OFFSET, "ROUTED records", h.routed(), records[5]);
+        same(
+                KvopsDescriptor.MAX_QUERY_OFFSET,
+                "blocks of the longest QUERY",
+                Integer.toUnsignedLong(h.maxQuery()),
+                most[1]);
+        same(
+                KvopsDescriptor.MAX_EVENT_OFFSET,
+                "blocks of the longest STORED or REMOVED",
+                Integer.toUnsignedLong(h.maxEvent()),
+                Math.max(most[2], most[3]));
     }
 
-    private void sum(int field, String what, long inHeader, long found)
+    private void same(int field, String what, long inHeader, long found)
             throws KvopsFormatException {
         if (inHeader != found) {
             throw file.wrong(

@@ -129,7 +129,10 @@ class KvopsFileTest {
                 "32  | 3   | 296 | 32 bytes after the last record",
                 "40  | 2   | 40  | the header says 2 QUERY records, there are 1",
                 "72  | 7   | 72  | the header says 7 STORED blocks, there are 2",
-                "88  | 1   | 88  | the header says 1 ROUTED records, there are 0"
+                "88  | 1   | 88  | the header says 1 ROUTED records, there are 0",
+                "112 | 2   | 112 | the header says 2 blocks of the longest QUERY, there are 3",
+                "115 | 128 | 112 | the header says 2147483651 blocks of the longest QUERY",
+                "116 | 9   | 116 | the header says 9 blocks of the longest STORED or REMOVED"
             })
     void aBadFileIsRefusedWithTheOffset(int at, int value, int offset, String words)
             throws IOException {

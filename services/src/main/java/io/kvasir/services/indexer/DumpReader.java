@@ -10,6 +10,7 @@ import io.kvasir.services.http.ServiceException;
 
 import java.io.IOException;
 import java.io.InputStream;
+import java.math.BigInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -100,24 +101,24 @@ final class DumpReader {
         final JsonNode worker = routerEvent.path("worker_id");
         final JsonNode blocks = stored.path("blocks");
         final JsonNode parent = stored.path("parent_hash");
-        final JsonNode position = stored.path("start_position");
-        final int dpRank = event.path("dp_rank").asInt(0);
+        final int dpRank = count(event.path("dp_rank"));
+        final boolean root = isAbsent(parent);
         if (blockSize < 1
                 || dpRank < 0
-                || !worker.isIntegralNumber()
+                || !is64Bits(worker)
+                || !(root || is64Bits(parent))
                 || blocks.isEmpty()
                 || !routerEvent.path("storage_tier").asText(DEVICE).equals(DEVICE)
                 || !routerEvent.path("residency_domain").asText(WORKER).equals(WORKER)
-                || !(position.isMissingNode() || position.isNull() || position.asInt(-1) == 0)) {
+                || count(stored.path("start_position")) != 0) {
             return false;
         }
-        final boolean root = parent.isMissingNode() || parent.isNull();
         final long[] names = new long[blocks.size()];
         final long[] locals = new long[names.length];
         for (int i = 0; i < names.length; i++) {
             final JsonNode name = blocks.get(i).path("block_hash");
             final JsonNode local = blocks.get(i).path("tokens_hash");
-            if (!name.isIntegralNumber() || !local.isIntegralNumber()) {
+            if (!is64Bits(name) || !is64Bits(local)) {
                 return false;
             }
             names[i] = bits(name);
@@ -128,7 +129,7 @@ final class DumpReader {
             return false;
         }
         final IndexGroup group = registry.group(key);
-        if (stored.path("eagle").asInt() == 1) {
+        if (count(stored.path("eagle")) == 1) {
             group.expectEagleBlocks();
         }
         while (!group.load(tenant, root, root ? 0 : bits(parent), names, locals)) {
@@ -137,7 +138,27 @@ final class DumpReader {
         return true;
     }
 
-    /** An unsigned number of 64 bits, or a signed one. */
+    private static boolean isAbsent(JsonNode value) {
+        return value.isMissingNode() || value.isNull();
+    }
+
+    /** A number from 0 to 2^31 − 1; 0 where there is none, something negative for all else. */
+    private static int count(JsonNode value) {
+        if (isAbsent(value)) {
+            return 0;
+        }
+        return value.isIntegralNumber() && value.canConvertToInt() ? value.intValue() : -1;
+    }
+
+    /** Whether it is an unsigned number of 64 bits, or a signed one. */
+    private static boolean is64Bits(JsonNode value) {
+        if (!value.isIntegralNumber()) {
+            return false;
+        }
+        final BigInteger number = value.bigIntegerValue();
+        return number.bitLength() <= (number.signum() < 0 ? Long.SIZE - 1 : Long.SIZE);
+    }
+
     private static long bits(JsonNode number) {
         return number.bigIntegerValue().longValue();
     }

@@ -249,10 +249,15 @@ public final class IndexGroup implements AutoCloseable {
         return new Match(
                 tenant.instance,
                 tenant.dpRank,
-                device * blockSize,
-                withHost * blockSize,
-                withDisk * blockSize,
-                Math.max(withDisk, shared) * blockSize);
+                tokens(device),
+                tokens(withHost),
+                tokens(withDisk),
+                tokens(Math.max(withDisk, shared)));
+    }
+
+    /** Hashes may be asked for of more blocks than a prompt can have. */
+    private int tokens(int blocks) {
+        return (int) Math.min(Integer.MAX_VALUE, (long) blocks * blockSize);
     }
 
     /** Tokens per block. */

@@ -182,4 +182,17 @@ class IndexGroupTest {
             assertTrue(matches.contains(new Match(7, 0, 4, 4, 4, 4)), matches::toString);
         }
     }
+
+    @Test
+    void moreTokensThanANumberHoldsAreTheMost() throws Exception {
+        final PrefixIndexConfig sizes = new PrefixIndexConfig(SLOTS, 4_096, 4_096);
+        final long[] hashes = {1, 2, 3};
+        try (IndexGroup large = new IndexGroup(new GroupKey("m", "large"), 1 << 30, sizes)) {
+            final Tenant tenant = large.admit(1, 0);
+            Eventually.holds(() -> large.load(tenant, true, 0, hashes, hashes));
+            Eventually.holds(() -> large.heldBlocks() == hashes.length);
+            final int most = Integer.MAX_VALUE;
+            assertEquals(List.of(new Match(1, 0, most, most, most, most)), large.match(hashes, 3));
+        }
+    }
 }
