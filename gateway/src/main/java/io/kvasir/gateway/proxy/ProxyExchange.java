@@ -562,7 +562,14 @@ public final class ProxyExchange {
             if (!isCurrent(this)) {
                 return; // the client left while this waited
             }
-            final ByteBuffer body = body();
+            final ByteBuffer body;
+            try {
+                body = body();
+            } catch (ApiException e) {
+                abandon("abandoned", e.status(), null);
+                respond(e);
+                return;
+            }
             sentNs = System.nanoTime();
             attempt.send(
                     route().target(request.getHttpURI().getQuery()),
@@ -581,7 +588,7 @@ public final class ProxyExchange {
                     : proxied.inference().route;
         }
 
-        private ByteBuffer body() {
+        private ByteBuffer body() throws ApiException {
             if (upstream.takesTokens()) { // which has no part in split requests
                 return proxied.tokenBody();
             }
