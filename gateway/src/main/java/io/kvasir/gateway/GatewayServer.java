@@ -600,22 +600,29 @@ public final class GatewayServer implements AutoCloseable {
      * the access log anew. What cannot be read stays as it is, and the log says so.
      */
     public void reload() {
-        for (Runnable secrets :
-                List.<Runnable>of(
-                        adminTokens::reload,
-                        trusted::reload,
-                        workerKey::reload,
-                        trustStore::reload,
-                        () -> NatsAccesses.check(config), // read at each connection
-                        () -> EtcdStores.check(config))) {
+        final List<Runnable> all = new ArrayList<>();
+        all.add(adminTokens::reload);
+        all.add(trusted::reload);
+        all.add(workerKey::reload);
+        all.add(trustStore::reload);
+        all.add(() -> NatsAccesses.check(config)); // read at each connection
+        all.add(() -> EtcdStores.check(config));
+        discoveries.forEach(discovery -> all.add(discovery::reload));
+        all.add(accessLogs::reopen);
+        reload(all);
+    }
+
+    /** Each of them, whatever one before it throws. */
+    static void reload(List<Runnable> all) {
+        for (Runnable each : all) {
             try {
-                secrets.run();
+                each.run();
             } catch (GatewayException | IllegalArgumentException e) {
                 LOG.warn("{}; what was read before stays", e.getMessage());
+            } catch (RuntimeException | Error e) { // such as no memory for a file
+                LOG.error("not all was read again; what was read before stays", e);
             }
         }
-        discoveries.forEach(Discovery::reload);
-        accessLogs.reopen();
     }
 
     /**
