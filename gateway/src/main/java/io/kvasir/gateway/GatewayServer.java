@@ -79,7 +79,9 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -711,7 +713,22 @@ public final class GatewayServer implements AutoCloseable {
             models.all().forEach(model -> model.routers().closeQueues());
             cutRunning();
         }
-        Uninterrupted.run(this::stop);
+        stopApart();
+    }
+
+    /** In a thread of its own: the HTTP server drops an interrupt that meets its end. */
+    private void stopApart() {
+        final FutureTask<Void> stopped = new FutureTask<>(this::stop, null);
+        Thread.ofPlatform().name("kvasir-stop").start(stopped);
+        try {
+            var _ = Uninterrupted.call(stopped::get);
+        } catch (ExecutionException e) {
+            switch (e.getCause()) {
+                case RuntimeException failure -> throw failure;
+                case Error failure -> throw failure;
+                default -> throw new IllegalStateException("not all was closed", e.getCause());
+            }
+        }
     }
 
     /** Until something may have ended; interrupted or not. */
