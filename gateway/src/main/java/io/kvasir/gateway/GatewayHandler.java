@@ -1,14 +1,10 @@
 package io.kvasir.gateway;
 
-import com.fasterxml.jackson.core.JsonProcessingException;
-import com.fasterxml.jackson.databind.JsonNode;
-
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.Endpoint;
 import io.kvasir.gateway.openai.InferenceRequest;
-import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.RequestParser;
 import io.kvasir.gateway.openai.TenantSalt;
 import io.kvasir.gateway.proxy.ProxyContext;
@@ -32,7 +28,6 @@ import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.server.ServerAnswers;
 import io.kvasir.gateway.trace.Tracing;
 import io.kvasir.prompt.tokenizer.PromptException;
-import io.kvasir.registry.FailureText;
 import io.kvasir.router.queue.QueueRank;
 
 import org.eclipse.jetty.http.HttpException;
@@ -274,18 +269,11 @@ final class GatewayHandler extends Handler.Abstract {
     /** vLLM's own form: {@code {"tokens": [...], "count": n, "max_model_len": m or null}}. */
     private Runnable tokenize(byte[] body, Response response, Callback callback)
             throws ApiException {
-        final boolean isChat;
-        try {
-            final JsonNode tree = Json.MAPPER.readTree(body);
-            isChat = tree != null && tree.hasNonNull("messages");
-        } catch (JsonProcessingException e) {
-            throw RequestParser.malformed(e);
-        } catch (IOException e) {
-            throw ApiException.invalid(null, "cannot read the body: " + FailureText.of(e));
-        }
         final InferenceRequest inference =
                 RequestParser.parse(
-                        isChat ? InferenceRequest.Route.CHAT : InferenceRequest.Route.COMPLETIONS,
+                        RequestParser.has(body, "messages")
+                                ? InferenceRequest.Route.CHAT
+                                : InferenceRequest.Route.COMPLETIONS,
                         body);
         final ServedModel model = models.of(inference.model);
         final PromptReader prompts = model.prompts();

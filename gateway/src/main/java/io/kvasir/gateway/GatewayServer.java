@@ -79,7 +79,9 @@ import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executors;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 
@@ -600,22 +602,29 @@ public final class GatewayServer implements AutoCloseable {
      * the access log anew. What cannot be read stays as it is, and the log says so.
      */
     public void reload() {
-        for (Runnable secrets :
-                List.<Runnable>of(
-                        adminTokens::reload,
-                        trusted::reload,
-                        workerKey::reload,
-                        trustStore::reload,
-                        () -> NatsAccesses.check(config), // read at each connection
-                        () -> EtcdStores.check(config))) {
+        final List<Runnable> all = new ArrayList<>();
+        all.add(adminTokens::reload);
+        all.add(trusted::reload);
+        all.add(workerKey::reload);
+        all.add(trustStore::reload);
+        all.add(() -> NatsAccesses.check(config)); // read at each connection
+        all.add(() -> EtcdStores.check(config));
+        discoveries.forEach(discovery -> all.add(discovery::reload));
+        all.add(accessLogs::reopen);
+        reload(all);
+    }
+
+    /** Each of them, whatever one before it throws. */
+    static void reload(List<Runnable> all) {
+        for (Runnable each : all) {
             try {
-                secrets.run();
+                each.run();
             } catch (GatewayException | IllegalArgumentException e) {
                 LOG.warn("{}; what was read before stays", e.getMessage());
+            } catch (RuntimeException | Error e) { // such as no memory for a file
+                LOG.error("not all was read again; what was read before stays", e);
             }
         }
-        discoveries.forEach(Discovery::reload);
-        accessLogs.reopen();
     }
 
     /**
@@ -704,7 +713,22 @@ public final class GatewayServer implements AutoCloseable {
             models.all().forEach(model -> model.routers().closeQueues());
             cutRunning();
         }
-        Uninterrupted.run(this::stop);
+        stopApart();
+    }
+
+    /** In a thread of its own: the HTTP server drops an interrupt that meets its end. */
+    private void stopApart() {
+        final FutureTask<Void> stopped = new FutureTask<>(this::stop, null);
+        Thread.ofPlatform().name("kvasir-stop").start(stopped);
+        try {
+            var _ = Uninterrupted.call(stopped::get);
+        } catch (ExecutionException e) {
+            switch (e.getCause()) {
+                case RuntimeException failure -> throw failure;
+                case Error failure -> throw failure;
+                default -> throw new IllegalStateException("not all was closed", e.getCause());
+            }
+        }
     }
 
     /** Until something may have ended; interrupted or not. */

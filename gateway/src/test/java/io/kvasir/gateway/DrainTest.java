@@ -11,6 +11,7 @@ import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.RawClient;
+import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
@@ -38,6 +39,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -207,6 +209,41 @@ class DrainTest {
             closing.join();
             assertTrue(kept.get());
         }
+    }
+
+    @Test
+    void anInterruptThatMeetsTheServersEndIsKept() throws Exception {
+        start(Duration.ZERO, Duration.ZERO);
+        final AtomicBoolean closed = new AtomicBoolean();
+        final AtomicBoolean tried = new AtomicBoolean();
+        final AtomicBoolean kept = new AtomicBoolean();
+        final Thread closing =
+                Thread.ofPlatform()
+                        .start(
+                                () -> {
+                                    gateway.close();
+                                    closed.set(true);
+                                    while (!tried.get()) {
+                                        Cores.giveWay();
+                                    }
+                                    kept.set(Thread.currentThread().isInterrupted());
+                                });
+        boolean interrupted = false;
+        while (!closed.get() && !interrupted) {
+            if (stopsServing()) {
+                closing.interrupt();
+                interrupted = true;
+            }
+        }
+        tried.set(true);
+        closing.join();
+        assertEquals(interrupted, kept.get());
+    }
+
+    private static boolean stopsServing() {
+        return Thread.getAllStackTraces().values().stream()
+                .flatMap(Stream::of)
+                .anyMatch(frame -> frame.getMethodName().equals("stopServing"));
     }
 
     @Test

@@ -11,14 +11,19 @@ import io.kvasir.gateway.testing.FloodingWorker;
 import io.kvasir.gateway.testing.FrameEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Keytool;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 
 /** How many interim answers (1xx) a worker may send before its final one, and what ends more. */
@@ -102,17 +107,36 @@ class InterimBoundTest {
             names = {"OFF", "PRIOR_KNOWLEDGE"})
     void endlessOnesEndTheRequestAndTheConnection(UpstreamHttp2 http2) throws Exception {
         try (FloodingWorker worker = new FloodingWorker(http2 != UpstreamHttp2.OFF)) {
-            gateway =
-                    GatewayServer.start(
-                            with(http2, Gateways.config(worker.worker("w")))
-                                    .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofHours(1))
-                                    .build());
-            Eventually.holds("the probe's connection is closed", () -> worker.closed.get() >= 1);
-            assertTooMany(Gateways.post(gateway, PATH, BODY));
-            Eventually.holds("no connection is left open", () -> worker.open.get() == 0);
-            assertEquals(0, worker.whole.get());
-            assertEquals(0, gateway.router().activeLeases());
+            assertEndless(worker, with(http2, Gateways.config(worker.worker("w"))));
         }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void soTheyDoOverTls(boolean http2, @TempDir Path dir) throws Exception {
+        final Path store = dir.resolve("worker.p12");
+        final Path pem =
+                Files.writeString(
+                        dir.resolve("ca.pem"),
+                        Keytool.certificate(store, "worker", "ip:127.0.0.1"));
+        try (FloodingWorker worker = new FloodingWorker(http2, Keytool.server(store))) {
+            assertEndless(
+                    worker,
+                    with(UpstreamHttp2.AUTO, Gateways.config(worker.worker("w")))
+                            .set(GatewaySettings.WORKER_TRUST_STORE, pem));
+        }
+    }
+
+    private void assertEndless(FloodingWorker worker, GatewayConfig.Builder config)
+            throws Exception {
+        gateway =
+                GatewayServer.start(
+                        config.set(GatewaySettings.HEALTH_INTERVAL, Duration.ofHours(1)).build());
+        Eventually.holds("the probe's connection is closed", () -> worker.closed.get() >= 1);
+        assertTooMany(Gateways.post(gateway, PATH, BODY));
+        Eventually.holds("no connection is left open", () -> worker.open.get() == 0);
+        assertEquals(0, worker.whole.get());
+        assertEquals(0, gateway.router().activeLeases());
     }
 
     @Test

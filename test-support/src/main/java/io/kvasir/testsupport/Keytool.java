@@ -3,8 +3,13 @@ package io.kvasir.testsupport;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
 import java.util.ArrayList;
 import java.util.List;
+
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
 
 /** The JDK's keytool, on stores of one entry. */
 public final class Keytool {
@@ -39,6 +44,18 @@ public final class Keytool {
         final String san = "san=" + host;
         run(store, "-genkeypair", "-keyalg", "EC", "-dname", dname, "-ext", san);
         return run(store, "-exportcert", "-rfc");
+    }
+
+    /** TLS of a server that has the key of a store. */
+    public static SSLContext server(Path store) throws IOException, GeneralSecurityException {
+        final KeyManagerFactory keys =
+                KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        keys.init(
+                KeyStore.getInstance(store.toFile(), PASSWORD.toCharArray()),
+                PASSWORD.toCharArray());
+        final SSLContext tls = SSLContext.getInstance("TLS");
+        tls.init(keys.getKeyManagers(), null, null);
+        return tls;
     }
 
     /**

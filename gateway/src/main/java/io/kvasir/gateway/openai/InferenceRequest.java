@@ -212,7 +212,7 @@ public final class InferenceRequest {
      * The body with {@code stream_options.include_usage} set, all other bytes as the client sent
      * them; a body whose members could not be located is written anew.
      */
-    public byte[] bodyWithUsage() throws IOException {
+    public byte[] bodyWithUsage() throws ApiException, IOException {
         if (usageValue >= 0 && isIn(usageValue)) {
             return splice(usageValue, usageValueLength, TRUE);
         }
@@ -226,7 +226,7 @@ public final class InferenceRequest {
         if (optionsNull < 0 && afterBrace > 0 && body[afterBrace - 1] == '{') {
             return splice(afterBrace, 0, WHOLE_OPTION);
         }
-        final ObjectNode tree = (ObjectNode) Json.MAPPER.readTree(body);
+        final ObjectNode tree = Json.tree(body);
         final JsonNode options = tree.get("stream_options");
         final ObjectNode edited =
                 options instanceof ObjectNode given ? given : tree.putObject("stream_options");
@@ -238,11 +238,11 @@ public final class InferenceRequest {
      * A body without {@link #ROUTER_OVERRIDE}, all other bytes as they were; one whose members
      * could not be located is written anew.
      */
-    public static byte[] withoutOverride(byte[] body) throws IOException {
+    public static byte[] withoutOverride(byte[] body) throws ApiException, IOException {
         try {
             return VerbatimJson.parse(body).edit().remove(ROUTER_OVERRIDE).apply().bytes();
         } catch (MalformedJsonException e) { // the member twice, or a number that only Python reads
-            final ObjectNode tree = (ObjectNode) Json.MAPPER.readTree(body);
+            final ObjectNode tree = Json.tree(body);
             tree.remove(ROUTER_OVERRIDE);
             return Json.body(tree);
         }

@@ -1,6 +1,7 @@
 package io.kvasir.gateway.openai;
 
 import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 import com.fasterxml.jackson.core.json.JsonReadFeature;
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
@@ -8,6 +9,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.ObjectWriter;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import java.io.IOException;
 
@@ -36,6 +38,27 @@ public final class Json {
             MAPPER.writer().without(JsonWriteFeature.WRITE_NAN_AS_STRINGS);
 
     private Json() {}
+
+    /**
+     * All of a request's body as a tree, to be written anew; of a member given twice the last.
+     *
+     * @throws ApiException 413 if it needs too much memory
+     * @throws IOException if it is no JSON object
+     */
+    static ObjectNode tree(byte[] body) throws ApiException, IOException {
+        return tree(body, TreeMeter.usualLimit());
+    }
+
+    static ObjectNode tree(byte[] body, long limitBytes) throws ApiException, IOException {
+        try (JsonParser json = new TreeMeter(FACTORY.createParser(body), limitBytes)) {
+            if (MAPPER.readTree(json) instanceof ObjectNode tree) {
+                return tree;
+            }
+            throw new IOException("the body is no JSON object");
+        } catch (TreeMeter.Exceeded e) {
+            throw ApiException.tooLarge(e.getMessage());
+        }
+    }
 
     /** Writes a body anew for a worker: NaN and infinities stay the numbers they were. */
     static byte[] body(JsonNode tree) throws IOException {

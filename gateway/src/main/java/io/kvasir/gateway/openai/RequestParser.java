@@ -87,6 +87,30 @@ public final class RequestParser {
         return request;
     }
 
+    /**
+     * Whether a body has a member that is not null; of one given twice the last counts.
+     *
+     * @throws ApiException 400 if the body is not JSON
+     */
+    public static boolean has(byte[] body, String member) throws ApiException {
+        boolean has = false;
+        try (JsonParser json = Json.FACTORY.createParser(body)) {
+            if (json.nextToken() == JsonToken.START_OBJECT) {
+                while (json.nextToken() == JsonToken.FIELD_NAME) {
+                    final boolean isIt = json.currentName().equals(member);
+                    final JsonToken value = json.nextToken();
+                    json.skipChildren();
+                    has = isIt ? value != JsonToken.VALUE_NULL : has;
+                }
+            }
+        } catch (JsonProcessingException e) {
+            throw malformed(e);
+        } catch (IOException e) {
+            throw ApiException.invalid(null, "cannot read the body: " + FailureText.of(e));
+        }
+        return has;
+    }
+
     /** 400: the body is not JSON. */
     public static ApiException malformed(JsonProcessingException e) {
         final String where =

@@ -59,7 +59,8 @@ public final class TenantSalt {
      *
      * @param hasOwn whether the client's body has a {@code cache_salt}
      */
-    public static byte[] put(byte[] body, boolean hasOwn, String salt) throws IOException {
+    public static byte[] put(byte[] body, boolean hasOwn, String salt)
+            throws ApiException, IOException {
         int end = body.length - 1;
         while (end > 0 && isBlank(body[end])) {
             end--;
@@ -69,7 +70,7 @@ public final class TenantSalt {
             begin++;
         }
         if (hasOwn || body[begin] != '{' || body[end] != '}') {
-            final ObjectNode tree = (ObjectNode) Json.MAPPER.readTree(body);
+            final ObjectNode tree = Json.tree(body);
             tree.put("cache_salt", salt);
             return Json.body(tree);
         }

@@ -136,8 +136,9 @@ public final class UsageReader {
             json.nextToken();
             if (isCached) {
                 cachedTokens = count(json);
-                if (cachedTokens >= 0) {
-                    cachedAt = start + (int) json.currentTokenLocation().getByteOffset();
+                final long at = json.currentTokenLocation().getByteOffset();
+                if (cachedTokens >= 0 && at >= 0) { // it is known in UTF-8 alone
+                    cachedAt = start + (int) at;
                     cachedDigits = json.getTextLength();
                 }
             } else {

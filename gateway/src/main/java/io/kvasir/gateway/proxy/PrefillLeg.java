@@ -154,10 +154,13 @@ final class PrefillLeg {
                         new BodyCollector(
                                 answer.content(),
                                 MAX_ANSWER_BYTES,
+                                context.answers(),
                                 bytes -> whole(PrefillAnswer.of(answer.head(), bytes)),
                                 failure ->
                                         failed(
-                                                UpstreamFault.of(failure),
+                                                failure instanceof BodyCollector.NoMemoryException
+                                                        ? UpstreamFault.MEMORY
+                                                        : UpstreamFault.of(failure),
                                                 UpstreamFault.describe(failure),
                                                 true));
                 collector.readOn();

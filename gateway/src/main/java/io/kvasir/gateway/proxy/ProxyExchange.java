@@ -166,16 +166,32 @@ public final class ProxyExchange {
         try {
             step.run();
         } catch (RuntimeException | Error e) {
-            log(Level.ERROR).setCause(LogText.of(e)).log("{} failed", proxied.requestId());
-            final BookedAttempt tried = current();
-            if (tried != null) {
-                tried.abandon("internal", 500, e);
-            }
+            failedBy(e);
+        }
+    }
+
+    /** Ends it by an error answer, or breaks off the answer that the client has a part of. */
+    private void failedBy(Throwable defect) {
+        log(Level.ERROR).setCause(LogText.of(defect)).log("{} failed", proxied.requestId());
+        final BookedAttempt tried = current();
+        if (tried != null) {
+            tried.abandon("internal", 500, defect);
+        }
+        if (!isCommitted()) {
             respond(
                     ApiException.internal(
                             "internal error; the gateway's log has request "
                                     + proxied.requestId()));
+        } else if (end()) {
+            faults.ended();
+            endWatch();
+            finished(500);
+            callback.failed(defect);
         }
+    }
+
+    private synchronized boolean isCommitted() {
+        return committed;
     }
 
     /** Where there is no prefill worker at all, the flow finds what else can be done. */
@@ -288,10 +304,8 @@ public final class ProxyExchange {
         @Override
         public void chooseDecode(int number) {
             decode = number;
-            synchronized (ProxyExchange.this) {
-                if (committed) {
-                    return; // the client gets an answer already
-                }
+            if (isCommitted()) {
+                return; // the client gets an answer already
             }
             final ApiException never = isSplit() ? null : split.neverOrNull();
             if (never != null) {
@@ -562,7 +576,14 @@ public final class ProxyExchange {
             if (!isCurrent(this)) {
                 return; // the client left while this waited
             }
-            final ByteBuffer body = body();
+            final ByteBuffer body;
+            try {
+                body = body();
+            } catch (ApiException e) {
+                abandon("abandoned", e.status(), null);
+                respond(e);
+                return;
+            }
             sentNs = System.nanoTime();
             attempt.send(
                     route().target(request.getHttpURI().getQuery()),
@@ -581,7 +602,7 @@ public final class ProxyExchange {
                     : proxied.inference().route;
         }
 
-        private ByteBuffer body() {
+        private ByteBuffer body() throws ApiException {
             if (upstream.takesTokens()) { // which has no part in split requests
                 return proxied.tokenBody();
             }
@@ -975,6 +996,11 @@ public final class ProxyExchange {
         @Override
         public void clientFailed(Throwable cause) {
             clientLeft(cause);
+        }
+
+        @Override
+        public void defect(Throwable cause) {
+            failedBy(cause);
         }
     }
 }

@@ -1,6 +1,7 @@
 package io.kvasir.gateway.proxy;
 
 import io.kvasir.gateway.log.RequestRecord;
+import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.routing.RoutedPrompt;
 import io.kvasir.router.queue.QueueRank;
@@ -31,8 +32,12 @@ public record ProxyRequest(
         return record.id();
     }
 
-    /** What is sent to a worker that takes token ids; made anew by each call. */
-    ByteBuffer tokenBody() {
+    /**
+     * What is sent to a worker that takes token ids; made anew by each call.
+     *
+     * @throws ApiException 413 if making it needs too much memory
+     */
+    ByteBuffer tokenBody() throws ApiException {
         final byte[] text = new byte[body.remaining()];
         body.duplicate().get(text);
         try {

@@ -98,6 +98,9 @@ final class ResponsePump extends IteratingCallback {
 
         /** The client cannot be written to. */
         void clientFailed(Throwable cause);
+
+        /** The answer cannot be passed on, by a defect. */
+        void defect(Throwable cause);
     }
 
     /** How much of an answer the client has. */
@@ -198,8 +201,18 @@ final class ResponsePump extends IteratingCallback {
         iterate();
     }
 
+    /** What a defect throws here is not to count as a client that left. */
     @Override
     protected Action process() {
+        try {
+            return pass();
+        } catch (RuntimeException | Error e) {
+            listener.defect(e);
+            return Action.SUCCEEDED;
+        }
+    }
+
+    private Action pass() {
         while (true) {
             if (lastWrite || !listener.isWanted()) {
                 return Action.SUCCEEDED;

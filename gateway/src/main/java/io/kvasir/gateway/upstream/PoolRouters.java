@@ -57,7 +57,12 @@ public final class PoolRouters implements AutoCloseable {
         this.config = config;
         this.maker = maker;
         main = make(config.settings(), WorkerPool.MAIN);
-        mainQueueOrNull = queueOrNull(main);
+        try {
+            mainQueueOrNull = queueOrNull(main);
+        } catch (Throwable t) {
+            Closing.after(t, main);
+            throw t;
+        }
     }
 
     /** A store of snapshots that shows other processes what it has; null for the usual one. */
@@ -203,8 +208,13 @@ public final class PoolRouters implements AutoCloseable {
             try {
                 final Settings settings = PrefillSettings.of(config);
                 final KvRouter made = make(settings, WorkerPool.PREFILL);
-                made.change(settings, version);
-                prefillQueueOrNull = queueOrNull(made);
+                try {
+                    made.change(settings, version);
+                    prefillQueueOrNull = queueOrNull(made);
+                } catch (Throwable t) {
+                    Closing.after(t, made);
+                    throw t;
+                }
                 prefillOrNull = made;
             } catch (GatewayException e) {
                 throw new GatewayException("the prefill pool: " + e.getMessage(), e);

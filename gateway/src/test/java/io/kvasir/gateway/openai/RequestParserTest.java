@@ -399,6 +399,33 @@ class RequestParserTest {
                         <= "\"stream_options\":{\"include_usage\":true},".length());
     }
 
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "{'a':1}|true",
+                "{'b':{'a':1},'c':[{'a':1}]}|false",
+                "{'b':[1,{}],'a':[]}|true",
+                "{'a':null}|false",
+                "{'a':null,'a':0}|true",
+                "{'a':{},'a':null}|false",
+                "{}|false",
+                "['a']|false",
+                "''|false"
+            })
+    void findsAMember(String body, boolean expected) throws Exception {
+        assertEquals(expected, RequestParser.has(body.replace('\'', '"').getBytes(UTF_8), "a"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"{", "{\"a\"}", "{\"a\":1,}", "{\"a\":[}"})
+    void findsNoMemberInWhatIsNoJson(String body) {
+        final ApiException refused =
+                assertThrows(
+                        ApiException.class, () -> RequestParser.has(body.getBytes(UTF_8), "a"));
+        assertEquals(400, refused.status());
+    }
+
     private static InferenceRequest completion(String body) throws ApiException {
         return RequestParser.parse(InferenceRequest.Route.COMPLETIONS, body.getBytes(UTF_8));
     }

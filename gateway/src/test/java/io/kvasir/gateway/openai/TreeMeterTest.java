@@ -43,6 +43,15 @@ class TreeMeterTest {
     }
 
     @Test
+    void aBodyThatIsWrittenAnewIsCountedWhole() throws Exception {
+        final String values = "{\"unknown\":[" + "{},".repeat(1000) + "{}]}";
+        final byte[] body = values.getBytes(StandardCharsets.UTF_8);
+        assertEquals(
+                413, assertThrows(ApiException.class, () -> Json.tree(body, 100_000)).status());
+        assertEquals(Json.MAPPER.readTree(body), Json.tree(body, 200_000));
+    }
+
+    @Test
     void textsAndWhatIsNotReadAreNotCounted() throws ApiException {
         parse("", ",\"unknown\":[" + "{},".repeat(5000) + "{}]");
     }

@@ -12,6 +12,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.nio.charset.StandardCharsets;
+
 class UsageReaderTest {
     private static String answer(String cached) {
         return "{\"choices\":[{\"text\":\"é, 漢 and \\\"cached_tokens\\\":9\"}],\"usage\":{"
@@ -52,6 +54,17 @@ class UsageReaderTest {
         reader.read(bytes, 0, bytes.length);
         assertFalse(reader.restate(bytes, 16));
         assertArrayEquals(answer.getBytes(UTF_8), bytes);
+    }
+
+    /** Where a number stands is not known of what is decoded before it is read. */
+    @Test
+    void anAnswerInAnotherCodingStaysAsItIs() {
+        final byte[] bytes = answer("128").getBytes(StandardCharsets.UTF_16BE);
+        final byte[] before = bytes.clone();
+        final UsageReader reader = new UsageReader();
+        assertTrue(reader.read(bytes, 0, bytes.length));
+        assertFalse(reader.restate(bytes, 16));
+        assertArrayEquals(before, bytes);
     }
 
     @Test

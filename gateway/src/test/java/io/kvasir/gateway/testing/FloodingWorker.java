@@ -16,6 +16,11 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import javax.net.ServerSocketFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.SSLServerSocket;
+
 /**
  * A worker that answers anything with interim answers until its connection is closed; after very
  * many it leaves off, so that a gateway without a limit fails its test and not the process.
@@ -35,6 +40,7 @@ public final class FloodingWorker implements AutoCloseable {
 
     private final ServerSocket server;
     private final boolean http2;
+    private final String scheme;
     private final byte[] heads;
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     public final AtomicInteger open = new AtomicInteger();
@@ -46,9 +52,26 @@ public final class FloodingWorker implements AutoCloseable {
     public final AtomicInteger whole = new AtomicInteger();
 
     public FloodingWorker(boolean http2) throws IOException {
+        this(http2, null);
+    }
+
+    /**
+     * @param tlsOrNull of a worker behind TLS, which offers its one version
+     */
+    public FloodingWorker(boolean http2, SSLContext tlsOrNull) throws IOException {
         this.http2 = http2;
         this.heads = repeated(http2 ? HEAD_FRAME : HEAD);
-        this.server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        this.scheme = tlsOrNull == null ? "http" : "https";
+        this.server =
+                (tlsOrNull == null
+                                ? ServerSocketFactory.getDefault()
+                                : tlsOrNull.getServerSocketFactory())
+                        .createServerSocket(0, 50, InetAddress.getLoopbackAddress());
+        if (server instanceof SSLServerSocket tls) {
+            final SSLParameters offered = tls.getSSLParameters();
+            offered.setApplicationProtocols(new String[] {http2 ? "h2" : "http/1.1"});
+            tls.setSSLParameters(offered);
+        }
         Thread.ofVirtual().start(this::accept);
     }
 
@@ -61,7 +84,8 @@ public final class FloodingWorker implements AutoCloseable {
     }
 
     public WorkerConfig worker(String name) {
-        return WorkerConfig.parse("http://127.0.0.1:" + server.getLocalPort() + ",name=" + name);
+        return WorkerConfig.parse(
+                scheme + "://127.0.0.1:" + server.getLocalPort() + ",name=" + name);
     }
 
     private void accept() {

@@ -45,12 +45,10 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.KeyStore;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.SSLSocket;
 
@@ -74,14 +72,7 @@ class FollowedTrustTest {
     static void makeKeys() throws Exception {
         authority = certificate("server");
         other = certificate("other");
-        final KeyManagerFactory factory =
-                KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-        factory.init(
-                KeyStore.getInstance(
-                        keys.resolve("server").toFile(), Keytool.PASSWORD.toCharArray()),
-                Keytool.PASSWORD.toCharArray());
-        own = SSLContext.getInstance("TLS");
-        own.init(factory.getKeyManagers(), null, null);
+        own = Keytool.server(keys.resolve("server"));
     }
 
     private static String certificate(String name) throws Exception {

@@ -341,6 +341,28 @@ class WorkerPoolsTest {
     }
 
     @Test
+    void aPoolThatFailsOnceItIsMadeIsClosed() {
+        final AtomicReference<KvRouter> other = new AtomicReference<>();
+        start(
+                Gateways.config(),
+                settings -> {
+                    if (made.size() == 1) {
+                        return router(settings);
+                    }
+                    other.set(
+                            router(
+                                    settings.toBuilder()
+                                            .set(RouterSettings.BLOCK_SIZE, 32)
+                                            .build()));
+                    return other.get(); // which does not take the settings of the pool
+                });
+        assertThrows(IllegalArgumentException.class, () -> routers.ready(WorkerPool.PREFILL));
+        assertNull(routers.of(WorkerPool.PREFILL));
+        assertNull(routers.queueOrNull(WorkerPool.PREFILL));
+        assertClosed(other.get());
+    }
+
+    @Test
     void aClosedRegistryTakesNoWorker() {
         start();
         add("b", "role=both");
@@ -383,11 +405,14 @@ class WorkerPoolsTest {
         goOn.countDown();
         closing.join();
         adding.join();
-        final KvRouter router = late.get();
+        assertClosed(late.get());
+        assertThrows(IllegalArgumentException.class, () -> add("q", "role=prefill"));
+    }
+
+    private static void assertClosed(KvRouter router) {
         assertThrows(
                 ClosedException.class,
                 () -> router.select(router.newRequest().tokens(new int[1], 1), new Decision()));
-        assertThrows(IllegalArgumentException.class, () -> add("q", "role=prefill"));
     }
 
     private void addIfOpen(String name, String keys) {
