@@ -3,6 +3,7 @@ package io.kvasir.cli.commands;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.cli.demo.WorkerFlag;
+import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.HandoffConfig;
 import io.kvasir.sim.config.KvBytes;
@@ -18,6 +19,7 @@ import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 
 /** {@code kvasir sim}: simulated engines that run until the command is ended. */
@@ -283,8 +285,7 @@ public final class SimCommand implements Callable<Integer> {
         final List<SimEngine> engines = new ArrayList<>();
         final Shutdown shutdown = Shutdown.of(() -> engines.forEach(SimEngine::close));
         for (int i = 0; i < count; i++) {
-            final int number = i;
-            engines.add(start(common.made(() -> config(number))));
+            engines.add(start(i));
         }
         print(engines);
         return shutdown.await();
@@ -340,16 +341,37 @@ public final class SimCommand implements Callable<Integer> {
         return noReplay ? all - dataParallelSize : all;
     }
 
-    private static SimEngine start(SimConfig config) {
+    private SimEngine start(int number) {
+        final SimConfig config = common.made(() -> config(number));
         try {
             return SimEngine.start(config);
-        } catch (IllegalStateException e) {
-            throw new CommandFailure(
-                    e.getMessage()
-                            + "; choose other ports with --port and --events-port, 0 = any free"
-                            + " ones",
-                    e);
+        } catch (RuntimeException e) {
+            throw notStarted(e, number, count);
         }
+    }
+
+    /** The failure to start one of so many engines, with what to change where that is known. */
+    static RuntimeException notStarted(RuntimeException cause, int number, int count) {
+        for (Throwable t = cause; t != null; t = t.getCause()) {
+            if (Descriptors.isLack(t)) {
+                return new CommandFailure(
+                        String.format(
+                                Locale.ROOT,
+                                "no file descriptor is left for engine %d of --count %d: the limit"
+                                        + " is %d; raise ulimit -n, or lower --count",
+                                number + 1,
+                                count,
+                                Descriptors.limit()),
+                        cause);
+            }
+        }
+        return cause instanceof IllegalStateException
+                ? new CommandFailure(
+                        cause.getMessage()
+                                + "; choose other ports with --port and --events-port, 0 = any"
+                                + " free ones",
+                        cause)
+                : cause;
     }
 
     private SimConfig config(int i) {
