@@ -294,6 +294,7 @@ public final class SimCommand implements Callable<Integer> {
     private void check() {
         common.atLeast("--count", count, 1);
         common.atLeast("--dp", dataParallelSize, 1);
+        common.notBlank("--host", host);
         common.ports("--port", port, count);
         common.ports("--side-port", sidePort, count);
         if (eventsPort != -1) {
