@@ -1,9 +1,10 @@
 package io.kvasir.cli.commands;
 
+import com.sun.management.UnixOperatingSystemMXBean;
+
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.cli.demo.WorkerFlag;
-import io.kvasir.gateway.upstream.Descriptors;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.HandoffConfig;
 import io.kvasir.sim.config.KvBytes;
@@ -15,7 +16,9 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -43,6 +46,8 @@ import java.util.concurrent.Callable;
             "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use."
         })
 public final class SimCommand implements Callable<Integer> {
+    private static final String LACK = "Too many open files"; // the JDK has no type for it
+
     @Mixin private CommonOptions common;
 
     @Option(
@@ -354,15 +359,15 @@ public final class SimCommand implements Callable<Integer> {
     /** The failure to start one of so many engines, with what to change where that is known. */
     static RuntimeException notStarted(RuntimeException cause, int number, int count) {
         for (Throwable t = cause; t != null; t = t.getCause()) {
-            if (Descriptors.isLack(t)) {
+            if (t instanceof IOException && String.valueOf(t.getMessage()).startsWith(LACK)) {
                 return new CommandFailure(
                         String.format(
                                 Locale.ROOT,
-                                "no file descriptor is left for engine %d of --count %d: the limit"
-                                        + " is %d; raise ulimit -n, or lower --count",
+                                "no file descriptor is left for engine %d of --count %d%s; raise"
+                                        + " ulimit -n, or lower --count",
                                 number + 1,
                                 count,
-                                Descriptors.limit()),
+                                descriptorLimit()),
                         cause);
             }
         }
@@ -373,6 +378,13 @@ public final class SimCommand implements Callable<Integer> {
                                 + " free ones",
                         cause)
                 : cause;
+    }
+
+    private static String descriptorLimit() {
+        return ManagementFactory.getOperatingSystemMXBean()
+                        instanceof UnixOperatingSystemMXBean unix
+                ? ": the limit is " + unix.getMaxFileDescriptorCount()
+                : "";
     }
 
     private SimConfig config(int i) {
