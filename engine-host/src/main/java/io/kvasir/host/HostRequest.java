@@ -1,6 +1,7 @@
 package io.kvasir.host;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
@@ -28,7 +29,8 @@ record HostRequest(
         int samples,
         boolean stream,
         boolean includeUsage) {
-    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ObjectMapper JSON =
+            new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
     private static final int MOST_ANSWERS = 1024;
 
     /** Reads a body; what it says wrong is refused with the member's name. */
@@ -61,10 +63,13 @@ record HostRequest(
                 flag(body.path("stream_options"), "include_usage"));
     }
 
-    /** Reads a body that has to be an object. */
+    /**
+     * Reads a body that has to be an object. To its end, wherever the object ends: a body that is
+     * closed before is a failure of its connection.
+     */
     static ObjectNode object(InputStream in) throws IOException, RefusedException {
         try {
-            if (JSON.readTree(in) instanceof ObjectNode body) {
+            if (JSON.readTree(in.readAllBytes()) instanceof ObjectNode body) {
                 return body;
             }
         } catch (JsonProcessingException e) {

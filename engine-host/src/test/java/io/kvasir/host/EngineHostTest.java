@@ -26,10 +26,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
+import java.io.OutputStream;
+import java.net.InetAddress;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
@@ -116,6 +120,48 @@ class EngineHostTest {
         assertEquals(2, json.at("/usage/completion_tokens").asInt());
         assertEquals(5, json.at("/usage/total_tokens").asInt());
         assertEquals(2, json.at("/usage/prompt_tokens_details/cached_tokens").asInt());
+    }
+
+    /** Sends a request in segments, each once the host has had time for the one before it. */
+    private String sent(String head, String... segments) throws Exception {
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), host.port())) {
+            final OutputStream out = socket.getOutputStream();
+            socket.setTcpNoDelay(true);
+            out.write(bytes("POST /v1/completions HTTP/1.1\r\nHost: h\r\n" + head + "\r\n"));
+            for (String segment : segments) {
+                out.write(bytes(segment));
+                out.flush();
+                Thread.sleep(100); // so that it may be read alone; the result is the same if not
+            }
+            out.write(bytes("GET /health HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+            return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        }
+    }
+
+    private static byte[] bytes(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+
+    @Test
+    void aBodyThatEndsAfterItsObjectIsReadToItsEnd() throws Exception {
+        start(EngineHostTest::hello);
+        final String chunked = "Transfer-Encoding: chunked\r\n";
+        for (String answers :
+                List.of(
+                        sent(chunked, "e\r\n{\"prompt\":\"x\"}\r\n", "0\r\n\r\n"),
+                        sent(chunked, "e\r\n{\"prompt\":\"x\"}\r\n", "2\r\n\r\n\r\n", "0\r\n\r\n"),
+                        sent("Content-Length: 16\r\n", "{\"prompt\":\"x\"}", "\r\n"))) {
+            assertTrue(answers.startsWith("HTTP/1.1 200 "), answers);
+            assertEquals(3, answers.split("HTTP/1.1 200 ", -1).length, answers);
+        }
+    }
+
+    @Test
+    void whatFollowsTheObjectIsRefused() throws Exception {
+        start(EngineHostTest::hello);
+        assertEquals(400, post(COMPLETIONS, "{\"prompt\":\"x\"} {").statusCode());
+        final String much = "{" + " ".repeat(4 << 20);
+        assertEquals(400, post(COMPLETIONS, "x" + much).statusCode());
     }
 
     @Test

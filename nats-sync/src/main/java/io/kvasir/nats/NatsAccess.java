@@ -38,6 +38,7 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
     private static final Pattern TLS_SCHEME = Pattern.compile("(^|,)\\s*(tls|wss)://");
     private static final Pattern HOST =
             Pattern.compile("^\\s*(?:[a-z]+://)?(?:\\[([^]]+)]|([^:/\\s]+))");
+    private static final Pattern SERVERS = Pattern.compile(": \\[.*]$"); // as the client has them
     private static final Pattern USER = Pattern.compile("(^|,|//)[^,/@]*@");
 
     /**
@@ -79,6 +80,11 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
         return withoutUsers(servers);
     }
 
+    /** What went wrong at the servers: after their address, where they are not named yet. */
+    public String at(String why) {
+        return why.startsWith(address()) ? why : address() + ": " + why;
+    }
+
     static String withoutUsers(String text) {
         return USER.matcher(text).replaceAll("$1");
     }
@@ -97,7 +103,7 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
      * Connects once.
      *
      * @param options from {@link #options}
-     * @throws IOException if that fails now, without users and passwords in its message
+     * @throws IOException if that fails now, without the servers in its message
      */
     public static Connection connect(Options.Builder options)
             throws IOException, InterruptedException {
@@ -111,7 +117,8 @@ public record NatsAccess(String servers, Path credentials, SSLContext tls, Durat
                     made.getErrorListener() instanceof ServerErrors errors
                             ? errors.unconnected(made.getConnectionTimeout())
                             : "";
-            throw new IOException(withoutUsers(e.getMessage() + why), e.getCause());
+            final String said = SERVERS.matcher(String.valueOf(e.getMessage())).replaceFirst("");
+            throw new IOException(withoutUsers(said + why), e.getCause());
         }
     }
 

@@ -89,7 +89,7 @@ public final class IndexerCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        common.port(listen.port());
+        listen.check(common);
         indexes.check(common);
         common.within("--max-workers", maxWorkers, 1, RadixTree.MAX_WORKER_SLOTS);
         if (blockSize != null) {

@@ -272,8 +272,8 @@ public final class RegisterCommand implements Callable<Integer> {
             description =
                     "Lease: the registration ends so long after this process is killed, 1000 to"
                             + " 3600000. In NATS that is the TTL of the bucket: one that is there"
-                            + " keeps the TTL that it was made with (by a gateway 30000), and a"
-                            + " warning says so. Default: ${DEFAULT-VALUE}.")
+                            + " keeps the TTL that it was made with (by a gateway 30000); with"
+                            + " this option a warning says so. Default: ${DEFAULT-VALUE}.")
     private long ttlMs;
 
     @Option(
@@ -433,7 +433,7 @@ public final class RegisterCommand implements Callable<Integer> {
         /** Of a bucket of NATS, which keeps its own; the other stores take what they are given. */
         private void warnOfAnotherTtl() {
             final long keptMs = store.ttl().toMillis();
-            if (keptMs != saidTtlMs) { // not with each registration
+            if (common.isGiven("--ttl-ms") && keptMs != saidTtlMs) { // not with each registration
                 saidTtlMs = keptMs;
                 common.err()
                         .println(

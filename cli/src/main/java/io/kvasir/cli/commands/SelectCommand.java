@@ -87,7 +87,7 @@ public final class SelectCommand implements Callable<Integer> {
     }
 
     private void check() {
-        common.port(listen.port());
+        listen.check(common);
         tracker.check(common);
         indexes.check(common);
         common.within(

@@ -37,6 +37,12 @@ final class ServiceOptions {
         port = usualPort;
     }
 
+    /** Complains of an address that is none, before anything is started. */
+    void check(CommonOptions common) {
+        common.notBlank("--host", host);
+        common.port(port);
+    }
+
     String host() {
         return host;
     }

@@ -1,5 +1,7 @@
 package io.kvasir.cli.commands;
 
+import com.sun.management.UnixOperatingSystemMXBean;
+
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.cli.demo.WorkerFlag;
@@ -14,10 +16,13 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
 
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.lang.management.ManagementFactory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.concurrent.Callable;
 
 /** {@code kvasir sim}: simulated engines that run until the command is ended. */
@@ -41,6 +46,8 @@ import java.util.concurrent.Callable;
             "Exit codes: 130/143 ended by ctrl-C/kill; 2 wrong command line; 3 port in use."
         })
 public final class SimCommand implements Callable<Integer> {
+    private static final String LACK = "Too many open files"; // the JDK has no type for it
+
     @Mixin private CommonOptions common;
 
     @Option(
@@ -283,8 +290,7 @@ public final class SimCommand implements Callable<Integer> {
         final List<SimEngine> engines = new ArrayList<>();
         final Shutdown shutdown = Shutdown.of(() -> engines.forEach(SimEngine::close));
         for (int i = 0; i < count; i++) {
-            final int number = i;
-            engines.add(start(common.made(() -> config(number))));
+            engines.add(start(i));
         }
         print(engines);
         return shutdown.await();
@@ -293,6 +299,7 @@ public final class SimCommand implements Callable<Integer> {
     private void check() {
         common.atLeast("--count", count, 1);
         common.atLeast("--dp", dataParallelSize, 1);
+        common.notBlank("--host", host);
         common.ports("--port", port, count);
         common.ports("--side-port", sidePort, count);
         if (eventsPort != -1) {
@@ -340,16 +347,44 @@ public final class SimCommand implements Callable<Integer> {
         return noReplay ? all - dataParallelSize : all;
     }
 
-    private static SimEngine start(SimConfig config) {
+    private SimEngine start(int number) {
+        final SimConfig config = common.made(() -> config(number));
         try {
             return SimEngine.start(config);
-        } catch (IllegalStateException e) {
-            throw new CommandFailure(
-                    e.getMessage()
-                            + "; choose other ports with --port and --events-port, 0 = any free"
-                            + " ones",
-                    e);
+        } catch (RuntimeException e) {
+            throw notStarted(e, number, count);
         }
+    }
+
+    /** The failure to start one of so many engines, with what to change where that is known. */
+    static RuntimeException notStarted(RuntimeException cause, int number, int count) {
+        for (Throwable t = cause; t != null; t = t.getCause()) {
+            if (t instanceof IOException && String.valueOf(t.getMessage()).startsWith(LACK)) {
+                return new CommandFailure(
+                        String.format(
+                                Locale.ROOT,
+                                "no file descriptor is left for engine %d of --count %d%s; raise"
+                                        + " ulimit -n, or lower --count",
+                                number + 1,
+                                count,
+                                descriptorLimit()),
+                        cause);
+            }
+        }
+        return cause instanceof IllegalStateException
+                ? new CommandFailure(
+                        cause.getMessage()
+                                + "; choose other ports with --port and --events-port, 0 = any"
+                                + " free ones",
+                        cause)
+                : cause;
+    }
+
+    private static String descriptorLimit() {
+        return ManagementFactory.getOperatingSystemMXBean()
+                        instanceof UnixOperatingSystemMXBean unix
+                ? ": the limit is " + unix.getMaxFileDescriptorCount()
+                : "";
     }
 
     private SimConfig config(int i) {

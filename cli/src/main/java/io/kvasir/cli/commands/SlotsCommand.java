@@ -112,7 +112,7 @@ public final class SlotsCommand implements Callable<Integer> {
         if (natsUrls != null && !replicaSync) {
             throw common.wrong("--nats is for --replica-sync, which is not given");
         }
-        common.port(listen.port());
+        listen.check(common);
         tracker.check(common);
         final SlotsReplication replication = replicaSync ? replication() : null;
         final SlotsService service =

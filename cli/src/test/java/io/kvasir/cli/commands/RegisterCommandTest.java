@@ -276,22 +276,25 @@ class RegisterCommandTest {
                                     + " changed by: nats stream edit KV_b --max-age 2000ms"),
                     warnings(nats, engine, "--ttl-ms=2000"));
             assertEquals(List.of(), warnings(nats, engine, "--ttl-ms=30000"));
+            assertEquals(List.of(), warnings(nats, engine));
         }
     }
 
     /** What it warns of until it has registered. */
-    private static List<String> warnings(NatsServer nats, StubServer engine, String ttl)
+    private static List<String> warnings(NatsServer nats, StubServer engine, String... ttl)
             throws Exception {
-        try (KvasirProcess register =
-                new KvasirProcess(
-                        "register",
-                        "--url=" + engine.url(),
-                        "--model=m",
-                        "--name=w",
-                        "--drain-ms=0",
-                        "--bucket=b",
-                        ttl,
-                        "--nats=" + nats.url())) {
+        final List<String> line =
+                new ArrayList<>(
+                        List.of(
+                                "register",
+                                "--url=" + engine.url(),
+                                "--model=m",
+                                "--name=w",
+                                "--drain-ms=0",
+                                "--bucket=b",
+                                "--nats=" + nats.url()));
+        line.addAll(List.of(ttl));
+        try (KvasirProcess register = new KvasirProcess(line.toArray(String[]::new))) {
             register.await(l -> l.startsWith("registered "));
             assertEquals(143, register.terminate());
             return register.output().stream().filter(l -> l.startsWith("warning: ")).toList();

@@ -16,6 +16,7 @@ import io.kvasir.sim.config.SimRole;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
+import java.io.IOException;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.URI;
@@ -131,6 +132,23 @@ class SimCommandTest {
     private static String text(String answer) {
         final int from = answer.indexOf("\"text\":");
         return answer.substring(from, answer.indexOf(",\"logprobs\"", from));
+    }
+
+    @Test
+    void aLackOfDescriptorsNamesTheirLimitAndTheCount() {
+        final String said =
+                SimCommand.notStarted(
+                                new IllegalStateException(
+                                        "cannot bind tcp://127.0.0.1:0",
+                                        new IOException("Too many open files")),
+                                28,
+                                1_000)
+                        .getMessage();
+        assertTrue(
+                said.matches(
+                        "no file descriptor is left for engine 29 of --count 1000: the limit is"
+                                + " \\d+; raise ulimit -n, or lower --count"),
+                said);
     }
 
     @Test

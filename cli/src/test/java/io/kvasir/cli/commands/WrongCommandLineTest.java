@@ -99,6 +99,10 @@ class WrongCommandLineTest {
                         + " ports from it on",
                 "sim --events-port -2 | --events-port -2 is not within 0..65535 with all 2 ports"
                         + " from it on",
+                "sim --host= | --host is empty",
+                "slots --host= | --host is empty",
+                "select --host= | --host is empty",
+                "indexer --host= | --host is empty",
                 "sim --count 3 --port 65534 | --port 65534 is not within 0..65535 with all 3 ports"
                         + " from it on",
                 "sim --speed-up 0 | --speed-up 0 must be positive and finite",

@@ -6,6 +6,7 @@ import java.nio.channels.FileChannel;
 import java.nio.channels.OverlappingFileLockException;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
@@ -86,6 +87,19 @@ public final class LockFile implements Closeable {
             }
         }
         return locked ? new LockFile(key, channel) : null;
+    }
+
+    /**
+     * Whether a path names the locked file still: it may have been removed, or made anew.
+     *
+     * @throws IOException if that cannot be found out
+     */
+    public boolean isOf(Path file) throws IOException {
+        try {
+            return keyOf(file).equals(key);
+        } catch (NoSuchFileException e) {
+            return false;
+        }
     }
 
     /**

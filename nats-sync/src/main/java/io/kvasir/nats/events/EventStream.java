@@ -54,13 +54,7 @@ final class EventStream implements AutoCloseable {
             throw new InterruptedIOException(what + " was interrupted");
         } catch (IOException | JetStreamApiException | IllegalStateException e) {
             throw new IOException(
-                    what
-                            + " of "
-                            + name()
-                            + " at "
-                            + access.address()
-                            + ": "
-                            + errors.reason(e, access.timeout()),
+                    what + " of " + name() + " at " + access.at(errors.reason(e, access.timeout())),
                     e);
         }
     }

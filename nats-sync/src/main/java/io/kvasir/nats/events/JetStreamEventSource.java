@@ -212,7 +212,7 @@ public final class JetStreamEventSource implements AutoCloseable {
                         | IllegalStateException e) {
                     unacknowledged.clear(); // they come again
                     caughtUp = false;
-                    plane.onDisconnected(access.address() + ": " + reason(e));
+                    plane.onDisconnected(access.at(reason(e)));
                     LOG.debug("{} cannot be read now", names.stream(), e);
                     plane.tick();
                     pause.await();

@@ -106,7 +106,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
                     && refused.getApiErrorCode() == MESSAGE_TOO_LONG) {
                 throw EventConnections.unpublishable(access, names, e);
             }
-            throw new IOException(access.address() + ": " + errors.reason(e, access.timeout()), e);
+            throw new IOException(access.at(errors.reason(e, access.timeout())), e);
         }
     }
 

@@ -6,6 +6,7 @@ import io.kvasir.nats.NatsAccess;
 import io.kvasir.nats.state.NatsStateStore;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.StreamStart;
+import io.kvasir.registry.FailureText;
 import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.PlaneState;
@@ -180,8 +181,9 @@ public final class PlaneSnapshots implements PlaneState {
             unread = true;
             LOG.error(
                     "what is saved of the event plane cannot be read; this router begins with what"
-                            + " the stream has, and takes no snapshots until it has read it",
-                    e);
+                            + " the stream has, and takes no snapshots until it has read it: {}",
+                    FailureText.of(e));
+            LOG.debug("what is saved of the event plane cannot be read", e);
         }
     }
 
@@ -234,7 +236,12 @@ public final class PlaneSnapshots implements PlaneState {
                             RadixState.OBJECT,
                             store);
                 } catch (IOException e) {
-                    LOG.warn("{} in {} is left as it is", RadixState.OBJECT, store, e);
+                    LOG.warn(
+                            "{} in {} is left as it is: {}",
+                            RadixState.OBJECT,
+                            store,
+                            FailureText.of(e));
+                    LOG.debug("{} in {} is left as it is", RadixState.OBJECT, store, e);
                 }
             }
         }
@@ -312,7 +319,8 @@ public final class PlaneSnapshots implements PlaneState {
                 restored = Uninterrupted.call(() -> load(worker, found, slot, pipeline, index));
                 unusable = found.object();
             } catch (IOException e) {
-                LOG.warn("{} cannot be read", found.object(), e);
+                LOG.warn("{} cannot be read: {}", found.object(), FailureText.of(e));
+                LOG.debug("{} cannot be read", found.object(), e);
             }
         }
         if (restored != null) {
@@ -339,7 +347,8 @@ public final class PlaneSnapshots implements PlaneState {
             catalogueNs = System.nanoTime();
             return true;
         } catch (IOException e) {
-            LOG.warn("{} cannot be read", store, e);
+            LOG.warn("{} cannot be read: {}", store, FailureText.of(e));
+            LOG.debug("{} cannot be read", store, e);
             return !now;
         }
     }
@@ -468,9 +477,12 @@ public final class PlaneSnapshots implements PlaneState {
         } catch (IOException | RuntimeException | Error e) { // what was saved before is there still
             if (!isClosing()) {
                 counts.failed();
-                if (lastReason.isNew(String.valueOf(e.getMessage()))) {
-                    LOG.error("no snapshot of the event plane was saved; it is tried again", e);
+                if (lastReason.isNew(FailureText.of(e))) {
+                    LOG.error(
+                            "no snapshot of the event plane was saved; it is tried again: {}",
+                            FailureText.of(e));
                 }
+                LOG.debug("no snapshot of the event plane was saved", e);
             }
         }
         nextTryNs = System.nanoTime() + retryNs;

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.prompt.memo.MemoView;
+import io.kvasir.prompt.tokenizer.ModelFile;
 import io.kvasir.prompt.tokenizer.MoreTokens;
 
 import java.io.IOException;
@@ -72,7 +73,7 @@ record ModelFiles(
         final JsonNode config = older.config();
         return new ModelFiles(
                 folderOrFile.toString(),
-                new TokenizerFile(Files.readAllBytes(file)),
+                new TokenizerFile(ModelFile.read(file)),
                 config,
                 TemplateFiles.read(beside, config),
                 named(config),
@@ -94,7 +95,7 @@ record ModelFiles(
     /** An object without members where there is no such file. */
     static JsonNode json(Path file) throws IOException {
         return Files.exists(file)
-                ? MAPPER.readTree(file.toFile())
+                ? MAPPER.readTree(ModelFile.read(file))
                 : JsonNodeFactory.instance.objectNode();
     }
 

@@ -2,8 +2,9 @@ package io.kvasir.prompt.chat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.prompt.tokenizer.ModelFile;
+
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -31,7 +32,7 @@ record TemplateFiles(Map<String, String> byName, String ofProcessor) {
         final Map<String, String> files = new LinkedHashMap<>();
         final Path single = folder.resolve("chat_template" + SUFFIX);
         if (Files.exists(single)) {
-            files.put(DEFAULT, Files.readString(single, StandardCharsets.UTF_8));
+            files.put(DEFAULT, ModelFile.text(single));
         }
         final Map<String, String> more = additional(folder);
         files.putAll(more);
@@ -58,7 +59,7 @@ record TemplateFiles(Map<String, String> byName, String ofProcessor) {
                     final String name = entry.getFileName().toString();
                     more.put(
                             name.substring(0, name.length() - SUFFIX.length()),
-                            Files.readString(entry, StandardCharsets.UTF_8));
+                            ModelFile.text(entry));
                 }
             }
         }

@@ -38,7 +38,7 @@ public final class Tokenizers {
                         ? modelDirectoryOrFile.resolve("tokenizer.json")
                         : modelDirectoryOrFile;
         try {
-            return load(Files.readAllBytes(file), file.toString(), MoreTokens.NONE);
+            return load(ModelFile.read(file), file.toString(), MoreTokens.NONE);
         } catch (IOException e) {
             throw new TokenizerException("cannot read " + file + ": " + FileFailure.words(e), e);
         }

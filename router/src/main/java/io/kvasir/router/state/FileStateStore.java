@@ -74,6 +74,10 @@ public final class FileStateStore implements StateStore {
     FileStateStore(Path folder, Consumer<Step> steps) throws IOException {
         this.folder = folder;
         this.steps = steps;
+        makeFolder();
+    }
+
+    private void makeFolder() throws IOException {
         if (!Files.isDirectory(folder)) {
             Files.createDirectories(folder, LockFile.ownersAlone(folder, "rwx------"));
         }
@@ -91,17 +95,26 @@ public final class FileStateStore implements StateStore {
 
     @Override
     public synchronized boolean lock() throws IOException {
-        if (lock != null) {
-            return true;
-        }
-        if (closed) {
-            return false;
-        }
-        lock = LockFile.takeOrNull(folder.resolve(LOCK));
-        if (lock == null) {
+        if (closed || !isLocked()) {
             return false;
         }
         removeUnfinished();
+        return true;
+    }
+
+    /** Takes the lock where it is free; where the folder was removed, it is made again first. */
+    private boolean isLocked() throws IOException {
+        final Path file = folder.resolve(LOCK);
+        if (lock != null && lock.isOf(file)) {
+            return true;
+        }
+        makeFolder();
+        final LockFile taken = LockFile.takeOrNull(file);
+        if (taken == null) {
+            return false;
+        }
+        CloseHelper.close(lock); // of the file that was removed
+        lock = taken;
         return true;
     }
 
@@ -119,9 +132,12 @@ public final class FileStateStore implements StateStore {
         return file.getFileName().toString().endsWith(UNFINISHED);
     }
 
-    private void checkLocked() {
+    private void checkLocked() throws IOException {
         if (lock == null) {
             throw new IllegalStateException("the lock of " + folder + " is not held");
+        }
+        if (!isLocked()) {
+            throw new IOException("the lock of " + folder + " was removed, and another has it now");
         }
     }
 
@@ -230,6 +246,8 @@ public final class FileStateStore implements StateStore {
                     .filter(name -> !name.startsWith("."))
                     .sorted()
                     .toList();
+        } catch (NoSuchFileException e) {
+            return List.of(); // removed: the next put makes it again
         }
     }
 

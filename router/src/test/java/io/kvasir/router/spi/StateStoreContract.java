@@ -7,6 +7,8 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Seeds;
+
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -17,6 +19,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.TreeMap;
 
 /** What every {@link StateStore} does. */
 public abstract class StateStoreContract {
@@ -186,5 +189,139 @@ public abstract class StateStoreContract {
             put(store, names.getLast(), names.getLast());
         }
         assertEquals(names.stream().sorted().toList(), store.list());
+    }
+
+    /** Removes all objects and the lock behind the stores' backs; whether that can be done. */
+    protected boolean removeAll() throws IOException {
+        return false;
+    }
+
+    @Test
+    void openingsInAnyOrderAreThoseOfAMap() throws IOException {
+        final long seed = Seeds.next(getClass().getSimpleName());
+        new Model(new Random(seed), "seed " + seed).run();
+    }
+
+    /** Changes something. */
+    @FunctionalInterface
+    private interface Change {
+        void run() throws IOException;
+    }
+
+    /** Three openings of one store, which are locked, used, closed and opened again. */
+    private final class Model {
+        private static final int STEPS = 200;
+
+        private final Random random;
+        private final String said;
+        private final StateStore[] stores = new StateStore[3];
+        private final boolean[] closed = new boolean[stores.length];
+        private final boolean[] locked = new boolean[stores.length]; // and not closed since
+        private final TreeMap<String, String> objects = new TreeMap<>();
+        private int owner = -1; // of the lock; -1 for none
+
+        Model(Random random, String said) {
+            this.random = random;
+            this.said = said;
+        }
+
+        void run() throws IOException {
+            for (int i = 0; i < stores.length; i++) {
+                stores[i] = open();
+            }
+            for (int step = 0; step < STEPS; step++) {
+                step(random.nextInt(stores.length));
+                for (int i = 0; i < stores.length; i++) {
+                    if (!closed[i]) {
+                        assertEquals(List.copyOf(objects.keySet()), stores[i].list(), said);
+                    }
+                }
+            }
+        }
+
+        /** Whether a store has changed something, as it has if it has the lock, or can have it. */
+        private boolean changes(int i, Change change) {
+            final boolean isFree = owner == -1 || owner == i;
+            try {
+                change.run();
+            } catch (IllegalStateException e) {
+                assertFalse(locked[i], said);
+                return false;
+            } catch (IOException e) {
+                assertTrue(locked[i] && !isFree, said + ": " + e);
+                return false;
+            }
+            assertTrue(locked[i] && isFree, said);
+            owner = i;
+            return true;
+        }
+
+        private static void putHalf(StateStore store, String name) throws IOException {
+            try {
+                store.put(
+                        name,
+                        out -> {
+                            out.write(bytes("half of"));
+                            throw new ArithmeticException("made up by the test");
+                        });
+                throw new AssertionError("it was put");
+            } catch (ArithmeticException e) {
+                // nothing has changed
+            }
+        }
+
+        private void step(int i) throws IOException {
+            final StateStore store = stores[i];
+            final String name = "n" + random.nextInt(4);
+            switch (random.nextInt(16)) {
+                case 0, 1, 2 -> {
+                    final boolean expected = !closed[i] && (owner == -1 || owner == i);
+                    assertEquals(expected, store.lock(), said);
+                    owner = expected ? i : owner;
+                    locked[i] |= expected;
+                }
+                case 3, 4, 5, 6 -> {
+                    final String text = "x".repeat(random.nextInt(20)) + random.nextInt(9);
+                    if (changes(i, () -> put(store, name, text))) {
+                        objects.put(name, text);
+                    }
+                }
+                case 7 -> changes(i, () -> putHalf(store, name));
+                case 8, 9 -> {
+                    if (changes(i, () -> store.delete(name))) {
+                        objects.remove(name);
+                    }
+                }
+                case 10 -> {
+                    store.close();
+                    closed[i] = true;
+                    locked[i] = false;
+                    owner = owner == i ? -1 : owner;
+                }
+                case 11 -> {
+                    if (closed[i]) {
+                        stores[i] = open();
+                        closed[i] = false;
+                    }
+                }
+                case 12 -> {
+                    if (random.nextInt(4) == 0 && removeAll()) {
+                        objects.clear();
+                        owner = -1;
+                    }
+                }
+                default -> {
+                    if (closed[i]) {
+                        return;
+                    }
+                    final int from = random.nextInt(24);
+                    final String text = objects.get(name);
+                    assertEquals(
+                            text == null ? null : text.substring(Math.min(from, text.length())),
+                            get(store, name, from),
+                            said);
+                }
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 package io.kvasir.router.state;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,11 +13,13 @@ import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 
 class FileStateStoreTest extends StateStoreContract {
     @TempDir private Path temp;
@@ -28,6 +31,49 @@ class FileStateStoreTest extends StateStoreContract {
     @Override
     protected StateStore openAgain() throws IOException {
         return new FileStateStore(folder());
+    }
+
+    @Override
+    protected boolean removeAll() throws IOException {
+        try (Stream<Path> files = Files.list(folder())) {
+            for (Path file : files.toList()) {
+                Files.delete(file);
+            }
+            Files.delete(folder());
+        } catch (NoSuchFileException e) {
+            // removed before
+        }
+        return true;
+    }
+
+    @Test
+    void aFolderThatWasRemovedIsMadeAgainByTheNextPut() throws IOException {
+        try (StateStore store = openAgain();
+                StateStore other = openAgain()) {
+            store.lock();
+            store.put("a", out -> out.write(1));
+            removeAll();
+            store.put("b", out -> out.write(2));
+            assertEquals(List.of("b"), other.list());
+            assertFalse(other.lock());
+        }
+    }
+
+    @Test
+    void aLockThatAnotherHasTakenMeanwhileIsNotUsed() throws IOException {
+        try (StateStore store = openAgain()) {
+            store.lock();
+            removeAll();
+            try (StateStore other = openAgain()) {
+                assertTrue(other.lock());
+                assertEquals(
+                        "the lock of " + folder() + " was removed, and another has it now",
+                        assertThrows(IOException.class, () -> store.put("a", out -> out.write(1)))
+                                .getMessage());
+                assertFalse(store.lock());
+            }
+            store.put("a", out -> out.write(1));
+        }
     }
 
     @Test
