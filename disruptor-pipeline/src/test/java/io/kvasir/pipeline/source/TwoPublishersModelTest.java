@@ -68,7 +68,7 @@ class TwoPublishersModelTest {
 
         String publish(Random random) {
             final List<Object> events = new ArrayList<>();
-            final long name = firstName + random.nextInt(6);
+            final long name = (long) firstName + random.nextInt(6);
             if (random.nextInt(40) == 0) {
                 events.add(cleared());
                 blocks.clear();
@@ -107,7 +107,7 @@ class TwoPublishersModelTest {
             stream =
                     new EngineStream(
                             replayable ? config.withReplayEndpoint("direct") : config,
-                            applier::offer,
+                            applier,
                             () -> nowNs);
             final int before = random.nextInt(300); // one may be far before the other
             for (int i = 0; i < before; i++) {
