@@ -144,8 +144,8 @@ class HandoffModelTest {
                 List.of("request_type"),
                 List.of("\"generation_only\""),
                 () -> trt.generationOnly().json());
-        unlessTwice(handoff, trt::requestType);
-        unlessTwice(handoff, () -> state(trt));
+        unlessTwice(trt::requestType);
+        unlessTwice(() -> state(trt));
 
         final Bootstrap meeting =
                 new Bootstrap("hö\"st", 1 + random.nextInt(65_535), random.nextLong() >>> 1);
@@ -157,11 +157,11 @@ class HandoffModelTest {
                         () -> meeting.spliceInto(body))
                 .ifPresent(spliced -> assertEquals(Optional.of(meeting), Bootstrap.in(spliced)));
 
-        unlessTwice(body, () -> KvTransferParams.in(body));
-        unlessTwice(body, () -> DisaggregatedParams.in(body));
-        unlessTwice(body, () -> Bootstrap.in(body));
-        unlessTwice(body, () -> TrtLlmHandoff.completeAnswer(body));
-        unlessTwice(body, () -> TrtLlmHandoff.prefillBody(body));
+        unlessTwice(() -> KvTransferParams.in(body));
+        unlessTwice(() -> DisaggregatedParams.in(body));
+        unlessTwice(() -> Bootstrap.in(body));
+        unlessTwice(() -> TrtLlmHandoff.completeAnswer(body));
+        unlessTwice(() -> TrtLlmHandoff.prefillBody(body));
     }
 
     /** Checks one splice; empty where it is to be refused. */
@@ -241,7 +241,7 @@ class HandoffModelTest {
                         params::remoteNumTokens,
                         params::transferMode,
                         params::remoteBlocksExpiryTime)) {
-            unlessTwice(params.json(), read);
+            unlessTwice(read);
         }
     }
 
@@ -256,7 +256,7 @@ class HandoffModelTest {
     }
 
     /** Reads; it may be refused only where some object of the text has a member twice. */
-    private static void unlessTwice(VerbatimJson json, Runnable read) {
+    private static void unlessTwice(Runnable read) {
         try {
             read.run();
         } catch (MalformedJsonException e) {

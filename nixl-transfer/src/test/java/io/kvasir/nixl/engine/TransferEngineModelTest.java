@@ -39,6 +39,7 @@ class TransferEngineModelTest {
     private static final int BLOCK_BYTES = 512;
     private static final int REQUEST_BLOCKS = 3;
     private static final long MS = 1_000_000;
+    private static final List<Priority> PRIORITIES = List.of(Priority.values());
     private static final Descriptors BLOCKS =
             new PeerMemory.Pool(
                             KvLayout.of(KvLayout.Order.LAYER_MAJOR, 1 << 14, 1, BLOCK_BYTES), 4096)
@@ -124,7 +125,7 @@ class TransferEngineModelTest {
                     stages.add(blocks);
                     notifies.add(notifying);
                 }
-                transfer.priority(Priority.values()[random.nextInt(3)]);
+                transfer.priority(PRIORITIES.get(random.nextInt(PRIORITIES.size())));
                 if (random.nextInt(4) == 0) {
                     transfer.deadlineNs(nowNs + random.nextInt(20) * MS);
                 }

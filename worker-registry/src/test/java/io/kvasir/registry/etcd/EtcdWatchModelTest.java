@@ -150,7 +150,7 @@ class EtcdWatchModelTest {
 
         synchronized void begin(Random with) {
             random = with;
-            first = 1 + random.nextInt(100);
+            first = 1L + random.nextInt(100);
             compacted = 0;
             isFaulty = true;
             states = new ArrayList<>(List.of(new TreeMap<>()));

@@ -60,7 +60,7 @@ class HostileConnectionsTest {
     }
 
     private void connect(int port, List<Socket> open) throws IOException {
-        final Socket socket = new Socket(HOST, port);
+        final Socket socket = new Socket(InetAddress.getLoopbackAddress(), port);
         open.add(socket);
         try {
             socket.getOutputStream().write(bytes());
@@ -163,16 +163,12 @@ class HostileConnectionsTest {
                 SideChannelExchange b = new SideChannelExchange(HOST, 0, IMPATIENT)) {
             b.know(HOST, server.getLocalPort());
             b.know(HOST, a.port());
-            final List<Socket> open = new ArrayList<>();
             for (int i = 1; i <= 12; i++) {
-                final Socket socket = server.accept(); // it comes again when it is closed
-                open.add(socket);
-                try {
+                try (Socket socket = server.accept()) { // it comes again when it is closed
                     socket.getOutputStream().write(bytes());
                 } catch (IOException e) {
                     // it was closed, as it may be
                 }
-                socket.close();
             }
             a.publish(Records.record("a", 1, 1));
             assertEquals("a", b.find("a", PATIENCE).name());
