@@ -12,6 +12,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
@@ -84,18 +85,22 @@ class RealEnginesTest {
         second.start();
         first.awaitHealthy();
         second.awaitHealthy();
-        gateway =
-                GatewayServer.start(
-                        GatewayConfig.builder()
-                                .set(GatewaySettings.PORT, 0)
-                                .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
-                                .set(GatewaySettings.MODEL, VllmServer.MODEL)
-                                .set(GatewaySettings.TOKENIZER, folder.resolve("model"))
-                                .set(RouterSettings.BLOCK_SIZE, VllmServer.BLOCK_SIZE)
-                                .worker(WorkerConfig.parse(first.flag("first")))
-                                .worker(WorkerConfig.parse(second.flag("second")))
-                                .build());
-        await(RealEnginesTest::allExact, "both workers EXACT");
+        serve(folder, first.flag("first"), second.flag("second"));
+    }
+
+    private static void serve(Path folder, String... workers) throws Exception {
+        final GatewayConfig.Builder config =
+                GatewayConfig.builder()
+                        .set(GatewaySettings.PORT, 0)
+                        .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
+                        .set(GatewaySettings.MODEL, VllmServer.MODEL)
+                        .set(GatewaySettings.TOKENIZER, folder.resolve("model"))
+                        .set(RouterSettings.BLOCK_SIZE, VllmServer.BLOCK_SIZE);
+        for (String worker : workers) {
+            config.worker(WorkerConfig.parse(worker));
+        }
+        gateway = GatewayServer.start(config.build());
+        await(RealEnginesTest::allExact, "all workers EXACT");
     }
 
     @AfterAll
@@ -419,5 +424,32 @@ class RealEnginesTest {
         assertTrue(
                 outcomes.stream().anyMatch(o -> o.worker().equals("second")),
                 "the restarted worker serves again");
+    }
+
+    /** It computes the last block of each hit anew, which its events do not say. */
+    @Test
+    @Order(6)
+    void aServerThatDraftsIsPredictedOnceItsHitsHaveShownThatTheyLackABlock() throws Exception {
+        gateway.close();
+        first.close();
+        second.close();
+        final Path folder = VllmServer.installed();
+        try (VllmServer drafting =
+                new VllmServer(folder, logs.resolve("drafting.log")).drafting(folder)) {
+            drafting.start();
+            drafting.awaitHealthy();
+            serve(folder, drafting.flag("drafting"));
+            final Worker worker = gateway.router().workers().get(0);
+            final Workload workload = workload(5);
+            for (int i = 0; i < 100 && !worker.lacksLastBlock(); i++) {
+                sequential(workload, 1);
+            }
+            assertTrue(worker.lacksLastBlock(), worker.indexProblem());
+            final List<Outcome> outcomes = sequential(workload, 60);
+            assertEquals(60, exact(outcomes));
+            assertTrue(outcomes.stream().anyMatch(o -> o.cached() > 0), "the workload must hit");
+            assertEquals(IndexState.EXACT, worker.state());
+            assertEquals(RemovalRule.PHYSICAL, worker.sourceStatus().removals());
+        }
     }
 }

@@ -16,6 +16,7 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -104,23 +105,42 @@ final class VllmServer extends EngineServer {
      */
     VllmServer larger(Path home, int length, int cache) throws Exception {
         final Path folder = home.resolve("model-" + LAYERS + 'x' + HIDDEN + '-' + length);
-        if (!Files.exists(folder.resolve("config.json"))) {
-            final Process made =
-                    new ProcessBuilder(
-                                    home.resolve("venv/bin/python").toString(),
-                                    "src/test/real-engines/tiny_model.py",
-                                    folder.toString(),
-                                    Integer.toString(LAYERS),
-                                    Integer.toString(HIDDEN),
-                                    Integer.toString(length))
-                            .inheritIO()
-                            .start();
-            assertEquals(0, made.waitFor(), "the model could not be made in " + folder);
-        }
+        make(home, folder, "tiny_model.py", folder, LAYERS, HIDDEN, length);
         model(folder);
         maxLength = length;
         blocks = cache;
         return this;
+    }
+
+    /**
+     * Has it draft with EAGLE, by a drafter with random weights; made where the installation does
+     * not have it.
+     *
+     * @param home the installation
+     */
+    VllmServer drafting(Path home) throws Exception {
+        final Path folder = home.resolve("eagle");
+        make(home, folder, "eagle_model.py", model(), folder);
+        addFlag(
+                "--speculative-config={\"method\":\"eagle\",\"model\":\""
+                        + folder
+                        + "\",\"num_speculative_tokens\":2}");
+        return this;
+    }
+
+    private static void make(Path home, Path folder, String script, Object... words)
+            throws Exception {
+        if (Files.exists(folder.resolve("config.json"))) {
+            return;
+        }
+        final List<String> command = new ArrayList<>();
+        command.add(home.resolve("venv/bin/python").toString());
+        command.add("src/test/real-engines/" + script);
+        for (Object word : words) {
+            command.add(word.toString());
+        }
+        final Process made = new ProcessBuilder(command).inheritIO().start();
+        assertEquals(0, made.waitFor(), "the model could not be made in " + folder);
     }
 
     /** Forgets all that is cached, and says so in an event. */
