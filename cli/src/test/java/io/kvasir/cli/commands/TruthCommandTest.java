@@ -66,6 +66,22 @@ class TruthCommandTest {
         assertEquals(89, Json.MAPPER.readTree(without.out()).get("over").asInt());
     }
 
+    /** Its hits need the blocks of the sliding window, too, which are not indexed. */
+    @Test
+    void ofAModelWithWindowsNothingIsPredictedTooLow() throws IOException {
+        final CommandRun run =
+                truth(
+                        GOLDEN.resolve("vllm-0.32.0-window-bs32.zcap"),
+                        GOLDEN.resolve("vllm-0.32.0-window-bs32.jsonl"),
+                        32);
+        assertEquals(1, run.exitCode(), run.err());
+        final JsonNode json = Json.MAPPER.readTree(run.out());
+        assertEquals(136, json.get("exact").asInt());
+        assertEquals(14, json.get("over").asInt());
+        assertEquals(0, json.get("under").asInt());
+        assertEquals(136, json.at("/dropped/non_main_attention_kind").asInt());
+    }
+
     @ParameterizedTest
     @CsvSource({
         "golden-vllm-0.32.0-bs32-evict, 32, 400",

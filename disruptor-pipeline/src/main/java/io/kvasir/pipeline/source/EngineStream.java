@@ -683,7 +683,9 @@ public final class EngineStream implements EventSource {
                 && parts.forecasts.compare(believedTokens, statedTokens, hadWorkerAlone)) {
             forecastsJudged();
         }
-        if (hadWorkerAlone) {
+        if (!parts.decoder.otherGroups().isEmpty()) {
+            leaveRemovals();
+        } else if (hadWorkerAlone) {
             judgeRemovals(believedTokens - statedTokens >= config.blockSize());
         }
         status.publish();
@@ -709,11 +711,19 @@ public final class EngineStream implements EventSource {
     }
 
     private void forecastsJudged() {
-        final String why = parts.forecasts.why();
+        final String why = status.wrongForecasts();
         if (why == null) {
             LOG.info("{}: the engine's cache hits are as predicted again", config.label());
         } else {
             LOG.warn("{}: {}", config.label(), why);
+        }
+    }
+
+    /** Where other cache groups bound the hits, these say nothing of blocks that are held. */
+    private void leaveRemovals() {
+        parts.forecasts.resynced(); // what is held is true: to load it again changes nothing
+        if (parts.removals.beginAnew()) {
+            sequencer.reload();
         }
     }
 

@@ -394,7 +394,7 @@ final class StreamStatus implements IndexView {
         final String stale = freshness.why();
         final String missing = whyMissing();
         if (stale != null) {
-            return missing != null && freshness.isMute() ? stale + "; " + missing : stale;
+            return freshness.isMute() ? stale + whyNoStores(missing) : stale;
         }
         if (missing != null) {
             return missing;
@@ -411,8 +411,33 @@ final class StreamStatus implements IndexView {
         if (!unnamed.isEmpty()) {
             return unnamed;
         }
-        final String wrong = forecasts.why();
+        final String wrong = wrongForecasts();
         return wrong == null ? problem : wrong;
+    }
+
+    private String whyNoStores(String missing) {
+        if (missing != null) {
+            return "; " + missing;
+        }
+        final String other = parts.decoder.otherGroups();
+        return other.isEmpty()
+                ? ""
+                : "; the blocks are of kind "
+                        + other
+                        + ", which is not indexed: register the worker without events and set"
+                        + " approximate";
+    }
+
+    /** Why forecasts are wrong; null while they are not. */
+    String wrongForecasts() {
+        final String wrong = forecasts.why();
+        final String other = parts.decoder.otherGroups();
+        return wrong == null || other.isEmpty()
+                ? wrong
+                : "the model has layers of kind "
+                        + other
+                        + ", whose blocks bound the engine's hits and are not indexed: "
+                        + wrong;
     }
 
     /** Why events are known to be missing; null where they are not. */

@@ -124,6 +124,11 @@ public final class EngineBatchDecoder implements MessageDecoder {
     }
 
     @Override
+    public String otherGroups() {
+        return placement.otherGroups();
+    }
+
+    @Override
     public long multimodalStores() {
         return multimodalStores.get();
     }

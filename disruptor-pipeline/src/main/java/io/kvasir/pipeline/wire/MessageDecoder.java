@@ -6,8 +6,8 @@ package io.kvasir.pipeline.wire;
  * event ({@link RouterEventDecoder}).
  *
  * <p>Nothing is thrown for any input. One instance per source; {@link #drops}, {@link
- * #learnedBlockSize}, {@link #learnedEagle} and {@link #multimodalStores} on any thread, all else
- * on one at a time.
+ * #learnedBlockSize}, {@link #learnedEagle}, {@link #otherGroups} and {@link #multimodalStores} on
+ * any thread, all else on one at a time.
  */
 public interface MessageDecoder {
     /** What a message is, as far as its first bytes tell. */
@@ -64,6 +64,14 @@ public interface MessageDecoder {
 
     /** Whether blocks are hashed for EAGLE: each with the token after it. */
     boolean learnedEagle();
+
+    /**
+     * A kind of cache group that bounds the engine's hits and whose blocks are left out, such as
+     * {@code sliding_window}; empty if none has been announced.
+     */
+    default String otherGroups() {
+        return "";
+    }
 
     /** Stores with multimodal objects: only prompts with the same objects match them. */
     long multimodalStores();

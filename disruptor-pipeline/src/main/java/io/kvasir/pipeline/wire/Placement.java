@@ -36,6 +36,7 @@ final class Placement {
 
     private final Set<StorageTier> indexed;
     private long mainGroup = UNLEARNED;
+    private volatile String otherGroups = "";
     private StorageTier tier = StorageTier.DEVICE;
 
     /**
@@ -52,6 +53,15 @@ final class Placement {
 
     void forget() {
         mainGroup = UNLEARNED;
+        otherGroups = "";
+    }
+
+    /**
+     * A kind of cache group that the engine has besides the one that counts: its hits end where
+     * blocks of that one are missing, too. Empty as long as none has announced itself; any thread.
+     */
+    String otherGroups() {
+        return otherGroups;
     }
 
     /** The cache group that counts, −1 as long as none has announced itself. */
@@ -146,9 +156,7 @@ final class Placement {
                 return DropReason.MALFORMED_EVENT;
             }
             if (!isOneOf(reader, MAIN_KINDS)) {
-                return isOneOf(reader, OTHER_KINDS)
-                        ? DropReason.NON_MAIN_ATTENTION_KIND
-                        : DropReason.UNKNOWN_KIND;
+                return ofOtherKind(reader);
             }
             if (hasGroup && mainGroup == UNLEARNED) {
                 mainGroup = group;
@@ -161,6 +169,16 @@ final class Placement {
             return DropReason.NON_MAIN_ATTENTION_GROUP;
         }
         return group == 0 ? null : DropReason.UNLEARNED_GROUP_IDX;
+    }
+
+    private DropReason ofOtherKind(MsgpackReader reader) {
+        if (!isOneOf(reader, OTHER_KINDS)) {
+            return DropReason.UNKNOWN_KIND;
+        }
+        if (otherGroups.isEmpty()) {
+            otherGroups = reader.dataText();
+        }
+        return DropReason.NON_MAIN_ATTENTION_KIND;
     }
 
     private static boolean isPresent(MsgpackReader reader, int at) {

@@ -1044,6 +1044,70 @@ class EngineStreamTest {
     }
 
     @Test
+    void hitsThatOtherCacheGroupsBoundSayNothingOfRemovals() {
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(
+                0, batch(ofGroup(1, 0, "full_attention"), ofGroup(1, 1, "sliding_window")));
+        for (int i = 0; i < 100; i++) {
+            stream.reportEngineHit(4, 0, true);
+            assertEquals(List.of(1L), held(), "what is held stays");
+        }
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        assertEquals(0, stream.status().ruleSwitches());
+    }
+
+    @Test
+    void aRuleThatWasConcludedBeforeTheyWereKnownIsTakenBack() {
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        for (int i = 0; i < 8; i++) {
+            stream.reportEngineHit(4, 0, true);
+        }
+        replay(stream, 0, store(1));
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+        final byte[] both = batch(ofGroup(2, 0, "full_attention"), ofGroup(2, 1, "mamba"));
+        stream.onMessage(1, both);
+        stream.reportEngineHit(4, 0, true);
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        replay(stream, 0, store(1), both);
+        assertEquals(List.of(1L, 2L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
+    void wrongForecastsNameTheOtherCacheGroupsAndAskForNothing() {
+        final EngineStream stream = replayable();
+        stream.onMessage(
+                0, batch(ofGroup(1, 0, "full_attention"), ofGroup(1, 1, "sliding_window")));
+        for (int i = 0; i < 32; i++) {
+            stream.reportEngineHit(4, 0, true);
+            stream.tick();
+        }
+        assertEquals(IndexCause.FORECASTS, stream.status().cause());
+        assertTrue(
+                stream.status().problem().contains("layers of kind sliding_window"),
+                stream.status().problem());
+        assertEquals(-1, stream.replayFrom(), "nothing is missing");
+        assertEquals(List.of(1L), held());
+        for (int i = 0; i < 16; i++) {
+            stream.reportEngineHit(4, 4, true);
+        }
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    private static Object ofGroup(int hash, int group, String kind) {
+        return stored(
+                List.of(hash),
+                null,
+                range(hash * 10, hash * 10 + 3),
+                BLOCK,
+                "group_idx",
+                group,
+                "kv_cache_spec_kind",
+                kind);
+    }
+
+    @Test
     void withoutReplayAChangeOfRuleStartsFromAnEmptySlot() {
         final EngineStream stream = stream(c -> c);
         stream.onMessage(0, store(1));

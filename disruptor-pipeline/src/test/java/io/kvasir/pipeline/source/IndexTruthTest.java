@@ -233,6 +233,33 @@ class IndexTruthTest {
     }
 
     /** The engine serves prompts with new blocks, for longer than it may be silent. */
+    /** Those of a model whose layers all have a window are left out: its worker is never exact. */
+    @Test
+    void anEngineThatStoresBlocksOfWindowsAloneIsMuteAndTheProblemSaysWhy() {
+        seen(c -> c);
+        stream.onMessage(
+                1,
+                batch(
+                        stored(
+                                List.of(2),
+                                null,
+                                range(1, BLOCK),
+                                BLOCK,
+                                "group_idx",
+                                0,
+                                "kv_cache_spec_kind",
+                                "sliding_window")));
+        for (int i = 2; i < 2 + 8 * FreshnessLimits.DEFAULT.servedPrompts(); i++) {
+            stream.onMessage(i, batch(removed(List.of(1_000 + i))));
+            nowNs += FreshnessLimits.DEFAULT.silentAfterNs();
+            stream.reportServed(stream.activityMark());
+        }
+        assertEquals(IndexCause.NO_STORES, stream.status().cause());
+        assertTrue(
+                stream.status().problem().contains("of kind sliding_window, which is not indexed"),
+                stream.status().problem());
+    }
+
     private void serve(int prompts, boolean activeMeanwhile) {
         for (int i = 1; i <= prompts; i++) {
             assertEquals(IndexState.EXACT, stream.state());
