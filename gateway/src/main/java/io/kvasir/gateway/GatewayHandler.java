@@ -275,6 +275,9 @@ final class GatewayHandler extends Handler.Abstract {
                                 ? InferenceRequest.Route.CHAT
                                 : InferenceRequest.Route.COMPLETIONS,
                         body);
+        if (inference.prompts() > 1) {
+            throw ApiException.invalid(inference.batchIn, "one prompt is tokenized at a time");
+        }
         final ServedModel model = models.of(inference.model);
         final PromptReader prompts = model.prompts();
         prompts.adapter(inference.model);

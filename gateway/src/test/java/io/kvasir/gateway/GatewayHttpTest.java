@@ -558,6 +558,18 @@ class GatewayHttpTest {
                 "tokenizer");
     }
 
+    @Test
+    void tokenizeRefusesSeveralPrompts() throws Exception {
+        start();
+        for (String prompts : new String[] {"[[5,6],[7]]", "[\"a\",\"b\"]"}) {
+            assertError(
+                    Gateways.post(gateway, "/tokenize", "{\"prompt\":" + prompts + "}"),
+                    400,
+                    null,
+                    "one prompt");
+        }
+    }
+
     static JsonNode assertError(
             HttpResponse<String> answer, int status, String code, String message) throws Exception {
         assertEquals(status, answer.statusCode(), answer.body());

@@ -450,7 +450,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
         if (reason == DropReason.MALFORMED_EVENT) {
             return reason;
         }
-        final long inherited = root ? baseSeed : chainSeeds.get(parent, baseSeed);
+        final long inherited = chainSeed(root, parent);
         if (reason == null && inherited == OPAQUE_CHAIN) {
             reason = DropReason.OPAQUE_EXTRA_KEYS;
         }
@@ -479,6 +479,19 @@ public final class EngineBatchDecoder implements MessageDecoder {
         }
         out.addStored(placement.tier(), root, parent, engineHashes, localHashes, count);
         return null;
+    }
+
+    /**
+     * The seed of the chain that a store continues, {@link #baseSeed} if it is not a known salted
+     * one. A root in a lower tier may come without its salt; its name says which chain it begins.
+     */
+    private long chainSeed(boolean root, long parent) {
+        if (!root) {
+            return chainSeeds.get(parent, baseSeed);
+        }
+        return placement.tier() == StorageTier.DEVICE
+                ? baseSeed
+                : chainSeeds.get(engineHashes[0], baseSeed);
     }
 
     private void hashBlocks(long seed, int count) {

@@ -800,6 +800,36 @@ class EngineBatchDecoderTest {
                 decode(batch(stored(List.of(9), 8, range(1, 4), 4))));
     }
 
+    /**
+     * As vLLM's offloading connector announces with {@code self_describing_kv_events}: tokens and
+     * parent, but no extra keys.
+     */
+    @Test
+    void aRootWithoutItsSaltInALowerTierIsThatOfItsName() {
+        final String salted = locals(BlockHasher.seed(null, "tenant-a"));
+        final EngineBatchDecoder host = decoderOf(StorageTier.HOST);
+        assertEquals(
+                List.of(
+                        "stored root [5, 6]" + salted,
+                        "HOST stored root [5, 6]" + salted,
+                        "HOST stored behind 6 [7, 8]" + salted,
+                        "HOST stored root [9]" + " cb38e4d7fb2dca5c"),
+                decode(
+                        host,
+                        batch(
+                                stored(
+                                        List.of(5, 6),
+                                        null,
+                                        range(1, 8),
+                                        4,
+                                        "extra_keys",
+                                        list(List.of("tenant-a"), null)),
+                                stored(List.of(5, 6), null, range(1, 8), 4, "medium", "CPU"),
+                                stored(List.of(7, 8), 6, range(1, 8), 4, "medium", "CPU"),
+                                stored(List.of(9), null, range(1, 4), 4, "medium", "CPU"))));
+        assertEquals(Map.of(), host.drops().nonZero());
+    }
+
     /** Stores salted blocks in a row. */
     private static byte[] saltedBlocks(int first, int count) {
         return batch(

@@ -43,6 +43,8 @@ public final class InferenceRequest {
     /** Extensions of another frontend, of which some say how a request is routed. */
     public static final String NVEXT = "nvext";
 
+    static final String CONTINUOUS_USAGE = "continuous_usage_stats";
+
     private static final byte[] WHOLE_OPTION =
             ascii("\"stream_options\":{\"include_usage\":true},");
     private static final byte[] OPTION = ascii("{\"include_usage\":true}");
@@ -154,6 +156,7 @@ public final class InferenceRequest {
     boolean optionsEmpty;
     int usageValue = -1;
     int usageValueLength;
+    boolean continuousUsage; // means something beside include_usage alone
 
     InferenceRequest(Route route, byte[] body) {
         this.route = route;
@@ -210,9 +213,13 @@ public final class InferenceRequest {
 
     /**
      * The body with {@code stream_options.include_usage} set, all other bytes as the client sent
-     * them; a body whose members could not be located is written anew.
+     * them; a body whose members could not be located is written anew. So is one that asks for
+     * usage in every chunk, without this: it would get what an engine does not give it by itself.
      */
     public byte[] bodyWithUsage() throws ApiException, IOException {
+        if (continuousUsage) {
+            return writtenWithUsage();
+        }
         if (usageValue >= 0 && isIn(usageValue)) {
             return splice(usageValue, usageValueLength, TRUE);
         }
@@ -226,11 +233,18 @@ public final class InferenceRequest {
         if (optionsNull < 0 && afterBrace > 0 && body[afterBrace - 1] == '{') {
             return splice(afterBrace, 0, WHOLE_OPTION);
         }
+        return writtenWithUsage();
+    }
+
+    private byte[] writtenWithUsage() throws ApiException, IOException {
         final ObjectNode tree = Json.tree(body);
         final JsonNode options = tree.get("stream_options");
         final ObjectNode edited =
                 options instanceof ObjectNode given ? given : tree.putObject("stream_options");
         edited.put("include_usage", true);
+        if (continuousUsage) {
+            edited.remove(CONTINUOUS_USAGE);
+        }
         return Json.body(tree);
     }
 

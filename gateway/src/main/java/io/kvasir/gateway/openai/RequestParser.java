@@ -349,6 +349,7 @@ public final class RequestParser {
         request.usageValue = -1;
         request.optionsAfterBrace = -1;
         request.optionsNull = -1;
+        request.continuousUsage = false;
         if (json.currentToken() == JsonToken.VALUE_NULL) {
             request.optionsNull = offset();
             return;
@@ -360,9 +361,11 @@ public final class RequestParser {
         request.optionsEmpty = true;
         while (json.nextToken() == JsonToken.FIELD_NAME) {
             request.optionsEmpty = false;
-            final boolean isUsage = json.currentName().equals("include_usage");
+            final String name = json.currentName();
             json.nextToken();
-            if (isUsage) {
+            if (name.equals(InferenceRequest.CONTINUOUS_USAGE)) {
+                request.continuousUsage = isAsked();
+            } else if (name.equals("include_usage")) {
                 request.includeUsage = Boolean.TRUE.equals(bool("stream_options.include_usage"));
                 request.usageValue = -1;
                 if (json.currentToken().isNumeric()
