@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.router.KvRouter;
 
 import java.util.HashMap;
@@ -43,26 +44,34 @@ final class ServedModels {
     /**
      * The model of a request.
      *
-     * @param nameOrNull of a model or an adapter
+     * @param nameOrNull of a model or an adapter, or both as {@link PromptReader#adapter} takes
+     *     them
      * @return the first one where there is none of that name, too: its {@link ServedModel#prompts}
      *     refuses the name
      */
     ServedModel of(String nameOrNull) {
-        if (!several()) {
+        if (!several() || nameOrNull == null) {
             return first;
         }
         final ServedModel named = byName.get(nameOrNull);
         return named == null ? withAdapter(nameOrNull) : named;
     }
 
-    /** The model whose workers have listed an adapter; the first one where none has. */
-    private ServedModel withAdapter(String nameOrNull) {
-        for (int i = 0; nameOrNull != null && i < all.size(); i++) {
-            if (all.get(i).registry().hasAdapter(nameOrNull)) {
-                return all.get(i);
+    /**
+     * The model whose workers have listed an adapter, or that is named before it; else the first.
+     */
+    private ServedModel withAdapter(String name) {
+        ServedModel before = null;
+        for (ServedModel model : all) {
+            if (model.registry().hasAdapter(name)) {
+                return model;
+            }
+            if (name.startsWith(model.name() + PromptReader.ADAPTER_MARK)
+                    && (before == null || before.name().length() < model.name().length())) {
+                before = model;
             }
         }
-        return first;
+        return before == null ? first : before;
     }
 
     /** Bookings of all models that are not released yet. */

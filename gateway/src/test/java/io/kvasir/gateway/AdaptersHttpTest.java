@@ -144,6 +144,23 @@ class AdaptersHttpTest {
     }
 
     @Test
+    void anAdapterIsNamedBehindItsModelToo() throws Exception {
+        final FakeEngine with = engine("a");
+        final FakeEngine without = engine();
+        start(config(LoraMode.REQUIRED, worker(with, "with", ""), worker(without, "without", "")));
+        awaitStatus("a", 200);
+        awaitListed("without");
+        for (int i = 0; i < 10; i++) {
+            assertEquals(200, complete("m:a").statusCode());
+        }
+        assertEquals(0, without.calls.size());
+        assertTrue(with.calls.getLast().text().contains("\"m:a\""), "as the client wrote it");
+        for (String unknown : List.of("m:b", "m:", "x:a", "m:m", "m:a:a", ":a")) {
+            assertEquals(404, complete(unknown).statusCode(), unknown);
+        }
+    }
+
+    @Test
     void adaptersThatAreLoadedAndUnloadedMeanwhileComeAndGo() throws Exception {
         final FakeEngine engine = engine();
         start(config(LoraMode.REQUIRED, worker(engine, "w", "")));

@@ -24,6 +24,9 @@ class ComparedAnswersTest {
                 "\"prompt_logprobs\":0|0",
                 "\"echo\":true,\"logprobs\":1,\"max_tokens\":0|0",
                 "\"use_beam_search\":true|0",
+                "\"extra_key\":null,\"lora_path\":null|1",
+                "\"extra_key\":\"tenant\"|0",
+                "\"lora_path\":\"a\"|0",
                 "\"n\":3|0",
                 "\"best_of\":2|0"
             })

@@ -177,6 +177,18 @@ class SeveralModelsTest {
     }
 
     @Test
+    void anAdapterBehindItsModelsNameIsThatModels() throws Exception {
+        start();
+        assertEquals(200, complete("n:n-fr").statusCode());
+        assertEquals(200, complete("m:m-fr").statusCode());
+        assertEquals(1, first.calls.size());
+        assertEquals(1, second.calls.size());
+        for (String unknown : List.of("m:n-fr", "n:m-fr", "o:n-fr", "n:", ":n-fr")) {
+            assertEquals(404, complete(unknown).statusCode(), unknown);
+        }
+    }
+
+    @Test
     void modelsAreListedWithTheirAdaptersAndLengths() throws Exception {
         second.tokenize =
                 call -> call.json(200, "{\"tokens\":[1],\"count\":1,\"max_model_len\":4096}");

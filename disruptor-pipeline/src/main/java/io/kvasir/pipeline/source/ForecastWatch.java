@@ -6,6 +6,8 @@ import java.util.function.LongSupplier;
  * Judges by what an engine states of its cache hits whether the forecasts of them can be trusted.
  * They are wrong from too many wrong ones among the last 32 on, and right again after enough right
  * ones. A difference of less than a block is none: engines round, and some count a partial block.
+ * Nor is one of a single token, where a block is one: SGLang that drafts with EAGLE computes two
+ * tokens of each prompt that it has whole, others one.
  *
  * <table>
  * <caption>What begins and ends it</caption>
@@ -31,6 +33,7 @@ public final class ForecastWatch {
     static final int MOST_WRONG = 24;
     static final int RECENT = 16;
     static final int RECENT_WRONG = 1;
+    static final int LEAST_WRONG = 2; // tokens
 
     /** How long a judgement holds without another comparison. */
     static final long KEPT_NS = 600_000_000_000L;
@@ -111,8 +114,9 @@ public final class ForecastWatch {
         if (now - lastAloneNs >= KEPT_NS) {
             alone.clear(); // they tell nothing of now
         }
-        final boolean tooHigh = believed - stated >= blockSize;
-        final boolean tooLow = stated - believed >= blockSize;
+        final int wrong = Math.max(blockSize, LEAST_WRONG);
+        final boolean tooHigh = believed - stated >= wrong;
+        final boolean tooLow = stated - believed >= wrong;
         all.add(tooHigh, tooLow);
         if (hadWorkerAlone) {
             lastAloneNs = now;

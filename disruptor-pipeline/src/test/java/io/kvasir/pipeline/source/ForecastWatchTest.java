@@ -50,6 +50,23 @@ class ForecastWatchTest {
         assertFalse(watch.isWrong());
     }
 
+    /** SGLang that drafts with EAGLE computes two tokens of a prompt that it has whole. */
+    @Test
+    void oneTokenIsNoDifferenceWhereABlockIsOneToken() {
+        final ForecastWatch ofTokens = new ForecastWatch(1, () -> nowNs);
+        for (int i = 0; i < 1_000; i++) {
+            ofTokens.compare(79, 78, true);
+            ofTokens.compare(78, 79, false);
+            ofTokens.compare(1, 0, true);
+        }
+        assertFalse(ofTokens.isWrong());
+        for (int i = 0; i < 8; i++) {
+            assertFalse(ofTokens.isWrong());
+            ofTokens.compare(79, 77, true);
+        }
+        assertTrue(ofTokens.isWrong());
+    }
+
     @Test
     void whatAnEngineNeverStatesIsNeverJudged() {
         assertFalse(watch.isWrong());

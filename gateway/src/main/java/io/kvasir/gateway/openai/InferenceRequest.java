@@ -131,6 +131,9 @@ public final class InferenceRequest {
     boolean logprobs;
     boolean promptLogprobs;
 
+    /** Whether SGLang is to keep its blocks apart from others' in a way that no event says. */
+    boolean cachedApart;
+
     /** Member {@link #ROUTER_OVERRIDE}; null where there is none. */
     public JsonNode routerOverride;
 
@@ -201,10 +204,11 @@ public final class InferenceRequest {
     /**
      * Whether the cached tokens that an engine states are what it held of the prompt before. Of a
      * batch they are a sum; several samples find each other's blocks; and an engine that is asked
-     * for something of the prompt's own tokens, or for a beam search, states other numbers.
+     * for something of the prompt's own tokens, or for a beam search, states other numbers; as does
+     * one that keeps the request's blocks apart from others of the same tokens.
      */
     public boolean statesWhatWasCached() {
-        return sequences() == 1 && wholeFor == null;
+        return sequences() == 1 && wholeFor == null && !cachedApart;
     }
 
     JsonNode messages() {

@@ -193,6 +193,7 @@ public final class RequestParser {
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
             case "logprobs" -> request.logprobs = isAsked();
+            case "extra_key", "lora_path" -> request.cachedApart |= isAsked();
             default -> {
                 if (HandoffMembers.contains(name)) {
                     request.namesBlocks = name;

@@ -29,6 +29,9 @@ import java.util.function.Predicate;
  * thread.
  */
 public final class PromptReader {
+    /** Between the names of a model and of its adapter, as SGLang has them. */
+    public static final char ADAPTER_MARK = ':';
+
     private static final Logger LOG = LoggerFactory.getLogger(PromptReader.class);
     private static final int[] NONE = {};
 
@@ -107,15 +110,29 @@ public final class PromptReader {
         return nameOrNull == null ? model : nameOrNull;
     }
 
-    /** The adapter that a model name stands for, null for the base model. */
+    /**
+     * The adapter that a model name stands for, by its own name, as vLLM is asked for it, or behind
+     * that of the model and a colon, as SGLang is.
+     *
+     * @return null for the base model
+     * @throws ApiException 404 for a name that is not served
+     */
     public String adapter(String name) throws ApiException {
         if (name == null || name.equals(model)) {
             return null;
         }
-        if (loraAdapters.contains(name) || listedAdapters.test(name)) {
+        if (isAdapter(name)) {
             return name;
         }
+        final int behind = model.length() + 1;
+        if (name.startsWith(model + ADAPTER_MARK) && isAdapter(name.substring(behind))) {
+            return name.substring(behind);
+        }
         throw ApiException.modelNotFound(name);
+    }
+
+    private boolean isAdapter(String name) {
+        return loraAdapters.contains(name) || listedAdapters.test(name);
     }
 
     /**
