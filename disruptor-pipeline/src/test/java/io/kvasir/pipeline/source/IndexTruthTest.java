@@ -232,7 +232,6 @@ class IndexTruthTest {
         }
     }
 
-    /** The engine serves prompts with new blocks, for longer than it may be silent. */
     /** Those of a model whose layers all have a window are left out: its worker is never exact. */
     @Test
     void anEngineThatStoresBlocksOfWindowsAloneIsMuteAndTheProblemSaysWhy() {
@@ -260,6 +259,7 @@ class IndexTruthTest {
                 stream.status().problem());
     }
 
+    /** The engine serves prompts with new blocks, for longer than it may be silent. */
     private void serve(int prompts, boolean activeMeanwhile) {
         for (int i = 1; i <= prompts; i++) {
             assertEquals(IndexState.EXACT, stream.state());
