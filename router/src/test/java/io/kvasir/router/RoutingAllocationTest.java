@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.load.PredictedPrefixesConfig;
+import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.router.load.LoadReading;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.router.policy.RoutingMode;
@@ -172,6 +173,17 @@ class RoutingAllocationTest {
                                 throw new AssertionError(e);
                             }
                         }));
+    }
+
+    @Test
+    void workersWhoseHitsLackABlockAllocateNothing() {
+        for (Worker worker : router.workers()) {
+            for (int i = 0; i < 8 * (worker.slot() % 2); i++) {
+                worker.engineHit(IndexState.EXACT, 2_000, 160, 160, 0, 144, true, 0);
+            }
+            assertEquals(worker.slot() % 2 == 1, worker.lacksLastBlock());
+        }
+        selectingAllocatesNothing(RoutingMode.KV, 0);
     }
 
     @ParameterizedTest
