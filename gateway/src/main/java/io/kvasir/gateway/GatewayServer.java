@@ -719,7 +719,11 @@ public final class GatewayServer implements AutoCloseable {
     /** In a thread of its own: the HTTP server drops an interrupt that meets its end. */
     private void stopApart() {
         final FutureTask<Void> stopped = new FutureTask<>(this::stop, null);
-        Thread.ofPlatform().name("kvasir-stop").start(stopped);
+        try {
+            Thread.ofPlatform().name("kvasir-stop").start(stopped);
+        } catch (OutOfMemoryError e) { // there can be no more threads
+            stopped.run();
+        }
         try {
             var _ = Uninterrupted.call(stopped::get);
         } catch (ExecutionException e) {
