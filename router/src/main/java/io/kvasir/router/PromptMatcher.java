@@ -111,7 +111,7 @@ final class PromptMatcher {
         if (parts.predictedOrNull != null) {
             predict(request, seen);
         }
-        parts.workerMarks.takeLastBlocks(request.cached);
+        parts.workerMarks.takeLastBlocks(request.cached, request.reusableBlocks());
         if (request.tiers != null) {
             matchTiers(request);
         }

@@ -934,6 +934,11 @@ public final class RouteRequest {
         return !severalPrompts && !readsNoCache;
     }
 
+    /** Most blocks that an engine reuses of the prompt. */
+    int reusableBlocks() {
+        return Selection.reusableBlocks(tokenCount, blockSize);
+    }
+
     boolean readsNoCache() {
         return readsNoCache;
     }

@@ -148,10 +148,14 @@ final class WorkerMarks {
         return adapters.find(adapter);
     }
 
-    /** Takes the block off that engines compute anew of what their workers hold. */
-    void takeLastBlocks(OverlapScores cached) {
+    /**
+     * Takes the block off that engines compute anew of what their workers hold.
+     *
+     * @param reusable most blocks of the prompt that any engine reuses
+     */
+    void takeLastBlocks(OverlapScores cached, int reusable) {
         if (lackingLastBlock.count() > 0) {
-            cached.lower(lackingLastBlockOf);
+            cached.lower(lackingLastBlockOf, reusable);
         }
     }
 

@@ -279,6 +279,24 @@ class TruthTest {
         assertEquals(IndexState.EXACT, worker.state());
     }
 
+    /**
+     * The last token is always computed: of ten whole blocks nine are reused, and of those eight.
+     */
+    @Test
+    void ofAPromptOfWholeBlocksTheLastThatIsReusedIsLacked() throws RouteException {
+        final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));
+        announce(worker, source(FreshnessLimits.DEFAULT));
+        hits(8, 9 * BLOCK_SIZE);
+        router.select(router.newRequest().tokens(PROMPT, 10 * BLOCK_SIZE), decision);
+        assertEquals(8 * BLOCK_SIZE, decision.predictedCachedTokens());
+        router.select(router.newRequest().tokens(PROMPT, 10 * BLOCK_SIZE - 1), decision);
+        assertEquals(8 * BLOCK_SIZE, decision.predictedCachedTokens());
+        for (int tokens : new int[] {BLOCK_SIZE + 1, BLOCK_SIZE, 1}) {
+            router.select(router.newRequest().tokens(PROMPT, tokens), decision);
+            assertEquals(0, decision.predictedCachedTokens());
+        }
+    }
+
     @Test
     void whatWasConcludedOfALastBlockIsOfOneWorkerAndNotOfItsSlot() throws RouteException {
         final Worker worker = router.addWorker(WorkerSpec.of(1, "w", "x"));

@@ -193,27 +193,32 @@ public final class OverlapScores {
     }
 
     /**
-     * Takes a block from what each of some slots holds; of one that held a single block nothing is
-     * left. Sets of slots stay sets as far as all of their slots are named.
+     * Takes a block from what each of some slots holds of the first {@code most} blocks; of one
+     * that held a single block nothing is left. Sets of slots stay sets as far as all of their
+     * slots are named.
      *
      * @param named one bit for each slot of a group, lowest first; asked for groups from 0 on
+     * @param most how many blocks count before one is taken, at least 0
      */
-    public void lower(IntToLongFunction named) {
+    public void lower(IntToLongFunction named, int most) {
         if (matched == 0) {
             return;
         }
         for (int i = listed - 1; i >= 0; i--) { // those behind i are done
             final int slot = slots[i];
-            if ((named.applyAsLong(slot >> 6) >>> slot & 1) != 0 && --depths[slot] == 0) {
-                slots[i] = slots[--listed];
-                matched--;
+            if ((named.applyAsLong(slot >> 6) >>> slot & 1) != 0) {
+                depths[slot] = lowered(depths[slot], most);
+                if (depths[slot] == 0) {
+                    slots[i] = slots[--listed];
+                    matched--;
+                }
             }
         }
         for (int set = 0; set < sets; set++) {
             if (isNamed(set, named)) {
-                lowerSet(set);
+                lowerSet(set, most);
             } else {
-                lowerWithin(set, named);
+                lowerWithin(set, named, most);
             }
         }
         deepest = deepestOfAll();
@@ -228,8 +233,13 @@ public final class OverlapScores {
         return others == 0;
     }
 
-    private void lowerSet(int set) {
-        if (--setDepths[set] > 0) {
+    private static int lowered(int depth, int most) {
+        return Math.max(0, Math.min(depth, most) - 1);
+    }
+
+    private void lowerSet(int set, int most) {
+        setDepths[set] = lowered(setDepths[set], most);
+        if (setDepths[set] > 0) {
             return;
         }
         for (int i = set * groups; i < (set + 1) * groups; i++) {
@@ -238,16 +248,16 @@ public final class OverlapScores {
         }
     }
 
-    private void lowerWithin(int set, IntToLongFunction named) {
-        final int depth = setDepths[set] - 1;
+    private void lowerWithin(int set, IntToLongFunction named, int most) {
+        final int depth = lowered(setDepths[set], most);
         for (int group = 0; group < groups; group++) {
             final int at = set * groups + group;
-            final long lowered = bits[at] == 0 ? 0 : bits[at] & named.applyAsLong(group);
-            bits[at] &= ~lowered;
+            final long taken = bits[at] == 0 ? 0 : bits[at] & named.applyAsLong(group);
+            bits[at] &= ~taken;
             if (depth == 0) {
-                matched -= Long.bitCount(lowered);
+                matched -= Long.bitCount(taken);
             }
-            for (long rest = depth == 0 ? 0 : lowered; rest != 0; rest &= rest - 1) {
+            for (long rest = depth == 0 ? 0 : taken; rest != 0; rest &= rest - 1) {
                 list(group * GROUP_SLOTS + Long.numberOfTrailingZeros(rest), depth);
             }
         }
