@@ -686,7 +686,7 @@ public final class EngineStream implements EventSource {
         if (!parts.decoder.otherGroups().isEmpty()) {
             leaveRemovals();
         } else if (hadWorkerAlone) {
-            judgeRemovals(believedTokens - statedTokens >= config.blockSize());
+            judgeRemovals(parts.forecasts.isTooHigh(believedTokens, statedTokens));
         }
         status.publish();
     }

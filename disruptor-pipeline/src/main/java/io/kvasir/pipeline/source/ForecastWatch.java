@@ -39,6 +39,7 @@ public final class ForecastWatch {
     static final long KEPT_NS = 600_000_000_000L;
 
     private final int blockSize;
+    private final int leastWrong; // difference, in tokens
     private final LongSupplier nanoClock;
     private final Outcomes alone = new Outcomes();
     private final Outcomes all = new Outcomes();
@@ -93,6 +94,7 @@ public final class ForecastWatch {
      */
     public ForecastWatch(int blockSize, LongSupplier nanoClock) {
         this.blockSize = blockSize;
+        this.leastWrong = Math.max(blockSize, LEAST_WRONG);
         this.nanoClock = nanoClock;
     }
 
@@ -114,9 +116,8 @@ public final class ForecastWatch {
         if (now - lastAloneNs >= KEPT_NS) {
             alone.clear(); // they tell nothing of now
         }
-        final int wrong = Math.max(blockSize, LEAST_WRONG);
-        final boolean tooHigh = believed - stated >= wrong;
-        final boolean tooLow = stated - believed >= wrong;
+        final boolean tooHigh = isTooHigh(believed, stated);
+        final boolean tooLow = isTooHigh(stated, believed);
         all.add(tooHigh, tooLow);
         if (hadWorkerAlone) {
             lastAloneNs = now;
@@ -129,6 +130,11 @@ public final class ForecastWatch {
             judge();
         }
         return before != isWrong();
+    }
+
+    /** Whether one number of tokens is so much higher than another that this is no rounding. */
+    boolean isTooHigh(int tokens, int others) {
+        return tokens - others >= leastWrong;
     }
 
     private void judge() {

@@ -1074,6 +1074,24 @@ class EngineStreamTest {
         assertEquals(IndexState.EXACT, stream.state());
     }
 
+    /** As of prompts that SGLang has whole, with EAGLE and its page of one token. */
+    @Test
+    void hitsThatLackOneTokenSayNothingOfRemovalsWhereABlockIsOne() {
+        final EngineStream stream =
+                new EngineStream(
+                        SourceConfig.of("w", SLOT, 1, ""), applier::offer, () -> nowNs);
+        stream.onMessage(0, batch(stored(List.of(1), null, List.of(7), 1)));
+        for (int i = 0; i < 100; i++) {
+            stream.reportEngineHit(4, 3, true);
+        }
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        assertEquals(IndexState.EXACT, stream.state());
+        for (int i = 0; i < 8; i++) {
+            stream.reportEngineHit(4, 2, true);
+        }
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+    }
+
     @Test
     void wrongForecastsNameTheOtherCacheGroupsAndAskForNothing() {
         final EngineStream stream = replayable();
