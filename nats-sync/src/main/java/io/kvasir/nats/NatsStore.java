@@ -356,8 +356,8 @@ public final class NatsStore implements LeasedStore {
             following = null; // what it still gets is read again
             try {
                 watcher.lost(cause.get());
-            } catch (RuntimeException | Error e) { // no memory even for that
-                Thread.onSpinWait(); // the next round says what fails then
+            } catch (RuntimeException | Error e) {
+                // no memory even for that: the next round says what fails then
             }
         }
 

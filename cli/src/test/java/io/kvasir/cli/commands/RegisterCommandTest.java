@@ -236,6 +236,11 @@ class RegisterCommandTest {
 
     private static KvasirProcess register(String url, StubServer etcd, String... further)
             throws IOException {
+        return register(url, List.of("--ttl-ms=600000", "--etcd=" + etcd.url()), further);
+    }
+
+    private static KvasirProcess register(String url, List<String> store, String... further)
+            throws IOException {
         final List<String> line =
                 new ArrayList<>(
                         List.of(
@@ -243,9 +248,8 @@ class RegisterCommandTest {
                                 "--url=" + url,
                                 "--model=m",
                                 "--name=w",
-                                "--ttl-ms=600000",
-                                "--drain-ms=0",
-                                "--etcd=" + etcd.url()));
+                                "--drain-ms=0"));
+        line.addAll(store);
         line.addAll(List.of(further));
         return new KvasirProcess(line.toArray(String[]::new));
     }
@@ -283,18 +287,8 @@ class RegisterCommandTest {
     /** What it warns of until it has registered. */
     private static List<String> warnings(NatsServer nats, StubServer engine, String... ttl)
             throws Exception {
-        final List<String> line =
-                new ArrayList<>(
-                        List.of(
-                                "register",
-                                "--url=" + engine.url(),
-                                "--model=m",
-                                "--name=w",
-                                "--drain-ms=0",
-                                "--bucket=b",
-                                "--nats=" + nats.url()));
-        line.addAll(List.of(ttl));
-        try (KvasirProcess register = new KvasirProcess(line.toArray(String[]::new))) {
+        final List<String> store = List.of("--bucket=b", "--nats=" + nats.url());
+        try (KvasirProcess register = register(engine.url(), store, ttl)) {
             register.await(l -> l.startsWith("registered "));
             assertEquals(143, register.terminate());
             return register.output().stream().filter(l -> l.startsWith("warning: ")).toList();

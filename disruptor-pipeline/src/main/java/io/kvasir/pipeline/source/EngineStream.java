@@ -703,9 +703,7 @@ public final class EngineStream implements EventSource {
     public synchronized void judgeHitsAnew() {
         if (!status.isClosed()) {
             parts.forecasts.forget();
-            if (parts.removals.beginAnew()) {
-                sequencer.reload();
-            }
+            judgeRemovalsAnew();
             status.publish();
         }
     }
@@ -722,6 +720,10 @@ public final class EngineStream implements EventSource {
     /** Where other cache groups bound the hits, these say nothing of blocks that are held. */
     private void leaveRemovals() {
         parts.forecasts.resynced(); // what is held is true: to load it again changes nothing
+        judgeRemovalsAnew();
+    }
+
+    private void judgeRemovalsAnew() {
         if (parts.removals.beginAnew()) {
             sequencer.reload();
         }

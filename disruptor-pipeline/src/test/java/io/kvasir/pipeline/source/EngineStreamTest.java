@@ -972,9 +972,7 @@ class EngineStreamTest {
             stream.reportEngineHit(4, 4, true);
             stream.reportEngineHit(0, 8, true);
         }
-        for (int i = 0; i < 7; i++) {
-            stream.reportEngineHit(4, 0, true);
-        }
+        reportTooHigh(stream, 7);
         assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
         stream.reportEngineHit(4, 0, true);
 
@@ -995,9 +993,7 @@ class EngineStreamTest {
     void theMeaningOfRemovalsIsFoundAnewAfterARestart() {
         final EngineStream stream = replayable();
         stream.onMessage(0, store(1));
-        for (int i = 0; i < 8; i++) {
-            stream.reportEngineHit(4, 0, true);
-        }
+        reportTooHigh(stream, 8);
         replay(stream, 0, store(1));
         assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
         stream.onMessage(1, store(2));
@@ -1011,9 +1007,7 @@ class EngineStreamTest {
         stream.onMessage(1, store(4));
         stream.onMessage(2, batch(removed(List.of(4))));
         assertEquals(List.of(4L), held());
-        for (int i = 0; i < 7; i++) {
-            stream.reportEngineHit(4, 0, true);
-        }
+        reportTooHigh(stream, 7);
         assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
         stream.reportEngineHit(4, 0, true);
         assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
@@ -1034,9 +1028,7 @@ class EngineStreamTest {
     void aFixedRuleIsNotChangedButTheBlocksThatTheEngineHasNotAreDropped() {
         final EngineStream stream = stream(c -> c.withRemovals(RemovalRule.PHYSICAL));
         stream.onMessage(0, store(1));
-        for (int i = 0; i < 100; i++) {
-            stream.reportEngineHit(4, 0, true);
-        }
+        reportTooHigh(stream, 100);
 
         assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
         assertEquals(List.of(), held());
@@ -1060,9 +1052,7 @@ class EngineStreamTest {
     void aRuleThatWasConcludedBeforeTheyWereKnownIsTakenBack() {
         final EngineStream stream = replayable();
         stream.onMessage(0, store(1));
-        for (int i = 0; i < 8; i++) {
-            stream.reportEngineHit(4, 0, true);
-        }
+        reportTooHigh(stream, 8);
         replay(stream, 0, store(1));
         assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
         final byte[] both = batch(ofGroup(2, 0, "full_attention"), ofGroup(2, 1, "mamba"));
@@ -1078,8 +1068,7 @@ class EngineStreamTest {
     @Test
     void hitsThatLackOneTokenSayNothingOfRemovalsWhereABlockIsOne() {
         final EngineStream stream =
-                new EngineStream(
-                        SourceConfig.of("w", SLOT, 1, ""), applier::offer, () -> nowNs);
+                new EngineStream(SourceConfig.of("w", SLOT, 1, ""), applier::offer, () -> nowNs);
         stream.onMessage(0, batch(stored(List.of(1), null, List.of(7), 1)));
         for (int i = 0; i < 100; i++) {
             stream.reportEngineHit(4, 3, true);
@@ -1113,6 +1102,13 @@ class EngineStreamTest {
         assertEquals(IndexState.EXACT, stream.state());
     }
 
+    /** Hits of requests that were alone, each of a block that the engine has not. */
+    private static void reportTooHigh(EngineStream stream, int times) {
+        for (int i = 0; i < times; i++) {
+            stream.reportEngineHit(4, 0, true);
+        }
+    }
+
     private static Object ofGroup(int hash, int group, String kind) {
         return stored(
                 List.of(hash),
@@ -1129,9 +1125,7 @@ class EngineStreamTest {
     void withoutReplayAChangeOfRuleStartsFromAnEmptySlot() {
         final EngineStream stream = stream(c -> c);
         stream.onMessage(0, store(1));
-        for (int i = 0; i < 8; i++) {
-            stream.reportEngineHit(4, 0, true);
-        }
+        reportTooHigh(stream, 8);
         assertEquals(List.of(), held());
         assertEquals(IndexState.DEGRADED, stream.state());
         stream.onMessage(1, store(2));

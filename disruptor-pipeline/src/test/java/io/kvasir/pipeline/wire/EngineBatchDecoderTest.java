@@ -714,13 +714,7 @@ class EngineBatchDecoderTest {
                         "stored root [9, 10] " + V2),
                 decode(
                         batch(
-                                stored(
-                                        List.of(5, 6),
-                                        null,
-                                        range(1, 8),
-                                        4,
-                                        "extra_keys",
-                                        list(List.of("tenant-a"), null)),
+                                salted(),
                                 stored(List.of(7, 8), 6, range(1, 8), 4),
                                 stored(List.of(17, 18), 7, range(1, 8), 4),
                                 stored(
@@ -817,17 +811,17 @@ class EngineBatchDecoderTest {
                 decode(
                         host,
                         batch(
-                                stored(
-                                        List.of(5, 6),
-                                        null,
-                                        range(1, 8),
-                                        4,
-                                        "extra_keys",
-                                        list(List.of("tenant-a"), null)),
+                                salted(),
                                 stored(List.of(5, 6), null, range(1, 8), 4, "medium", "CPU"),
                                 stored(List.of(7, 8), 6, range(1, 8), 4, "medium", "CPU"),
                                 stored(List.of(9), null, range(1, 4), 4, "medium", "CPU"))));
         assertEquals(Map.of(), host.drops().nonZero());
+    }
+
+    /** Stores two blocks, the first one with a salt among its keys. */
+    private static Map<String, Object> salted() {
+        return stored(
+                List.of(5, 6), null, range(1, 8), 4, "extra_keys", list(List.of("tenant-a"), null));
     }
 
     /** Stores salted blocks in a row. */

@@ -143,8 +143,21 @@ public final class WorkerReservations {
             if (upstream == null || !fits(upstream, prompt)) {
                 return null; // a later decision does not choose it
             }
-            final Booking booking =
-                    booking(part, prompt, requestId, route, attempt, lease, made, upstream);
+            if (prompt.decodeTokens() > 0) {
+                lease.outputTokens(prompt.decodeTokens());
+            }
+            final DecisionRecord decision =
+                    new DecisionRecord(
+                            requestId,
+                            clock.instant(),
+                            route,
+                            attempt,
+                            part.leg(),
+                            registry.model(),
+                            prompt.prompts(),
+                            made);
+            log.add(decision);
+            final Booking booking = new Booking(lease, decision, upstream);
             routed(part, booking, Math.max(0, System.nanoTime() - beginNs));
             taken = true;
             return booking;
@@ -153,32 +166,6 @@ public final class WorkerReservations {
                 lease.close();
             }
         }
-    }
-
-    private Booking booking(
-            RequestPart part,
-            RoutedPrompt prompt,
-            String requestId,
-            String route,
-            int attempt,
-            Lease lease,
-            Decision made,
-            Upstream upstream) {
-        if (prompt.decodeTokens() > 0) {
-            lease.outputTokens(prompt.decodeTokens());
-        }
-        final DecisionRecord decision =
-                new DecisionRecord(
-                        requestId,
-                        clock.instant(),
-                        route,
-                        attempt,
-                        part.leg(),
-                        registry.model(),
-                        prompt.prompts(),
-                        made);
-        log.add(decision);
-        return new Booking(lease, decision, upstream);
     }
 
     private void routed(RequestPart part, Booking booking, long durationNs) {

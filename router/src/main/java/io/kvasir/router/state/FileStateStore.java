@@ -95,7 +95,7 @@ public final class FileStateStore implements StateStore {
 
     @Override
     public synchronized boolean lock() throws IOException {
-        if (closed || !isLocked()) {
+        if (closed || !takeLock()) {
             return false;
         }
         removeUnfinished();
@@ -103,7 +103,7 @@ public final class FileStateStore implements StateStore {
     }
 
     /** Takes the lock where it is free; where the folder was removed, it is made again first. */
-    private boolean isLocked() throws IOException {
+    private boolean takeLock() throws IOException {
         final Path file = folder.resolve(LOCK);
         if (lock != null && lock.isOf(file)) {
             return true;
@@ -136,7 +136,7 @@ public final class FileStateStore implements StateStore {
         if (lock == null) {
             throw new IllegalStateException("the lock of " + folder + " is not held");
         }
-        if (!isLocked()) {
+        if (!takeLock()) {
             throw new IOException("the lock of " + folder + " was removed, and another has it now");
         }
     }

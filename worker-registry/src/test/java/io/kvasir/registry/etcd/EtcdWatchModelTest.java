@@ -283,19 +283,19 @@ class EtcdWatchModelTest {
                     isFaulty ? from + random.nextInt((int) (revision() + 2 - from)) : revision();
             final List<Change> some =
                     changes.stream().filter(c -> c.revision >= from && c.revision <= to).toList();
-            int told = 0;
-            while (told < some.size()) {
+            int sent = 0;
+            while (sent < some.size()) {
                 final int end =
-                        isFaulty ? told + 1 + random.nextInt(some.size() - told) : some.size();
+                        isFaulty ? sent + 1 + random.nextInt(some.size() - sent) : some.size();
                 final List<String> events = new ArrayList<>();
-                some.subList(told, end).forEach(change -> events.add(change.json()));
+                some.subList(sent, end).forEach(change -> events.add(change.json()));
                 result(
                         said,
                         (end < some.size() ? "\"fragment\":true," : "")
                                 + "\"events\":["
                                 + String.join(",", events)
                                 + "]");
-                told = end;
+                sent = end;
             }
             return Math.max(from, to + 1);
         }

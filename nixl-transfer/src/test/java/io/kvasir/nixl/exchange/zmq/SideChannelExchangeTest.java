@@ -163,7 +163,7 @@ class SideChannelExchangeTest extends ExchangeContract {
 
     @Test
     void asManyPeersAreAskedAsMayBeKnown() {
-        final int peers = 1_100; // more sockets than a context of ZMQ has unless it is told
+        final int peers = 1_100; // more sockets than a context of ZMQ has by itself
         final SideChannelExchange a =
                 closing(
                         new SideChannelExchange(
