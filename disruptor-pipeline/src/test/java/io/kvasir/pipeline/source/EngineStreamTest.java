@@ -1068,7 +1068,7 @@ class EngineStreamTest {
     @Test
     void hitsThatLackOneTokenSayNothingOfRemovalsWhereABlockIsOne() {
         final EngineStream stream =
-                new EngineStream(SourceConfig.of("w", SLOT, 1, ""), applier::offer, () -> nowNs);
+                new EngineStream(SourceConfig.of("w", SLOT, 1, ""), applier, () -> nowNs);
         stream.onMessage(0, batch(stored(List.of(1), null, List.of(7), 1)));
         for (int i = 0; i < 100; i++) {
             stream.reportEngineHit(4, 3, true);
