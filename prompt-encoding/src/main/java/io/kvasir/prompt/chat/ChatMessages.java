@@ -44,7 +44,13 @@ final class ChatMessages {
                     "video_url");
 
     /** Line that some clients put before system text; engines leave it out, as it never repeats. */
-    private static final String ATTRIBUTION = "x-anthropic-billing-header";
+    static final String ATTRIBUTION = "x-anthropic-billing-header";
+
+    /**
+     * Member of a call's function that is left out and says that its name comes first: engines put
+     * the arguments first where they check a call of a chat, and check none of other APIs.
+     */
+    static final String NAME_FIRST = "\u0000name_first";
 
     private static final List<String> FURTHER_MEMBERS = List.of("name", "task");
 
@@ -241,9 +247,14 @@ final class ChatMessages {
                 throw PromptException.invalid("messages: only tool_calls of functions are known");
             }
             final Map<String, Object> named = new LinkedHashMap<>();
-            named.put("arguments", arguments(function.path("arguments")));
-            copy(function, named, "name");
-            rest(function, named);
+            if (function.has(NAME_FIRST)) {
+                copy(function, named, "name");
+                named.put("arguments", arguments(function.path("arguments")));
+            } else {
+                named.put("arguments", arguments(function.path("arguments")));
+                copy(function, named, "name");
+                rest(function, named);
+            }
             final Map<String, Object> result = new LinkedHashMap<>();
             copy(call, result, "id");
             result.put("function", named);

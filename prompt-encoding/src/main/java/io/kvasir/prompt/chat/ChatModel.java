@@ -1,6 +1,7 @@
 package io.kvasir.prompt.chat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.prompt.jinja.TemplateException;
 import io.kvasir.prompt.memo.MemoView;
@@ -59,6 +60,7 @@ public final class ChatModel implements AutoCloseable {
     private final Map<String, CompiledTemplate> templates = new LinkedHashMap<>();
     private final CompiledTemplate ofProcessor; // null for none
     private final TemplateCache requestTemplates;
+    private final TemplateTraits traits = new TemplateTraits(this);
     private final PromptMemo memo; // null for none
     private final byte[] identity; // of the tokenizer, where there is a memo
 
@@ -267,6 +269,28 @@ public final class ChatModel implements AutoCloseable {
         return chatTokens(request, Integer.MAX_VALUE);
     }
 
+    /**
+     * The chat that vLLM makes of a request of Anthropic's Messages API.
+     *
+     * @param request body of the request; not changed
+     * @return what {@link #chatTokens(JsonNode, int, String)} takes
+     * @throws PromptException if the request is wrong, or its chat cannot be known
+     */
+    public ObjectNode ofMessages(JsonNode request) {
+        return MessagesRequest.chat(request, traits.mergesSystem(), traits::effortWithoutThinking);
+    }
+
+    /**
+     * The chat that vLLM makes of a request of OpenAI's Responses API.
+     *
+     * @param request body of the request; not changed
+     * @return what {@link #chatTokens(JsonNode, int, String)} takes
+     * @throws PromptException if the request is wrong, or its chat cannot be known
+     */
+    public ObjectNode ofResponses(JsonNode request) {
+        return ResponsesRequest.chat(request);
+    }
+
     /** What became of the sections that were looked up in the memo; null where there is none. */
     public PromptMemoCounts memoCountsOrNull() {
         return memo == null ? null : memo.counts();
@@ -295,7 +319,7 @@ public final class ChatModel implements AutoCloseable {
         return new RenderedPrompt(text, encode(text, flag(request, "add_special_tokens", false)));
     }
 
-    private String render(JsonNode request) {
+    String render(JsonNode request) {
         final Map<String, Object> variables = variables(request);
         final CompiledTemplate compiled = template(request, variables.get("tools") != null);
         if (compiled.template() == null) {
@@ -380,7 +404,7 @@ public final class ChatModel implements AutoCloseable {
         return !value.isNull() && !value.isMissingNode() && !value.asText().equals("auto");
     }
 
-    private CompiledTemplate template(JsonNode request, boolean tools) {
+    CompiledTemplate template(JsonNode request, boolean tools) {
         final String given = request.path("chat_template").textValue();
         if (given != null && !policy.trustRequests()) {
             throw PromptException.unknown(UNTRUSTED);

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -64,5 +65,14 @@ final class JsonValues {
     /** Whether a member exists and is not null. */
     static boolean has(JsonNode object, String name) {
         return object.hasNonNull(name);
+    }
+
+    /** Copies the members that are there and not null. */
+    static void copy(JsonNode from, ObjectNode to, String... members) {
+        for (String member : members) {
+            if (has(from, member)) {
+                to.set(member, from.get(member));
+            }
+        }
     }
 }
