@@ -42,6 +42,8 @@ import org.eclipse.jetty.util.Callback;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.util.Collections;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -53,20 +55,20 @@ final class GatewayHandler extends Handler.Abstract {
     /** Stands for the path of any model: names may have slashes. */
     private static final String ONE_MODEL = "/v1/models/{model}";
 
-    private static final Map<String, List<String>> PATHS =
-            Map.of(
-                    "/v1/chat/completions",
-                    List.of("POST"),
-                    "/v1/completions",
-                    List.of("POST"),
-                    "/v1/models",
-                    List.of("GET", "HEAD"),
-                    ONE_MODEL,
-                    List.of("GET", "HEAD"),
-                    "/tokenize",
-                    List.of("POST"));
+    private static final Map<String, List<String>> PATHS = paths();
     private static final List<String> OTHERS =
             List.of(StatusHandler.LIVE, StatusHandler.READY, StatusHandler.HEALTH);
+
+    private static Map<String, List<String>> paths() {
+        final Map<String, List<String>> paths = new LinkedHashMap<>();
+        for (InferenceRequest.Route route : InferenceRequest.Route.values()) {
+            paths.put(route.path, List.of("POST"));
+        }
+        paths.put("/v1/models", List.of("GET", "HEAD"));
+        paths.put(ONE_MODEL, List.of("GET", "HEAD"));
+        paths.put("/tokenize", List.of("POST"));
+        return Collections.unmodifiableMap(paths);
+    }
 
     private final ServedModels models;
     private final ProxyContext context; // the first model's, for what all share
@@ -113,28 +115,26 @@ final class GatewayHandler extends Handler.Abstract {
                 return true;
             }
             Paths.check(PATHS, OTHERS, path, request.getMethod());
-            switch (path) {
-                case "/v1/chat/completions", "/v1/completions" -> {
-                    final InferenceRequest.Route route =
-                            path.equals(InferenceRequest.Route.CHAT.path)
-                                    ? InferenceRequest.Route.CHAT
-                                    : InferenceRequest.Route.COMPLETIONS;
-                    if (tracing.isOn()) {
-                        RequestRecords.of(request)
-                                .trace(
-                                        tracing.begin(
-                                                request.getMethod(),
-                                                path,
-                                                request.getHeaders(),
-                                                context.trusted().trusts(request)));
-                    }
-                    admit(
-                            false,
-                            request,
-                            response,
-                            callback,
-                            (body, admitted) -> infer(route, body, request, admitted, callback));
+            final InferenceRequest.Route route = InferenceRequest.Route.ofOrNull(path);
+            if (route != null) {
+                if (tracing.isOn()) {
+                    RequestRecords.of(request)
+                            .trace(
+                                    tracing.begin(
+                                            request.getMethod(),
+                                            path,
+                                            request.getHeaders(),
+                                            context.trusted().trusts(request)));
                 }
+                admit(
+                        false,
+                        request,
+                        response,
+                        callback,
+                        (body, admitted) -> infer(route, body, request, admitted, callback));
+                return true;
+            }
+            switch (path) {
                 case "/tokenize" ->
                         admit(
                                 true,
@@ -226,12 +226,15 @@ final class GatewayHandler extends Handler.Abstract {
         final RequestRecord record = RequestRecords.of(request);
         final RoutedPrompt prompt = model.prompts().read(inference, overrides, record.id());
         final long readNs = System.nanoTime() - begin;
-        context.metrics().tokenized(route, readNs, prompt.known());
+        if (route.form != InferenceRequest.Form.OTHER) {
+            context.metrics().tokenized(route, readNs, prompt.known());
+        }
         record.trace().step("tokenize", readNs);
         record.model(model.prompts().servedModel(inference.model));
         record.prompt(prompt.tokens().length);
         final boolean askUsage =
                 inference.stream
+                        && route.form == InferenceRequest.Form.COMPLETION
                         && !inference.includeUsage
                         && context.config().get(GatewaySettings.INCLUDE_USAGE);
         final byte[] asked = askUsage ? inference.bodyWithUsage() : given;

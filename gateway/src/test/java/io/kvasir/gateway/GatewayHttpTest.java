@@ -289,8 +289,8 @@ class GatewayHttpTest {
                 "/v1/completions      | {\"prompt\":[]}           | 400 | is empty",
                 "/v1/completions      | {\"prompt\":[1],\"model\":\"gpt\"} | 404 | `gpt` does not"
                         + " exist",
-                "/v1/embeddings       | {}                        | 404 | no endpoint"
-                        + " /v1/embeddings",
+                "/v1/images           | {}                        | 404 | no endpoint"
+                        + " /v1/images",
                 "/v1/models           | {}                        | 405 | answers GET, HEAD, not"
                         + " POST",
             })

@@ -2,17 +2,21 @@ package io.kvasir.cli.admin;
 
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.gateway.openai.InferenceRequest;
+
 import java.util.Map;
 import java.util.NavigableMap;
 import java.util.Set;
 import java.util.function.Predicate;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What a gateway did between two moments. Figures are NaN where nothing was there to be divided.
  *
  * @param seconds between them
  * @param sinceStart whether the first moment is the start of the gateway
- * @param requestsPerSecond answers to requests for text
+ * @param requestsPerSecond answers to requests that workers are asked for
  * @param refusedPerSecond those of them with a status of 400 or more
  * @param decisionsPerSecond workers chosen
  * @param hitRate tokens that engines took from their caches, of the prompt tokens of these answers
@@ -36,7 +40,10 @@ record Rates(
         double outputTokensPerSecond,
         Map<String, Double> attemptsPerSecond,
         Map<String, Double> hitRates) {
-    private static final Set<String> ROUTES = Set.of("chat", "completions");
+    private static final Set<String> ROUTES =
+            Stream.of(InferenceRequest.Route.values())
+                    .map(route -> route.label)
+                    .collect(Collectors.toUnmodifiableSet());
     private static final int FIRST_REFUSAL = 400;
     private static final double P95 = 0.95;
     private static final double NANOS = 1e9;

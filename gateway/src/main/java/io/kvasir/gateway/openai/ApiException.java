@@ -467,12 +467,48 @@ public final class ApiException extends Exception {
     }
 
     /** The error as the body of an answer. */
-    public byte[] body(String requestId) {
-        return json(requestId).toString().getBytes(StandardCharsets.UTF_8);
+    public byte[] body(InferenceRequest.Form form, String requestId) {
+        return json(form, requestId).toString().getBytes(StandardCharsets.UTF_8);
     }
 
     /** The error as one server-sent event. */
-    public byte[] event(String requestId) {
-        return ("data: " + json(requestId) + "\n\n").getBytes(StandardCharsets.UTF_8);
+    public byte[] event(InferenceRequest.Form form, String requestId) {
+        final String name =
+                form == InferenceRequest.Form.RESPONSES || form == InferenceRequest.Form.MESSAGES
+                        ? "event: error\n"
+                        : "";
+        return (name + "data: " + json(form, requestId) + "\n\n").getBytes(StandardCharsets.UTF_8);
+    }
+
+    /** OpenAI's error object; other APIs have some of its members beside it, too. */
+    private ObjectNode json(InferenceRequest.Form form, String requestId) {
+        final ObjectNode page = json(requestId);
+        switch (form) {
+            case MESSAGES -> {
+                page.put("type", "error");
+                ((ObjectNode) page.get("error")).put("type", messagesType());
+            }
+            case RESPONSES -> {
+                page.put("type", "error");
+                page.put("code", code);
+                page.put("message", getMessage());
+                page.put("param", param);
+            }
+            case COMPLETION, OTHER -> {}
+        }
+        return page;
+    }
+
+    /** The type in the words of the Messages API. */
+    private String messagesType() {
+        return switch (status) {
+            case 401 -> "authentication_error";
+            case 403 -> "permission_error";
+            case 404 -> "not_found_error";
+            case 413 -> "request_too_large";
+            case 429 -> "rate_limit_error";
+            case 503 -> "overloaded_error";
+            default -> status < 500 ? "invalid_request_error" : "api_error";
+        };
     }
 }

@@ -1,9 +1,25 @@
 package io.kvasir.gateway.openai;
 
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
 /** What the serving port answers, as metrics and the access log name it. */
 public enum Endpoint {
-    CHAT(InferenceRequest.Route.CHAT.path, InferenceRequest.Route.CHAT.label),
-    COMPLETIONS(InferenceRequest.Route.COMPLETIONS.path, InferenceRequest.Route.COMPLETIONS.label),
+    CHAT(InferenceRequest.Route.CHAT),
+    COMPLETIONS(InferenceRequest.Route.COMPLETIONS),
+    RESPONSES(InferenceRequest.Route.RESPONSES),
+    MESSAGES(InferenceRequest.Route.MESSAGES),
+    COUNT_TOKENS(InferenceRequest.Route.COUNT_TOKENS),
+    EMBEDDINGS(InferenceRequest.Route.EMBEDDINGS),
+    POOLING(InferenceRequest.Route.POOLING),
+    CLASSIFY(InferenceRequest.Route.CLASSIFY),
+    SCORE(InferenceRequest.Route.SCORE),
+    V1_SCORE(InferenceRequest.Route.V1_SCORE),
+    RERANK(InferenceRequest.Route.RERANK),
+    V1_RERANK(InferenceRequest.Route.V1_RERANK),
+    V2_RERANK(InferenceRequest.Route.V2_RERANK),
+    DETOKENIZE(InferenceRequest.Route.DETOKENIZE),
     MODELS("/v1/models", "models"),
     TOKENIZE("/tokenize", "tokenize"),
     LIVE("/live", "live"),
@@ -13,6 +29,10 @@ public enum Endpoint {
     UNKNOWN("-", "unknown");
 
     private static final String ONE_MODEL = MODELS.path + "/";
+    private static final Map<String, Endpoint> BY_PATH =
+            Stream.of(values())
+                    .filter(endpoint -> endpoint != UNKNOWN)
+                    .collect(Collectors.toMap(endpoint -> endpoint.path, endpoint -> endpoint));
 
     public final String path;
     public final String label;
@@ -22,19 +42,17 @@ public enum Endpoint {
         this.label = label;
     }
 
+    Endpoint(InferenceRequest.Route route) {
+        this(route.path, route.label);
+    }
+
     /** The endpoint of a path. */
     public static Endpoint of(String pathOrNull) {
-        return switch (pathOrNull) {
-            case "/v1/chat/completions" -> CHAT;
-            case "/v1/completions" -> COMPLETIONS;
-            case "/v1/models" -> MODELS;
-            case "/tokenize" -> TOKENIZE;
-            case "/live" -> LIVE;
-            case "/ready" -> READY;
-            case "/health" -> HEALTH;
-            case null -> UNKNOWN;
-            default -> isOfOneModel(pathOrNull) ? MODELS : UNKNOWN;
-        };
+        if (pathOrNull == null) {
+            return UNKNOWN;
+        }
+        final Endpoint known = BY_PATH.get(pathOrNull);
+        return known != null ? known : isOfOneModel(pathOrNull) ? MODELS : UNKNOWN;
     }
 
     /** Whether a path is that of one model, which there may not be. */

@@ -9,23 +9,79 @@ import io.kvasir.protocol.handoff.VerbatimJson;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * What the gateway reads of a completion request; all else of the body passes through unread.
  * Written by {@link RequestParser} only.
  */
 public final class InferenceRequest {
-    /** The endpoints that run inference. */
+    /** What of a body makes the prompt, and how its answer is read. */
+    public enum Form {
+        /** OpenAI's completions, of a text or of a chat. */
+        COMPLETION,
+        /** OpenAI's Responses: a chat as a list of items. */
+        RESPONSES,
+        /** Anthropic's Messages: a chat as a list of blocks. */
+        MESSAGES,
+        /** Any other: the prompt is not known, and the worker is chosen by its load. */
+        OTHER
+    }
+
+    /** The endpoints that a worker answers. */
     public enum Route {
-        CHAT("/v1/chat/completions", "chat"),
-        COMPLETIONS("/v1/completions", "completions");
+        CHAT("/v1/chat/completions", "chat", "messages", Form.COMPLETION),
+        COMPLETIONS("/v1/completions", "completions", "prompt", Form.COMPLETION),
+        RESPONSES("/v1/responses", "responses", "input", Form.RESPONSES),
+        MESSAGES("/v1/messages", "messages", "messages", Form.MESSAGES),
+        COUNT_TOKENS("/v1/messages/count_tokens", "count_tokens", "messages", Form.OTHER),
+        EMBEDDINGS("/v1/embeddings", "embeddings", "input", Form.OTHER),
+        POOLING("/pooling", "pooling", "input", Form.OTHER),
+        CLASSIFY("/classify", "classify", "input", Form.OTHER),
+        SCORE("/score", "score", "queries", Form.OTHER),
+        V1_SCORE("/v1/score", "score", "queries", Form.OTHER),
+        RERANK("/rerank", "rerank", "query", Form.OTHER),
+        V1_RERANK("/v1/rerank", "rerank", "query", Form.OTHER),
+        V2_RERANK("/v2/rerank", "rerank", "query", Form.OTHER),
+        DETOKENIZE("/detokenize", "detokenize", "tokens", Form.OTHER);
+
+        private static final Map<String, Route> BY_PATH =
+                Stream.of(values()).collect(Collectors.toMap(route -> route.path, route -> route));
 
         public final String path;
         public final String label;
 
-        Route(String path, String label) {
+        /** Member of the body that has the prompt. */
+        public final String prompt;
+
+        public final Form form;
+
+        Route(String path, String label, String prompt, Form form) {
             this.path = path;
             this.label = label;
+            this.prompt = prompt;
+            this.form = form;
+        }
+
+        /** The endpoint of a path; null where it is none of these. */
+        public static Route ofOrNull(String path) {
+            return BY_PATH.get(path);
+        }
+
+        /** The endpoint of a path, in the form that its errors have too; OTHER for any other. */
+        public static Form formOf(String pathOrNull) {
+            if (pathOrNull != null && pathOrNull.startsWith(MESSAGES.path)) {
+                return Form.MESSAGES;
+            }
+            final Route route = pathOrNull == null ? null : ofOrNull(pathOrNull);
+            return route == null ? Form.OTHER : route.form;
+        }
+
+        /** Whether requests can be split between a prefill and a decode worker. */
+        public boolean canSplit() {
+            return form == Form.COMPLETION;
         }
 
         /**
@@ -152,6 +208,9 @@ public final class InferenceRequest {
     /** The members that shape a chat prompt, {@code messages} among them; null for completions. */
     public ObjectNode chat;
 
+    /** The members that a chat is made of; null where the body is one, or has none. */
+    public ObjectNode conversation;
+
     // where stream_options can be edited in place, as byte offsets; -1 = not there
     int afterBrace = -1;
     int optionsNull = -1;
@@ -178,6 +237,7 @@ public final class InferenceRequest {
     public void dropPrompts() {
         droppedPrompts = prompts() - 1;
         chat = null;
+        conversation = null;
         promptText = null;
         promptIds = null;
         moreTexts = List.of();
@@ -209,6 +269,11 @@ public final class InferenceRequest {
      */
     public boolean statesWhatWasCached() {
         return sequences() == 1 && wholeFor == null && !cachedApart;
+    }
+
+    /** Member of the body by which one engine has to compute all of it; null for none. */
+    public String wholeMember() {
+        return route.canSplit() ? wholeFor : route.prompt;
     }
 
     JsonNode messages() {

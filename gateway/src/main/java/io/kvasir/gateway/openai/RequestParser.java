@@ -35,6 +35,20 @@ public final class RequestParser {
                     "chat_template_kwargs",
                     "reasoning_effort");
 
+    /** What the chat of a request of the Responses API is made of. */
+    private static final Set<String> RESPONSES_MEMBERS =
+            Set.of("input", "instructions", "tools", "reasoning", "chat_template_kwargs");
+
+    /** What the chat of a request of the Messages API is made of. */
+    private static final Set<String> MESSAGES_MEMBERS =
+            Set.of(
+                    "messages",
+                    "system",
+                    "tools",
+                    "thinking",
+                    "output_config",
+                    "chat_template_kwargs");
+
     private static final int FIRST_IDS = 256;
 
     /** More than any engine generates for one prompt. */
@@ -133,13 +147,38 @@ public final class RequestParser {
                             : "the body must be a JSON object");
         }
         request.afterBrace = offset() + 1;
-        if (request.route == InferenceRequest.Route.CHAT) {
-            request.chat = JsonNodeFactory.instance.objectNode();
+        switch (request.route.form) {
+            case COMPLETION -> {
+                if (request.route == InferenceRequest.Route.CHAT) {
+                    request.chat = JsonNodeFactory.instance.objectNode();
+                }
+            }
+            case RESPONSES, MESSAGES ->
+                    request.conversation = JsonNodeFactory.instance.objectNode();
+            case OTHER -> {}
         }
         while (json.nextToken() == JsonToken.FIELD_NAME) {
             final String name = json.currentName();
             json.nextToken();
-            member(name);
+            switch (name) {
+                case "model" -> request.model = string(name);
+                case "stream" -> request.stream = Boolean.TRUE.equals(bool(name));
+                case "cache_salt" -> request.cacheSalt = string(name);
+                case InferenceRequest.ROUTER_OVERRIDE ->
+                        request.routerOverride = trees.<JsonNode>readValueAsTree();
+                case InferenceRequest.NVEXT -> nvext();
+                default -> {
+                    if (HandoffMembers.contains(name)) {
+                        request.namesBlocks = name;
+                    }
+                    switch (request.route.form) {
+                        case COMPLETION -> completionMember(name);
+                        case RESPONSES -> responsesMember(name);
+                        case MESSAGES -> messagesMember(name);
+                        case OTHER -> json.skipChildren();
+                    }
+                }
+            }
         }
         if (json.currentToken() != JsonToken.END_OBJECT) {
             throw new JsonParseException(json, "unexpected end of input");
@@ -147,15 +186,65 @@ public final class RequestParser {
         if (json.nextToken() != null) {
             throw ApiException.invalid(null, "the body has something after its JSON object");
         }
-        check();
+        if (request.route.form == InferenceRequest.Form.COMPLETION) {
+            check();
+        } else {
+            request.limitsOutput = maxTokens;
+        }
     }
 
-    private void member(String name) throws IOException, ApiException {
+    private void nvext() throws IOException {
+        request.nvext = trees.<JsonNode>readValueAsTree();
+        request.strictPriority = hint(request.nvext, "strict_priority");
+        request.headStart = hint(request.nvext, "priority");
+        request.routingConstraints = request.nvext.get("routing_constraints");
+    }
+
+    /** What is kept of answers is one worker's, and the next request may reach another one. */
+    private void responsesMember(String name) throws IOException, ApiException {
         switch (name) {
-            case "model" -> request.model = string(name);
-            case "stream" -> request.stream = Boolean.TRUE.equals(bool(name));
+            case "max_output_tokens" -> maxTokens = outputLimit();
+            case "truncation" -> {
+                if (json.currentToken() == JsonToken.VALUE_STRING
+                        && json.getText().equals("auto")) {
+                    request.truncates = true;
+                    request.truncatePromptTokens = -1;
+                }
+                json.skipChildren();
+            }
+            case "previous_response_id", "background" -> {
+                if (isAsked()) {
+                    throw ApiException.invalid(
+                            name,
+                            "'"
+                                    + name
+                                    + "' needs an answer that one worker keeps, and requests go to"
+                                    + " any worker; send the whole conversation as 'input'");
+                }
+            }
+            default -> conversationMember(RESPONSES_MEMBERS, name);
+        }
+    }
+
+    private void messagesMember(String name) throws IOException {
+        if (name.equals("max_tokens")) {
+            maxTokens = outputLimit();
+        } else {
+            conversationMember(MESSAGES_MEMBERS, name);
+        }
+    }
+
+    private void conversationMember(Set<String> members, String name) throws IOException {
+        if (members.contains(name)) {
+            request.conversation.set(name, trees.<JsonNode>readValueAsTree());
+        } else {
+            json.skipChildren();
+        }
+    }
+
+    private void completionMember(String name) throws IOException, ApiException {
+        switch (name) {
             case "stream_options" -> streamOptions();
-            case "cache_salt" -> request.cacheSalt = string(name);
             case "add_special_tokens" -> request.addSpecialTokens = bool(name);
             case "truncate_prompt_tokens" -> truncate();
             case "truncation_side" -> {
@@ -182,22 +271,11 @@ public final class RequestParser {
                 }
             }
             case "prompt_embeds" -> embeds();
-            case InferenceRequest.ROUTER_OVERRIDE ->
-                    request.routerOverride = trees.<JsonNode>readValueAsTree();
-            case InferenceRequest.NVEXT -> {
-                request.nvext = trees.<JsonNode>readValueAsTree();
-                request.strictPriority = hint(request.nvext, "strict_priority");
-                request.headStart = hint(request.nvext, "priority");
-                request.routingConstraints = request.nvext.get("routing_constraints");
-            }
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
             case "logprobs" -> request.logprobs = isAsked();
             case "extra_key", "lora_path" -> request.cachedApart |= isAsked();
             default -> {
-                if (HandoffMembers.contains(name)) {
-                    request.namesBlocks = name;
-                }
                 if (request.chat != null && CHAT_MEMBERS.contains(name)) {
                     request.chat.set(name, trees.<JsonNode>readValueAsTree());
                 } else {

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Locale;
+import java.util.Set;
 import java.util.function.IntSupplier;
 
 /**
@@ -19,11 +20,22 @@ import java.util.function.IntSupplier;
  */
 public final class SseStream {
     private static final byte[] DONE = "[DONE]".getBytes(StandardCharsets.US_ASCII);
+
+    /** Of the events of other APIs, those that end a stream. */
+    private static final Set<String> LAST_TYPES =
+            Set.of(
+                    "message_stop",
+                    "response.completed",
+                    "response.incomplete",
+                    "response.failed",
+                    "response.cancelled");
+
     private static final byte[] USAGE = "\"usage\"".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] ERROR = "{\"error\"".getBytes(StandardCharsets.US_ASCII);
 
     private final SseEvents events = new SseEvents(this::inspect);
     private final UsageReader reader = new UsageReader();
+    private final InferenceRequest.Form form;
     private final boolean dropUsage;
     private final IntSupplier cachedTokens;
     private boolean firstToken;
@@ -33,11 +45,13 @@ public final class SseStream {
     private int outputEvents;
 
     /**
+     * @param form of the API whose events these are
      * @param dropUsage leave out the event that carries usage and no choice
      * @param cachedTokens what usage is to state of cached tokens, asked when it passes; {@link
      *     UsageReader#UNKNOWN} leaves what it states
      */
-    public SseStream(boolean dropUsage, IntSupplier cachedTokens) {
+    public SseStream(InferenceRequest.Form form, boolean dropUsage, IntSupplier cachedTokens) {
+        this.form = form;
         this.dropUsage = dropUsage;
         this.cachedTokens = cachedTokens;
     }
@@ -91,6 +105,10 @@ public final class SseStream {
             error = Arrays.copyOfRange(buffer, from, to);
             return true;
         }
+        if (form == InferenceRequest.Form.RESPONSES || form == InferenceRequest.Form.MESSAGES) {
+            inspectTyped(buffer, from, to);
+            return true;
+        }
         final boolean mayHaveUsage = contains(buffer, USAGE, from, to);
         if (firstToken && !mayHaveUsage) {
             outputEvents++; // after the first token every event carries one
@@ -106,6 +124,30 @@ public final class SseStream {
             outputEvents++;
         }
         return !(dropUsage && reader.isUsageOnly());
+    }
+
+    /** Reads an event that says by its type what it is. */
+    private void inspectTyped(byte[] buffer, int from, int to) {
+        var _ = reader.read(buffer, from, to - from);
+        final String type = reader.type();
+        if (type.equals("error")) {
+            errorStatus = ErrorEvent.status(buffer, from, to - from);
+            error = Arrays.copyOfRange(buffer, from, to);
+        } else if (LAST_TYPES.contains(type)) {
+            done = true;
+        } else if (type.equals("content_block_delta") || type.endsWith(".delta")) {
+            firstToken = true;
+            outputEvents++;
+        }
+    }
+
+    /** What a stream ends with, in words. */
+    public String lastEvent() {
+        return switch (form) {
+            case RESPONSES -> "response.completed";
+            case MESSAGES -> "message_stop";
+            case COMPLETION, OTHER -> "[DONE]";
+        };
     }
 
     private static boolean startsWith(byte[] buffer, byte[] prefix, int from, int to) {

@@ -42,6 +42,7 @@ public final class TokenForm {
                     "top_logprobs");
 
     private static final String CHAT_ENDPOINT = "an engine answers it at its chat endpoint alone";
+    private static final String OWN_ENDPOINT = "an engine answers it at an endpoint of its own";
     private static final String OWN_ECHO =
             "of ids an engine gives back a text of its own, with special tokens in it";
     private static final String TOO_DEEP =
@@ -75,6 +76,9 @@ public final class TokenForm {
      * @param prompts ids of each, not copied; ignored where the body itself has them
      */
     public static TokenForm of(InferenceRequest request, List<int[]> prompts) {
+        if (request.route.form != InferenceRequest.Form.COMPLETION) {
+            return none(request.route, null, OWN_ENDPOINT);
+        }
         final String member = textMember(request);
         if (member != null) {
             return needsText(request, member);
@@ -98,13 +102,16 @@ public final class TokenForm {
      * @param hasTokenizer whether the gateway has one for the model
      */
     public static TokenForm unknown(InferenceRequest request, boolean hasTokenizer) {
+        if (request.route.form != InferenceRequest.Form.COMPLETION) {
+            return none(request.route, null, OWN_ENDPOINT);
+        }
         final String member = textMember(request);
         if (member != null) {
             return needsText(request, member);
         }
         return none(
                 request.route,
-                request.route == InferenceRequest.Route.CHAT ? "messages" : "prompt",
+                request.route.prompt,
                 hasTokenizer
                         ? "its token ids cannot be known here, as of parts other than text"
                         : "the gateway has no tokenizer for the model; set tokenizer");

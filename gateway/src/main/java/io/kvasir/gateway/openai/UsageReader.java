@@ -16,6 +16,7 @@ public final class UsageReader {
     /** A count that the engine did not state. */
     public static final int UNKNOWN = -1;
 
+    private String type = ""; // of the object just read
     private boolean choicesSeen;
     private boolean choicesEmpty;
     private boolean outputToken;
@@ -33,6 +34,7 @@ public final class UsageReader {
      * @return false if it is not JSON; then only what stood before the fault was read
      */
     public boolean read(byte[] bytes, int offset, int length) {
+        type = "";
         choicesSeen = false;
         choicesEmpty = false;
         outputToken = false;
@@ -50,6 +52,11 @@ public final class UsageReader {
                     choices(json);
                 } else if (name.equals("usage") && value == JsonToken.START_OBJECT) {
                     usage(json);
+                } else if (name.equals("type") && value == JsonToken.VALUE_STRING) {
+                    type = json.getText();
+                } else if ((name.equals("message") || name.equals("response"))
+                        && value == JsonToken.START_OBJECT) {
+                    nested(json);
                 } else {
                     json.skipChildren();
                 }
@@ -57,6 +64,18 @@ public final class UsageReader {
             return true;
         } catch (IOException e) {
             return false; // the client gets the bytes as they are and sees the same fault
+        }
+    }
+
+    /** Usage in the answer that an event tells of. */
+    private void nested(JsonParser json) throws IOException {
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            final String name = json.currentName();
+            if (json.nextToken() == JsonToken.START_OBJECT && name.equals("usage")) {
+                usage(json);
+            } else {
+                json.skipChildren();
+            }
         }
     }
 
@@ -114,19 +133,29 @@ public final class UsageReader {
         promptTokens = UNKNOWN;
         completionTokens = UNKNOWN;
         cachedTokens = UNKNOWN;
+        long beside = 0; // prompt tokens that the Messages API does not count as input
         while (json.nextToken() == JsonToken.FIELD_NAME) {
             final String name = json.currentName();
             final JsonToken value = json.nextToken();
             switch (name) {
-                case "prompt_tokens" -> promptTokens = count(json);
-                case "completion_tokens" -> completionTokens = count(json);
-                case "prompt_tokens_details" -> {
+                case "prompt_tokens", "input_tokens" -> promptTokens = count(json);
+                case "completion_tokens", "output_tokens" -> completionTokens = count(json);
+                case "cache_read_input_tokens" -> {
+                    cachedTokens = count(json);
+                    beside += Math.max(0, cachedTokens);
+                }
+                case "cache_creation_input_tokens" -> beside += Math.max(0, count(json));
+                case "prompt_tokens_details", "input_tokens_details" -> {
                     if (value == JsonToken.START_OBJECT) {
                         details(json);
                     }
                 }
                 default -> json.skipChildren();
             }
+        }
+        if (promptTokens >= 0) {
+            final long all = promptTokens + beside;
+            promptTokens = all > Integer.MAX_VALUE ? UNKNOWN : (int) all;
         }
     }
 
@@ -175,6 +204,11 @@ public final class UsageReader {
         System.arraycopy(digits, 0, bytes, cachedAt, digits.length);
         Arrays.fill(bytes, cachedAt + digits.length, cachedAt + cachedDigits, (byte) ' ');
         return true;
+    }
+
+    /** Member {@code type} of the object just read; empty where there is none. */
+    String type() {
+        return type;
     }
 
     /** The object just read says what was used and nothing else. */

@@ -673,6 +673,7 @@ public final class ProxyExchange {
                             new ResponsePump(
                                     response,
                                     answer,
+                                    proxied.inference().route.form,
                                     proxied.dropUsage(),
                                     chatOrNull(),
                                     context.coding(),
@@ -949,7 +950,7 @@ public final class ProxyExchange {
                 return (isSplit()
                                 ? error.of(new LegFailure(Leg.DECODE, fault.spelling(), false))
                                 : error)
-                        .event(proxied.requestId());
+                        .event(proxied.inference().route.form, proxied.requestId());
             }
             if (end()) {
                 endWatch();
@@ -969,7 +970,8 @@ public final class ProxyExchange {
             abandon("draining", 503, null);
             finished(503);
             endWatch();
-            return ApiException.draining().event(proxied.requestId());
+            return ApiException.draining()
+                    .event(proxied.inference().route.form, proxied.requestId());
         }
 
         @Override

@@ -2,6 +2,7 @@ package io.kvasir.gateway.proxy;
 
 import io.kvasir.gateway.openai.ChatAnswer;
 import io.kvasir.gateway.openai.ChatStream;
+import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.openai.SseStream;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.server.AnswerMemory;
@@ -146,6 +147,7 @@ final class ResponsePump extends IteratingCallback {
 
     /**
      * @param response the client's
+     * @param form of the API whose answer it is
      * @param dropUsage leave out the event that carries usage and no choice
      * @param chatOrNull makes a chat's answer of the worker's; null for one that goes as it comes
      * @param coding which answers are compressed; never one that the worker has encoded
@@ -154,6 +156,7 @@ final class ResponsePump extends IteratingCallback {
     ResponsePump(
             Response response,
             UpstreamAttempt.Answered answer,
+            InferenceRequest.Form form,
             boolean dropUsage,
             ChatAnswer chatOrNull,
             ResponseCoding coding,
@@ -170,7 +173,9 @@ final class ResponsePump extends IteratingCallback {
                 status == 200 && SseStream.isType(headers.get(HttpHeader.CONTENT_TYPE));
         this.readable = !headers.contains(HttpHeader.CONTENT_ENCODING);
         this.events =
-                isEvents && readable ? new SseStream(dropUsage, listener::cachedTokens) : null;
+                isEvents && readable
+                        ? new SseStream(form, dropUsage, listener::cachedTokens)
+                        : null;
         this.chat = status == 200 ? chatOrNull : null;
         this.chatEvents = chat != null && events != null ? new ChatStream(chat) : null;
         if (chat != null && !readable) {
@@ -279,7 +284,8 @@ final class ResponsePump extends IteratingCallback {
             return write(events.takeReady());
         }
         if (upstreamEnded) {
-            return broken(UpstreamFault.PROTOCOL, "the event stream ended without [DONE]");
+            return broken(
+                    UpstreamFault.PROTOCOL, "the event stream ended without " + events.lastEvent());
         }
         return failure == null ? Action.IDLE : broken(failure);
     }

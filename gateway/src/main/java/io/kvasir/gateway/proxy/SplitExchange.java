@@ -266,8 +266,8 @@ final class SplitExchange implements SplitLegs {
     /** By which the request cannot be split between any of the registered workers. */
     private String memberForWhole() {
         final InferenceRequest asked = proxied.inference();
-        if (asked.wholeFor != null) {
-            return asked.wholeFor;
+        if (asked.wholeMember() != null) {
+            return asked.wholeMember();
         }
         if (asked.namesBlocks != null) {
             return asked.namesBlocks;
@@ -371,8 +371,8 @@ final class SplitExchange implements SplitLegs {
 
     /** Why one worker is to do all of it; null if it may be split. */
     private String wholeFor() {
-        if (proxied.inference().wholeFor != null) {
-            return proxied.inference().wholeFor;
+        if (proxied.inference().wholeMember() != null) {
+            return proxied.inference().wholeMember();
         }
         if (proxied.inference().namesBlocks != null) {
             return "names_blocks"; // a trusted caller has split it itself

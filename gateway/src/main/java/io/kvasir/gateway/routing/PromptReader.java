@@ -1,5 +1,7 @@
 package io.kvasir.gateway.routing;
 
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.log.LogText;
@@ -79,8 +81,7 @@ public final class PromptReader {
         final List<int[]> prompts = someTakeTokens.getAsBoolean() ? new ArrayList<>() : null;
         final int[] tokens = tokens(request, requestId, prompts);
         if (tokens != null && tokens.length == 0) {
-            throw ApiException.invalid(
-                    request.chat == null ? "prompt" : "messages", "the prompt has no tokens");
+            throw ApiException.invalid(request.route.prompt, "the prompt has no tokens");
         }
         // each answer has a block of its own from its first token on; the first answer's comes with
         // the booking
@@ -197,12 +198,22 @@ public final class PromptReader {
         if (request.promptIds != null) {
             return kept(request, request.promptIds, false);
         }
+        if (encoder != null && request.conversation != null) {
+            request.chat = chat(request);
+        }
         if (encoder == null || (request.chat == null && request.promptText == null)) {
             return null;
         }
         return request.chat == null
                 ? textTokens(request, request.promptText, maxTokens)
                 : chatTokens(request, maxTokens);
+    }
+
+    /** The chat that the engine makes of another API's conversation. */
+    private ObjectNode chat(InferenceRequest request) {
+        return request.route.form == InferenceRequest.Form.MESSAGES
+                ? encoder.ofMessages(request.conversation)
+                : encoder.ofResponses(request.conversation);
     }
 
     private int maxTokens() {

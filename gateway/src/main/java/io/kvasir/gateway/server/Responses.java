@@ -4,9 +4,11 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
+import io.kvasir.gateway.openai.InferenceRequest;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;
+import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.util.Callback;
 
@@ -24,7 +26,7 @@ public final class Responses {
         write(response, callback, status, JSON, body.toString().getBytes(StandardCharsets.UTF_8));
     }
 
-    /** An error in OpenAI's shape; one that may pass says when to try again. */
+    /** An error in the shape of the request's API; one that may pass says when to try again. */
     public static void error(
             Response response, Callback callback, ApiException error, String requestId) {
         if (error.status() == 503 || error.status() == 429) {
@@ -36,7 +38,9 @@ public final class Responses {
         if (requestId != null) {
             response.getHeaders().put(RequestRecord.HEADER, requestId);
         }
-        write(response, callback, error.status(), JSON, error.body(requestId));
+        final InferenceRequest.Form form =
+                InferenceRequest.Route.formOf(Request.getPathInContext(response.getRequest()));
+        write(response, callback, error.status(), JSON, error.body(form, requestId));
     }
 
     /** Says what may be asked of a path. */

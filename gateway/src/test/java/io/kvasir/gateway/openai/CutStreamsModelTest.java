@@ -54,6 +54,12 @@ class CutStreamsModelTest {
         "data: {\"error\":null}",
         "data: not json",
         "data: {\"choices\":[",
+        "data: {\"type\":\"content_block_delta\",\"usage\":{\"input_tokens\":4}}",
+        "event: response.output_text.delta\n"
+                + "data: {\"delta\":\"a\",\"type\":\"response.output_text.delta\"}",
+        "data: {\"type\":\"message_stop\"}",
+        "data: {\"response\":{\"usage\":{\"input_tokens\":7}},\"type\":\"response.completed\"}",
+        "data: {\"type\":\"error\",\"error\":{\"code\":503}}",
         "data: a\r\ndata: b",
         "\r",
         "id: 1\ndata: {\"choices\":[{\"text\":\"b\"}]}",
@@ -97,8 +103,14 @@ class CutStreamsModelTest {
     }
 
     /** Passes a stream in parts of random lengths; {@code most} bytes each, at the most. */
-    private static Seen seen(byte[] bytes, int most, boolean dropUsage, int cached, Random random) {
-        final SseStream stream = new SseStream(dropUsage, () -> cached);
+    private static Seen seen(
+            InferenceRequest.Form form,
+            byte[] bytes,
+            int most,
+            boolean dropUsage,
+            int cached,
+            Random random) {
+        final SseStream stream = new SseStream(form, dropUsage, () -> cached);
         final ByteArrayOutputStream passed = new ByteArrayOutputStream();
         for (int from = 0; from < bytes.length; ) {
             final int to = from + Math.min(bytes.length - from, 1 + random.nextInt(most));
@@ -133,12 +145,15 @@ class CutStreamsModelTest {
             final Random random = new Random(seed + trial);
             final String text = stream(random);
             final byte[] bytes = text.getBytes(UTF_8);
+            final InferenceRequest.Form form =
+                    InferenceRequest.Form.values()[
+                            random.nextInt(InferenceRequest.Form.values().length)];
             final boolean dropUsage = random.nextBoolean();
             final int cached = random.nextInt(3) == 0 ? UsageReader.UNKNOWN : random.nextInt(200);
             try {
-                final Seen whole = seen(bytes, Integer.MAX_VALUE, dropUsage, cached, random);
+                final Seen whole = seen(form, bytes, Integer.MAX_VALUE, dropUsage, cached, random);
                 for (int most : new int[] {1, 3, 40}) {
-                    assertEquals(whole, seen(bytes, most, dropUsage, cached, random));
+                    assertEquals(whole, seen(form, bytes, most, dropUsage, cached, random));
                 }
                 if (!dropUsage && cached < 0) {
                     assertEquals(new String(bytes, UTF_8), whole.passed);

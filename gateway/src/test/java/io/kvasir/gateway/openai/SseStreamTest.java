@@ -1,5 +1,6 @@
 package io.kvasir.gateway.openai;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -11,8 +12,12 @@ import io.kvasir.protocol.sse.SseEvents;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Random;
@@ -37,7 +42,9 @@ class SseStreamTest {
                         + DONE;
         final byte[] bytes = stream.getBytes(UTF_8);
         for (int cut = 0; cut <= bytes.length; cut++) {
-            final SseStream events = new SseStream(false, () -> UsageReader.UNKNOWN);
+            final SseStream events =
+                    new SseStream(
+                            InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             take(out, pass(events, ByteBuffer.wrap(bytes, 0, cut)));
             take(out, pass(events, ByteBuffer.wrap(bytes, cut, bytes.length - cut)));
@@ -51,13 +58,41 @@ class SseStreamTest {
         }
     }
 
+    @ParameterizedTest
+    @CsvSource({"messages, MESSAGES, 63", "responses, RESPONSES, 64"})
+    void streamsOfOtherApisAreReadHoweverTheyAreCut(
+            String api, InferenceRequest.Form form, int promptTokens) throws IOException {
+        final byte[] bytes;
+        try (InputStream recorded =
+                SseStreamTest.class.getResourceAsStream("/streams/vllm-0.32.0-" + api + ".sse")) {
+            bytes = recorded.readAllBytes();
+        }
+        for (int cut = 0; cut <= bytes.length; cut++) {
+            final SseStream events = new SseStream(form, true, () -> 7);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            take(out, pass(events, ByteBuffer.wrap(bytes.clone(), 0, cut)));
+            assertEquals(cut == bytes.length, events.sawDone());
+            take(out, pass(events, ByteBuffer.wrap(bytes.clone(), cut, bytes.length - cut)));
+            take(out, events.takeAll());
+            assertArrayEquals(bytes, out.toByteArray());
+            assertTrue(events.sawDone());
+            assertTrue(events.sawFirstToken());
+            assertFalse(events.sawError());
+            assertEquals(0, events.usage().cachedTokens());
+            assertEquals(promptTokens, events.usage().promptTokens());
+            assertEquals(6, events.outputTokens());
+        }
+    }
+
     @Test
     void whatIsNotTakenIsKeptForTheNextTime() {
         final String stream = ROLE + TOKEN + TOKEN + USAGE + TOKEN + DONE;
         final byte[] bytes = stream.getBytes(UTF_8);
         final Random random = new Random(Seeds.next("SseStreamTest.kept"));
         for (int round = 0; round < 300; round++) {
-            final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
+            final SseStream events =
+                    new SseStream(
+                            InferenceRequest.Form.COMPLETION, true, () -> UsageReader.UNKNOWN);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             for (int from = 0; from < bytes.length; ) {
                 final int to = Math.min(bytes.length, from + 1 + random.nextInt(200));
@@ -80,7 +115,9 @@ class SseStreamTest {
     void onlyTheUsageThatNobodyAskedForIsLeftOut() {
         final Random random = new Random(Seeds.next("SseStreamTest"));
         for (int round = 0; round < 300; round++) {
-            final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
+            final SseStream events =
+                    new SseStream(
+                            InferenceRequest.Form.COMPLETION, true, () -> UsageReader.UNKNOWN);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             final byte[] bytes = (ROLE + TOKEN + TOKEN + USAGE + DONE).getBytes(UTF_8);
             for (int from = 0; from < bytes.length; ) {
@@ -98,24 +135,28 @@ class SseStreamTest {
         final String both =
                 "data:"
                     + " {\"choices\":[{\"index\":0,\"text\":\"x\"}],\"usage\":{\"prompt_tokens\":1}}\n\n";
-        final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
+        final SseStream events =
+                new SseStream(InferenceRequest.Form.COMPLETION, true, () -> UsageReader.UNKNOWN);
         assertEquals(both, text(pass(events, bytes(both))));
         assertEquals(1, events.usage().promptTokens());
     }
 
     @Test
     void theOpeningRoleIsNoTokenAndAnEmptyTextIs() {
-        final SseStream chat = new SseStream(false, () -> UsageReader.UNKNOWN);
+        final SseStream chat =
+                new SseStream(InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
         chat.accept(bytes(ROLE));
         assertFalse(chat.sawFirstToken());
         chat.accept(bytes(FakeEngine.event("{\"index\":0,\"delta\":{\"content\":\"\"}}")));
         assertTrue(chat.sawFirstToken());
 
-        final SseStream completion = new SseStream(false, () -> UsageReader.UNKNOWN);
+        final SseStream completion =
+                new SseStream(InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
         completion.accept(bytes(FakeEngine.event("{\"index\":0,\"text\":\"\"}")));
         assertTrue(completion.sawFirstToken());
 
-        final SseStream tools = new SseStream(false, () -> UsageReader.UNKNOWN);
+        final SseStream tools =
+                new SseStream(InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
         tools.accept(
                 bytes(
                         FakeEngine.event(
@@ -125,14 +166,16 @@ class SseStreamTest {
 
     @Test
     void anEventWithoutEndIsHeldBack() {
-        final SseStream events = new SseStream(false, () -> UsageReader.UNKNOWN);
+        final SseStream events =
+                new SseStream(InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
         assertEquals(TOKEN, text(pass(events, bytes(TOKEN + "data: {\"half"))));
         assertEquals("data: {\"half", text(events.takeAll()));
     }
 
     @Test
     void anEventBeyondTheLimitPassesInPieces() {
-        final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
+        final SseStream events =
+                new SseStream(InferenceRequest.Form.COMPLETION, true, () -> UsageReader.UNKNOWN);
         final byte[] piece = new byte[200_000];
         Arrays.fill(piece, (byte) 'x');
         final ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -154,7 +197,8 @@ class SseStreamTest {
                         + "\"prompt_tokens_details\":{\"cached_tokens\":64}}}\r\n\r\n";
         final String stream = usage + DONE;
         for (int cut = 0; cut < stream.length(); cut++) {
-            final SseStream events = new SseStream(false, () -> 8);
+            final SseStream events =
+                    new SseStream(InferenceRequest.Form.COMPLETION, false, () -> 8);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             take(out, pass(events, bytes(stream.substring(0, cut))));
             take(out, pass(events, bytes(stream.substring(cut))));
@@ -165,7 +209,8 @@ class SseStreamTest {
 
     @Test
     void anErrorEventOfTheEngineIsSeen() {
-        final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
+        final SseStream events =
+                new SseStream(InferenceRequest.Form.COMPLETION, true, () -> UsageReader.UNKNOWN);
         final String error = "data: {\"error\":{\"message\":\"no\"}}\n\n";
         assertEquals(error, text(pass(events, bytes(error))));
         assertTrue(events.sawError());

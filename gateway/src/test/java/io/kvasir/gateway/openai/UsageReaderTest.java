@@ -39,6 +39,33 @@ class UsageReaderTest {
     }
 
     @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
+                "{\"usage\":{\"input_tokens\":8,\"output_tokens\":2,\"cache_creation_input_tokens\":1,\"cache_read_input_tokens\":32}}"
+                    + " | 41 | 2 | 32",
+                "{\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":8,\"output_tokens\":0}}}"
+                    + " | 8 | 0 | -1",
+                "{\"usage\":{\"input_tokens\":40,\"output_tokens\":2,\"input_tokens_details\":{"
+                        + "\"cached_tokens\":32,\"cached_tokens_per_turn\":[1]}}} | 40 | 2 | 32",
+                "{\"response\":{\"usage\":{\"input_tokens\":40},\"x\":[{}]},\"type\":\"t\"} | 40 |"
+                        + " -1 | -1",
+                "{\"response\":{\"usage\":null},\"message\":\"m\"} | -1 | -1 | -1",
+                "{\"usage\":{\"cache_read_input_tokens\":2147483647,\"input_tokens\":2147483647}}"
+                        + " | -1 | -1 | 2147483647",
+                "{\"usage\":{\"input_tokens\":-5,\"cache_read_input_tokens\":-7}} | -5 | -1 | -7"
+            })
+    void usageOfOtherApisIsRead(String answer, int prompt, int output, int cached) {
+        final byte[] bytes = answer.getBytes(UTF_8);
+        final UsageReader reader = new UsageReader();
+        assertTrue(reader.read(bytes, 0, bytes.length));
+        assertEquals(prompt, reader.promptTokens());
+        assertEquals(output, reader.completionTokens());
+        assertEquals(cached, reader.cachedTokens());
+    }
+
+    @ParameterizedTest
     @ValueSource(
             strings = {
                 "{\"usage\":{\"prompt_tokens\":9,\"prompt_tokens_details\":null}}",

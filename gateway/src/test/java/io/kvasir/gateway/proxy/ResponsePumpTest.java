@@ -2,6 +2,7 @@ package io.kvasir.gateway.proxy;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
+import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.server.AnswerMemory;
 import io.kvasir.gateway.testing.FakeEngine;
 
@@ -54,6 +55,7 @@ class ResponsePumpTest {
                                 head,
                                 new ByteBufferContentSource(ByteBuffer.wrap(usage)),
                                 () -> false),
+                        InferenceRequest.Form.COMPLETION,
                         false,
                         null,
                         null,

@@ -1,0 +1,308 @@
+package io.kvasir.gateway;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.FakeEngine;
+import io.kvasir.gateway.testing.Gateways;
+import io.kvasir.gateway.testing.MetricsPage;
+import io.kvasir.prompt.chat.SimModel;
+import io.kvasir.router.Worker;
+import io.kvasir.sim.SimEngine;
+import io.kvasir.sim.config.SimConfig;
+import io.kvasir.testsupport.Eventually;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.util.Map;
+
+/**
+ * What engines answer beside completions: the Responses API, the Messages API, and endpoints that
+ * generate nothing.
+ */
+class OtherApisHttpTest {
+    private static final String MESSAGES = "/v1/messages";
+    private static final String RESPONSES = "/v1/responses";
+    private static final String ASK_MESSAGES =
+            "{\"model\":\"m\",\"max_tokens\":8,\"stream\":true,"
+                    + "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+    private static final String ASK_RESPONSES =
+            "{\"model\":\"m\",\"input\":\"hi\",\"stream\":true}";
+
+    private static final String FIRST_MESSAGES =
+            event(
+                            "message_start",
+                            "\"message\":{\"id\":\"x\",\"usage\":{\"input_tokens\":40,\"output_tokens\":0}}")
+                    + event(
+                            "content_block_start",
+                            "\"index\":0,\"content_block\":{\"type\":\"text\"}")
+                    + event("content_block_delta", "\"index\":0,\"delta\":{\"text\":\"a\"}");
+    private static final String REST_MESSAGES =
+            event("content_block_delta", "\"index\":0,\"delta\":{\"text\":\"b\"}")
+                    + event(
+                            "message_delta",
+                            "\"usage\":{\"input_tokens\":8,\"output_tokens\":2,\"cache_read_input_tokens\":32}")
+                    + event("message_stop", null);
+
+    private static final String FIRST_RESPONSES =
+            event("response.created", "\"response\":{\"id\":\"x\",\"usage\":null}")
+                    + event("response.output_text.delta", "\"delta\":\"a\"");
+    private static final String REST_RESPONSES =
+            event("response.output_text.delta", "\"delta\":\"b\"")
+                    + event(
+                            "response.completed",
+                            "\"response\":{\"id\":\"x\",\"usage\":{\"input_tokens\":40,\"output_tokens\":2,"
+                                + "\"input_tokens_details\":{\"cached_tokens\":32}}}");
+
+    private static String event(String type, String membersOrNull) {
+        return "event: "
+                + type
+                + "\ndata: {\"type\":\""
+                + type
+                + '"'
+                + (membersOrNull == null ? "" : ',' + membersOrNull)
+                + "}\n\n";
+    }
+
+    private static String first(String path) {
+        return path.equals(MESSAGES) ? FIRST_MESSAGES : FIRST_RESPONSES;
+    }
+
+    private static String rest(String path) {
+        return path.equals(MESSAGES) ? REST_MESSAGES : REST_RESPONSES;
+    }
+
+    private static String ask(String path) {
+        return path.equals(MESSAGES) ? ASK_MESSAGES : ASK_RESPONSES;
+    }
+
+    /** Streams both parts and leaves the connection open: the last event says that it is over. */
+    private static void stream(FakeEngine.Call call) throws IOException {
+        call.beginEvents();
+        call.chunk(first(call.path));
+        call.chunk(rest(call.path));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {MESSAGES, RESPONSES})
+    void aStreamIsPassedOnAndEndsWithItsLastEvent(String path) throws Exception {
+        try (FakeEngine engine =
+                        new FakeEngine(
+                                call -> {
+                                    stream(call);
+                                    assertTrue(call.awaitClientGone(60), "the gateway ends it");
+                                });
+                GatewayServer gateway =
+                        GatewayServer.start(Gateways.config(engine.worker("w")).build())) {
+            final HttpResponse<String> answer = Gateways.post(gateway, path, ask(path));
+            assertEquals(200, answer.statusCode(), answer.body());
+            assertEquals(first(path) + rest(path), answer.body());
+            assertEquals(ask(path), engine.calls.getFirst().text(), "as the client sent it");
+            final String label = path.substring("/v1/".length());
+            final MetricsPage page = MetricsPage.of(gateway);
+            assertEquals(2, page.sum("kvasir_output_tokens_total"));
+            assertEquals(1, page.sum("kvasir_time_to_first_token_seconds_count", "route", label));
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {MESSAGES, RESPONSES})
+    void aStreamThatBreaksOffEndsWithAnErrorOfItsApi(String path) throws Exception {
+        try (FakeEngine engine =
+                        new FakeEngine(
+                                call -> {
+                                    call.beginEvents();
+                                    call.chunk(first(path));
+                                    call.endChunks();
+                                });
+                GatewayServer gateway =
+                        GatewayServer.start(Gateways.config(engine.worker("w")).build())) {
+            final String body = Gateways.post(gateway, path, ask(path)).body();
+            assertTrue(body.startsWith(first(path) + "event: error\ndata: {"), body);
+            final JsonNode error =
+                    Json.MAPPER.readTree(body.substring(body.lastIndexOf("data: ") + 6));
+            assertEquals("error", error.path("type").textValue(), body);
+            assertEquals("protocol", error.at("/error/kvasir/kind").textValue(), body);
+            assertEquals(
+                    path.equals(MESSAGES) ? "api_error" : "server_error",
+                    error.at("/error/type").textValue());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {MESSAGES, RESPONSES})
+    void aWorkerThatAnswersAnErrorFirstIsReplaced(String path) throws Exception {
+        final String error =
+                event("error", "\"error\":{\"type\":\"internal_error\",\"message\":\"m\"}");
+        try (FakeEngine bad =
+                        new FakeEngine(
+                                call -> {
+                                    call.beginEvents();
+                                    call.chunk(error);
+                                    call.endChunks();
+                                });
+                FakeEngine good = new FakeEngine(OtherApisHttpTest::stream);
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(bad.worker("bad"), good.worker("good")).build())) {
+            for (int i = 0; i < 4; i++) {
+                assertEquals(
+                        first(path) + rest(path), Gateways.post(gateway, path, ask(path)).body());
+            }
+        }
+    }
+
+    @Test
+    void errorsHaveTheFormOfTheirApi() throws Exception {
+        try (FakeEngine engine = new FakeEngine(OtherApisHttpTest::stream);
+                GatewayServer gateway =
+                        GatewayServer.start(Gateways.config(engine.worker("w")).build())) {
+            final Map<String, String> types =
+                    Map.of("{", "invalid_request_error", "{\"model\":\"x\"}", "not_found_error");
+            for (Map.Entry<String, String> wrong : types.entrySet()) {
+                final HttpResponse<String> answer =
+                        Gateways.post(gateway, MESSAGES, wrong.getKey());
+                final JsonNode error = GatewayHttpTest.json(answer);
+                assertEquals("error", error.path("type").textValue(), answer.body());
+                assertEquals(wrong.getValue(), error.at("/error/type").textValue());
+            }
+            for (String kept :
+                    new String[] {"\"previous_response_id\":\"r\"", "\"background\":true"}) {
+                final HttpResponse<String> answer =
+                        Gateways.post(gateway, RESPONSES, "{\"input\":\"hi\"," + kept + "}");
+                assertEquals(400, answer.statusCode());
+                final JsonNode error = GatewayHttpTest.json(answer);
+                assertTrue(kept.contains(error.at("/error/param").textValue()), answer.body());
+                assertEquals(error.at("/error/message"), error.get("message"));
+            }
+            assertTrue(engine.calls.isEmpty(), "refused before a worker is asked");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "/v1/embeddings",
+                "/pooling",
+                "/classify",
+                "/score",
+                "/v1/score",
+                "/rerank",
+                "/v1/rerank",
+                "/v2/rerank",
+                "/detokenize",
+                "/v1/messages/count_tokens"
+            })
+    void whatGeneratesNothingIsPassedToAWorkerAsItIs(String path) throws Exception {
+        final String answer =
+                "{\"object\":\"list\",\"data\":[],\"usage\":{\"prompt_tokens\":3,\"total_tokens\":3}}";
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, answer));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(engine.worker("w"))
+                                        .set(GatewaySettings.TOKENIZER, SimModel.files())
+                                        .build())) {
+            final String asked = "{ \"model\":\"m\", \"n\":[1,{}], \"input\":[\"a\"] }";
+            final HttpResponse<String> got = Gateways.post(gateway, path, asked);
+            assertEquals(200, got.statusCode(), got.body());
+            assertEquals(answer, got.body());
+            assertEquals(path, engine.calls.getFirst().path);
+            assertEquals(asked, engine.calls.getFirst().text());
+            assertFalse(
+                    Gateways.admin(gateway, "/metrics")
+                            .body()
+                            .contains("kvasir_untokenized_prompts_total{"),
+                    "no prompt that should have been known");
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {MESSAGES, RESPONSES, "/v1/embeddings"})
+    void theyAreNotSplit(String path) throws Exception {
+        final String asked =
+                "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"input\":\"hi\"}";
+        try (FakeEngine prefill = new FakeEngine(call -> call.json(500, "{}"));
+                FakeEngine decode = new FakeEngine(call -> call.json(200, "{}"))) {
+            final String first = prefill.url() + ",name=p,role=prefill,handoff=";
+            final String second = decode.url() + ",name=d,role=decode,handoff=";
+            try (GatewayServer gateway =
+                    GatewayServer.start(
+                            Gateways.config(
+                                            WorkerConfig.parse(first + "vllm"),
+                                            WorkerConfig.parse(second + "vllm"))
+                                    .build())) {
+                assertEquals(200, Gateways.post(gateway, path, asked).statusCode());
+            }
+            try (GatewayServer gateway =
+                    GatewayServer.start(
+                            Gateways.config(
+                                            WorkerConfig.parse(
+                                                    first + "sglang,bootstrap=127.0.0.1:1"),
+                                            WorkerConfig.parse(second + "sglang"))
+                                    .build())) {
+                final HttpResponse<String> refused = Gateways.post(gateway, path, asked);
+                assertEquals(400, refused.statusCode(), refused.body());
+                assertEquals(
+                        path.equals(MESSAGES) ? "messages" : "input",
+                        GatewayHttpTest.json(refused).at("/error/param").textValue());
+            }
+            assertTrue(prefill.calls.isEmpty());
+            assertEquals(1, decode.calls.size());
+        }
+    }
+
+    @Test
+    void aConversationIsFoundInTheCacheWhateverTheApi() throws Exception {
+        final String system = "You are a careful assistant. ".repeat(5);
+        final String chat =
+                "{\"model\":\"m\",\"max_tokens\":2,\"messages\":[{\"role\":\"system\",\"content\":\""
+                        + system
+                        + "\"},{\"role\":\"user\",\"content\":\"hi\"}]}";
+        try (SimEngine engine =
+                        SimEngine.start(
+                                SimConfig.builder().model("m").blocks(256).speedUp(50).build());
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(
+                                                WorkerConfig.parse(
+                                                        engine.url()
+                                                                + ",name=w,events="
+                                                                + engine.eventsEndpoint(0)
+                                                                + ",replay="
+                                                                + engine.replayEndpoint(0)))
+                                        .set(GatewaySettings.TOKENIZER, SimModel.files())
+                                        .build())) {
+            final Worker worker = gateway.router().workers().getFirst();
+            assertEquals(200, Gateways.post(gateway, "/v1/chat/completions", chat).statusCode());
+            Eventually.holds("events", () -> worker.indexedBlocks() == engine.heldBlocks(0).size());
+            final String cached = predicted(gateway, "/v1/chat/completions", chat);
+            assertTrue(Integer.parseInt(cached) > 0, cached);
+            final String responses =
+                    "{\"model\":\"m\",\"instructions\":\""
+                            + system
+                            + "\",\"input\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+            assertEquals(cached, predicted(gateway, RESPONSES, responses));
+            final String messages =
+                    "{\"model\":\"m\",\"max_tokens\":2,\"system\":[{\"type\":\"text\",\"text\":\""
+                            + system
+                            + "\"}],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+            assertEquals(cached, predicted(gateway, MESSAGES, messages));
+        }
+    }
+
+    private static String predicted(GatewayServer gateway, String path, String body)
+            throws Exception {
+        return GatewayHttpTest.header(
+                Gateways.post(gateway, path, body), "x-kvasir-predicted-cached-tokens");
+    }
+}
