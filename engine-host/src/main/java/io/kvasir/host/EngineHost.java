@@ -198,6 +198,7 @@ public final class EngineHost implements AutoCloseable {
         private int port = 8000;
         private URI advertised;
         private int maxConcurrent = 1024;
+        private int maxBodyBytes = 32 << 20;
         private int dpRanks = 1;
         private int blockSize;
         private long kvBlocks;
@@ -252,6 +253,14 @@ public final class EngineHost implements AutoCloseable {
         /** Requests that run at most, 1,024 where nothing is said; more are answered with 429. */
         public Builder maxConcurrent(int requests) {
             maxConcurrent = atLeastOne("maxConcurrent", requests);
+            return this;
+        }
+
+        /**
+         * Longest request body, 32 MiB where nothing is said; longer ones are answered with 413.
+         */
+        public Builder maxBodyBytes(int bytes) {
+            maxBodyBytes = atLeastOne("maxBodyBytes", bytes);
             return this;
         }
 
@@ -329,6 +338,7 @@ public final class EngineHost implements AutoCloseable {
                                     port,
                                     advertised,
                                     maxConcurrent,
+                                    maxBodyBytes,
                                     dpRanks,
                                     blockSize,
                                     kvBlocks,

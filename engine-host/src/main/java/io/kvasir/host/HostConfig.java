@@ -16,6 +16,7 @@ record HostConfig(
         int port,
         URI advertisedOrNull,
         int maxConcurrent,
+        int maxBodyBytes,
         int dpRanks,
         int blockSize,
         long kvBlocks,

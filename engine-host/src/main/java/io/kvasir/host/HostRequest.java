@@ -10,7 +10,6 @@ import io.kvasir.registry.FailureText;
 
 import java.io.CharConversionException;
 import java.io.IOException;
-import java.io.InputStream;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -34,9 +33,9 @@ record HostRequest(
     private static final int MOST_ANSWERS = 1024;
 
     /** Reads a body; what it says wrong is refused with the member's name. */
-    static HostRequest read(boolean chat, InputStream in, EngineNames names)
+    static HostRequest read(boolean chat, byte[] bytes, EngineNames names)
             throws IOException, RefusedException {
-        final ObjectNode body = object(in);
+        final ObjectNode body = object(bytes);
         final JsonNode model = body.path("model");
         if (body.hasNonNull("model") && !model.isTextual()) {
             throw RefusedException.invalid("model must be a string");
@@ -63,13 +62,10 @@ record HostRequest(
                 flag(body.path("stream_options"), "include_usage"));
     }
 
-    /**
-     * Reads a body that has to be an object. To its end, wherever the object ends: a body that is
-     * closed before is a failure of its connection.
-     */
-    static ObjectNode object(InputStream in) throws IOException, RefusedException {
+    /** Reads a body that has to be an object. */
+    static ObjectNode object(byte[] bytes) throws IOException, RefusedException {
         try {
-            if (JSON.readTree(in.readAllBytes()) instanceof ObjectNode body) {
+            if (JSON.readTree(bytes) instanceof ObjectNode body) {
                 return body;
             }
         } catch (JsonProcessingException e) {

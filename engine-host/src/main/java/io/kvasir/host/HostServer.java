@@ -132,10 +132,7 @@ final class HostServer {
 
     private void generate(boolean chat, Request request, Response response, Callback callback)
             throws Exception {
-        final HostRequest asked;
-        try (InputStream body = Content.Source.asInputStream(request)) {
-            asked = HostRequest.read(chat, body, config.names());
-        }
+        final HostRequest asked = HostRequest.read(chat, body(request), config.names());
         final int rank = rank(request);
         if (!free.tryAcquire()) {
             throw new RefusedException(
@@ -157,6 +154,26 @@ final class HostServer {
         } finally {
             free.release();
         }
+    }
+
+    /**
+     * To its end, wherever its object ends: a body that is closed before is a failure of its
+     * connection. Of one that is too long no more is read than shows it.
+     */
+    private byte[] body(Request request) throws IOException, RefusedException {
+        final int most = config.maxBodyBytes();
+        if (request.getLength() <= most) {
+            try (InputStream in = Content.Source.asInputStream(request)) {
+                final byte[] body = in.readNBytes(most);
+                if (in.read() < 0) {
+                    return body;
+                }
+            }
+        }
+        throw new RefusedException(
+                413,
+                "request_too_large",
+                "request body of more than " + most + " bytes (maxBodyBytes); shorten it");
     }
 
     private int rank(Request request) throws RefusedException {
@@ -277,11 +294,7 @@ final class HostServer {
         if (config.tokenizer() == null) {
             throw new RefusedException(501, "NotImplementedError", "the engine has no tokenizer");
         }
-        final ObjectNode body;
-        try (InputStream in = Content.Source.asInputStream(request)) {
-            body = HostRequest.object(in);
-        }
-        final int[] ids = config.tokenizer().tokens(body);
+        final int[] ids = config.tokenizer().tokens(HostRequest.object(body(request)));
         final ObjectNode answer = JSON.createObjectNode().put("count", ids.length);
         final ArrayNode all = answer.putArray("tokens");
         for (int id : ids) {

@@ -469,6 +469,35 @@ class EngineHostTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aBodyThatIsTooLongIsRefusedWhetherItsLengthIsSaidOrNot(boolean said) throws Exception {
+        final String longest = "{\"prompt\":\"" + "x".repeat(87) + "\"}";
+        host =
+                of(EngineHostTest::hello)
+                        .maxBodyBytes(longest.length())
+                        .tokenizer(body -> new int[] {1})
+                        .start();
+        for (String path : List.of(COMPLETIONS, "/tokenize")) {
+            assertEquals(200, sized(path, longest, said).statusCode());
+            final HttpResponse<String> answer = sized(path, longest + " ", said);
+            assertEquals(413, answer.statusCode(), answer.body());
+            assertTrue(answer.body().contains("more than 100 bytes"), answer.body());
+        }
+        refused(
+                "maxBodyBytes=0 must be at least 1",
+                () -> of(EngineHostTest::hello).maxBodyBytes(0));
+    }
+
+    private HttpResponse<String> sized(String path, String body, boolean said) throws Exception {
+        final HttpRequest.BodyPublisher text = HttpRequest.BodyPublishers.ofString(body);
+        return HTTP.send(
+                request(path)
+                        .POST(said ? text : HttpRequest.BodyPublishers.fromPublisher(text))
+                        .build(),
+                HttpResponse.BodyHandlers.ofString());
+    }
+
     @Test
     void theModelAndItsAdaptersAreServedAndNoOther() throws Exception {
         host =

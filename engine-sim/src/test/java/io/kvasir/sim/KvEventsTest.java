@@ -17,6 +17,11 @@ import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
 
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -57,6 +62,45 @@ class KvEventsTest {
             assertEquals(engine.state(0).lastSequence() + 1, all.size());
             assertEquals(engine.heldBlocks(0), EventClient.held(all));
             assertEquals(List.of(), client.replay(engine, 0, 1_000_000));
+        }
+    }
+
+    @Test
+    void aFrameOfImpossibleLengthEndsItsConnectionAlone() throws Exception {
+        try (SimEngine engine = SimEngine.start(config().build());
+                EventClient client = new EventClient(engine, 0)) {
+            sendImpossibleFrame(engine.replayEndpoint(0), "DEALER");
+            sendImpossibleFrame(engine.eventsEndpoint(0), "SUB");
+            final Http http = new Http(engine);
+            final int[] unique = {0};
+            client.awaitSubscription(() -> http.complete(tokens(1000 * unique[0]++, 4), 1));
+            assertFalse(client.replay(engine, 0, 0).isEmpty());
+        }
+    }
+
+    /** Does the handshake of ZMTP 3.0, sends the frame and waits until that was read. */
+    private static void sendImpossibleFrame(String endpoint, String type) throws IOException {
+        final int port = Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
+        final String ready = "\5READY\13Socket-Type\0\0\0" + (char) type.length() + type;
+        final ByteBuffer bytes =
+                ByteBuffer.allocate(256)
+                        .put((byte) 0xFF)
+                        .position(9)
+                        .put((byte) 0x7F)
+                        .put((byte) 3)
+                        .put((byte) 0)
+                        .put("NULL".getBytes(StandardCharsets.US_ASCII))
+                        .position(64)
+                        .put((byte) 4)
+                        .put((byte) ready.length())
+                        .put(ready.getBytes(StandardCharsets.US_ASCII))
+                        .put((byte) 2)
+                        .putLong(-1);
+        try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
+            socket.setSoTimeout(60_000);
+            socket.getOutputStream().write(bytes.array(), 0, bytes.position());
+            socket.shutdownOutput();
+            socket.getInputStream().readAllBytes();
         }
     }
 

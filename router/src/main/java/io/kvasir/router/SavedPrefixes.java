@@ -359,6 +359,7 @@ final class SavedPrefixes implements AutoCloseable {
      */
     int save(Iterable<Worker> workers, IndexPipeline pipeline, EventPlane planeOrNull, long takenMs)
             throws IOException {
+        counts.begun();
         final List<Worker> followed = new ArrayList<>();
         workers.forEach(
                 worker -> {

@@ -54,7 +54,8 @@ public record GatewayView(
     static final String PREFILL_LIMIT = "kvasir_prefill_pool_resource_limit";
     static final String PREFILL_FAILURES = "kvasir_prefill_pool_failures_total";
     static final String SNAPSHOTS = "kvasir_snapshots_total";
-    static final String PREFILL_SNAPSHOTS = "kvasir_prefill_pool_snapshots_total";
+    static final String SNAPSHOT_FAILURES = "kvasir_snapshot_last_failures";
+    static final String PREFILL_SNAPSHOT_FAILURES = "kvasir_prefill_pool_snapshot_last_failures";
     static final String REFUSED = "kvasir_routing_refused_total";
     static final String SNAPSHOT_AGE = "kvasir_snapshot_age_seconds";
 
@@ -80,7 +81,8 @@ public record GatewayView(
                     PREFILL_LIMIT,
                     PREFILL_FAILURES,
                     SNAPSHOTS,
-                    PREFILL_SNAPSHOTS,
+                    SNAPSHOT_FAILURES,
+                    PREFILL_SNAPSHOT_FAILURES,
                     SNAPSHOT_AGE,
                     REFUSED,
                     START);

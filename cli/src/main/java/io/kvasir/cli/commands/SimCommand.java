@@ -5,6 +5,7 @@ import com.sun.management.UnixOperatingSystemMXBean;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.cli.demo.WorkerFlag;
+import io.kvasir.registry.FailureText;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.HandoffConfig;
 import io.kvasir.sim.config.KvBytes;
@@ -19,6 +20,10 @@ import picocli.CommandLine.Option;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.lang.management.ManagementFactory;
+import java.net.BindException;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.UnknownHostException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -287,6 +292,7 @@ public final class SimCommand implements Callable<Integer> {
                             + " needs --events-port: a gateway counts the ports of"
                             + " the ranks up from the first");
         }
+        checkHost();
         final List<SimEngine> engines = new ArrayList<>();
         final Shutdown shutdown = Shutdown.of(() -> engines.forEach(SimEngine::close));
         for (int i = 0; i < count; i++) {
@@ -294,6 +300,20 @@ public final class SimCommand implements Callable<Integer> {
         }
         print(engines);
         return shutdown.await();
+    }
+
+    /** What is no address of this machine is wrong whatever the ports are. */
+    private void checkHost() {
+        try (ServerSocket any = new ServerSocket(0, 1, InetAddress.getByName(host))) {
+            assert any.isBound() : host;
+        } catch (BindException | UnknownHostException e) {
+            throw new CommandFailure(
+                    "cannot listen on --host " + host + ": it must be an address of this machine",
+                    e);
+        } catch (IOException e) {
+            throw new CommandFailure(
+                    "cannot listen on --host " + host + ": " + FailureText.of(e), e);
+        }
     }
 
     private void check() {

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -71,6 +72,10 @@ public final class MooncakeTrace {
 
     private static List<Request> read(
             Path file, int limit, int tokensPerHashId, long largestTimestamp) throws IOException {
+        if (Files.readAttributes(file, BasicFileAttributes.class).isOther()) {
+            throw new CommandFailure(
+                    file + " is no regular file, and may never end: copy the trace into one");
+        }
         final List<Request> requests = new ArrayList<>();
         try (BufferedReader lines = Files.newBufferedReader(file, StandardCharsets.UTF_8)) {
             int number = 0;

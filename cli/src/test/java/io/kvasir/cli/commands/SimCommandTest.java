@@ -1,6 +1,7 @@
 package io.kvasir.cli.commands;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.cli.CommandRun;
@@ -132,6 +133,20 @@ class SimCommandTest {
     private static String text(String answer) {
         final int from = answer.indexOf("\"text\":");
         return answer.substring(from, answer.indexOf(",\"logprobs\"", from));
+    }
+
+    /** An address for documentation, which no machine has. */
+    @Test
+    void anAddressOfAnotherMachineIsSaidToBeNone() {
+        final CommandRun run = CommandRun.of("sim", "--host=192.0.2.1");
+        assertEquals(3, run.exitCode(), run.err());
+        assertTrue(
+                run.err()
+                        .contains(
+                                "cannot listen on --host 192.0.2.1: it must be an address of this"
+                                        + " machine"),
+                run.err());
+        assertFalse(run.err().contains("--port"), run.err());
     }
 
     @Test

@@ -47,7 +47,10 @@ class StatusCommandTest {
             kvasir_upstream_attempts_total{outcome="ok",worker="w\\"1"} 40
             kvasir_snapshots_total{kind="own",outcome="taken"} 3
             kvasir_snapshots_total{kind="own",outcome="failed"} 1
-            kvasir_prefill_pool_snapshots_total{kind="own",outcome="failed"} 2
+            kvasir_snapshot_last_failures{kind="own"} 1
+            kvasir_snapshots_total{kind="shared",outcome="failed"} 4
+            kvasir_snapshot_last_failures{kind="shared"} 0
+            kvasir_prefill_pool_snapshot_last_failures{kind="own"} 2
             kvasir_prefill_pool_failures_total 3
             kvasir_snapshot_age_seconds{kind="own"} 90
             kvasir_resource_used{resource="index-bytes"} 90
@@ -171,6 +174,7 @@ class StatusCommandTest {
             assertTrue(out.contains("\n! index-bytes: 90 of 100 in use (90 %)\n"), out);
             assertFalse(out.contains("event-ring"), out);
             assertTrue(out.contains("\n! snapshots (own): 1 failed; see its log\n"), out);
+            assertFalse(out.contains("! snapshots (shared)"), out); // its last one was saved
             assertTrue(out.contains("\n! prefill snapshots (own): 2 failed; see its log\n"), out);
             assertTrue(
                     out.contains("\n! 3 events or bookings of prefill workers could not be"), out);

@@ -95,6 +95,17 @@ class MooncakeTraceTest {
     }
 
     @Test
+    void aPipeIsRefusedWhoeverWritesIt() throws Exception {
+        final Path pipe = dir.resolve("trace.pipe");
+        assertEquals(0, new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor());
+        final CommandFailure failure =
+                assertThrows(CommandFailure.class, () -> MooncakeTrace.read(pipe, 10));
+        assertTrue(
+                failure.getMessage().startsWith(pipe + " is no regular file"),
+                failure.getMessage());
+    }
+
+    @Test
     void timeGoingBackwardsIsRefused() throws IOException {
         final Path file = write(GOOD, GOOD.replace("5,", "4,"));
         final CommandFailure failure =

@@ -15,6 +15,7 @@ public final class SseEvents {
     public static final int MAX_EVENT_BYTES = 1 << 20;
 
     private static final byte[] DATA = "data:".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] NOTHING = new byte[0];
     private static final int FIRST_LENGTH = 4096;
 
     /** Sees each event that has one data line; comments and others are kept unseen. */
@@ -35,7 +36,11 @@ public final class SseEvents {
     private byte[] buffer = new byte[FIRST_LENGTH];
     private int length; // bytes in the buffer
     private int taken; // bytes that were handed out
-    private int ready; // bytes of whole events, those handed out included
+    private int ready; // bytes of whole events that may go, those handed out included
+    private int whole; // bytes of whole events; those from ready on are of the one held back
+    private int heldAt; // where a member can be added to that one
+    private boolean holds; // the listener holds back the event that it sees
+    private byte[] addition = NOTHING; // to the one held back
     private int scanned; // where to look for the end of the open event
     private int lineStart;
     private boolean inOversized;
@@ -55,7 +60,6 @@ public final class SseEvents {
     public void accept(ByteBuffer chunk) {
         compact();
         append(chunk);
-        int eventStart = ready;
         for (int i = scanned; i < length; i++) {
             if (buffer[i] != '\n') {
                 continue;
@@ -68,22 +72,58 @@ public final class SseEvents {
             }
             if (inOversized) {
                 inOversized = false;
-                eventStart = i + 1;
-            } else if (isKept(eventStart, i + 1)) {
-                eventStart = i + 1;
+                whole = i + 1;
+                ready = whole;
+            } else if (isKept(whole, i + 1)) {
+                ready = holds ? whole : i + 1;
+                whole = i + 1;
             } else {
-                System.arraycopy(buffer, i + 1, buffer, eventStart, length - i - 1);
-                length -= i + 1 - eventStart;
-                i = eventStart - 1;
-                lineStart = eventStart;
+                extendHeld(i + 1);
+                System.arraycopy(buffer, i + 1, buffer, whole, length - i - 1);
+                length -= i + 1 - whole;
+                i = whole - 1;
+                lineStart = whole;
+                ready = whole;
             }
         }
-        if (inOversized || length - eventStart > MAX_EVENT_BYTES) {
+        if (inOversized || length - whole > MAX_EVENT_BYTES) {
             inOversized = true;
-            eventStart = endsInBareCr() ? length - 1 : length;
+            whole = endsInBareCr() ? length - 1 : length;
+            ready = whole;
         }
         scanned = length;
-        ready = eventStart;
+    }
+
+    /**
+     * Has the event that the listener sees, and keeps, wait until the next one was seen.
+     *
+     * @param at where bytes can be added to it, in the listener's bytes
+     */
+    public void holdBack(int at) {
+        holds = true;
+        heldAt = at;
+    }
+
+    /**
+     * Adds bytes to the event that is held back, in the room of the one that the listener sees and
+     * drops; does nothing without one, or without enough room.
+     */
+    public void addToHeld(byte[] bytes) {
+        addition = bytes;
+    }
+
+    private void extendHeld(int droppedEnd) {
+        final int added = addition.length;
+        if (ready < whole && added <= droppedEnd - whole) {
+            System.arraycopy(buffer, heldAt, buffer, heldAt + added, whole - heldAt);
+            System.arraycopy(addition, 0, buffer, heldAt, added);
+            whole += added;
+        }
+    }
+
+    /** No event follows the one that is held back. */
+    public void letGo() {
+        ready = whole;
     }
 
     /** Whether the open line is a CR so far: it may be a blank one's, which is seen whole only. */
@@ -102,13 +142,14 @@ public final class SseEvents {
      * @return may be empty; valid until the next call
      */
     public ByteBuffer takeReady() {
-        final ByteBuffer whole = ByteBuffer.wrap(buffer, taken, ready - taken);
+        final ByteBuffer events = ByteBuffer.wrap(buffer, taken, ready - taken);
         taken = ready;
-        return whole;
+        return events;
     }
 
     /** Hands out everything: whole events, and bytes of an event whose end never came. */
     public ByteBuffer takeAll() {
+        whole = length;
         ready = length;
         return takeReady();
     }
@@ -122,6 +163,8 @@ public final class SseEvents {
         scanned -= taken;
         lineStart -= taken;
         ready -= taken;
+        whole -= taken;
+        heldAt -= taken;
         taken = 0;
     }
 
@@ -135,6 +178,8 @@ public final class SseEvents {
     }
 
     private boolean isKept(int from, int to) {
+        holds = false;
+        addition = NOTHING;
         int dataLines = 0;
         int dataFrom = 0;
         int dataTo = 0;

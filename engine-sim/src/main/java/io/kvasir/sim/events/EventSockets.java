@@ -1,5 +1,6 @@
 package io.kvasir.sim.events;
 
+import io.kvasir.nixl.exchange.zmq.FrameLimit;
 import io.kvasir.registry.HostPort;
 import io.kvasir.sim.config.SimConfig;
 
@@ -35,6 +36,7 @@ public final class EventSockets implements EventPublisher, AutoCloseable {
 
     private static final Logger LOG = LoggerFactory.getLogger(EventSockets.class);
     private static final int PUBLISHER_HIGH_WATER_MARK = 100_000;
+    private static final int MOST_FRAME_BYTES = 4_096; // a subscription, or a number to replay from
     private static final int POLL_MILLIS = 50;
     private static final long BIND_RETRY_NS = TimeUnit.SECONDS.toNanos(5);
     private static final byte[] EMPTY = new byte[0];
@@ -162,6 +164,7 @@ public final class EventSockets implements EventPublisher, AutoCloseable {
     private static int bind(ZMQ.Socket socket, String host, int port) {
         final String endpoint = "tcp://" + HostPort.toBind(host, port);
         socket.setIPv6(HostPort.isV6(host));
+        FrameLimit.set(socket, MOST_FRAME_BYTES);
         final long deadline = System.nanoTime() + BIND_RETRY_NS;
         while (true) {
             try {

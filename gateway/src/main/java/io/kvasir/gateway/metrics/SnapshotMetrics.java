@@ -26,6 +26,12 @@ final class SnapshotMetrics {
                         }),
                 KIND,
                 "outcome");
+        pool.gauge(
+                "snapshot_last_failures",
+                "Snapshots, or workers of one, that failed when the last one was tried",
+                pool.router(),
+                of((status, out, kind) -> out.call((double) status.lastFailed(), kind)),
+                KIND);
         pool.count(
                 "snapshots_abandoned_total",
                 "Snapshots, or workers of one, that were given up, by cause",

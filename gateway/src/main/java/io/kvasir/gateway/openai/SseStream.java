@@ -16,7 +16,9 @@ import java.util.function.IntSupplier;
  *
  * <p>{@link SseEvents} cuts the stream; bytes of events are not changed but for the number of
  * cached tokens, where another one is given; the one event that may be left out is the usage that
- * the gateway itself asked for. One thread at a time.
+ * the gateway itself asked for. vLLM says its fingerprint in that event then, else in the one that
+ * ends a choice: there it is put back, for which that event waits for the next. One thread at a
+ * time.
  */
 public final class SseStream {
     private static final byte[] DONE = "[DONE]".getBytes(StandardCharsets.US_ASCII);
@@ -31,6 +33,9 @@ public final class SseStream {
                     "response.cancelled");
 
     private static final byte[] USAGE = "\"usage\"".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] FINISH = "\"finish_reason\"".getBytes(StandardCharsets.US_ASCII);
+    private static final byte[] FINGERPRINT =
+            "\"system_fingerprint\"".getBytes(StandardCharsets.US_ASCII);
     private static final byte[] ERROR = "{\"error\"".getBytes(StandardCharsets.US_ASCII);
 
     private final SseEvents events = new SseEvents(this::inspect);
@@ -109,6 +114,9 @@ public final class SseStream {
             inspectTyped(buffer, from, to);
             return true;
         }
+        if (dropUsage && endsChoice(buffer, from, to)) {
+            events.holdBack(from + 1);
+        }
         final boolean mayHaveUsage = contains(buffer, USAGE, from, to);
         if (firstToken && !mayHaveUsage) {
             outputEvents++; // after the first token every event carries one
@@ -123,7 +131,24 @@ public final class SseStream {
         if (reader.hasChoice() && firstToken) {
             outputEvents++;
         }
-        return !(dropUsage && reader.isUsageOnly());
+        if (!dropUsage || !reader.isUsageOnly()) {
+            return true;
+        }
+        events.addToHeld(reader.fingerprint());
+        return false;
+    }
+
+    /** Whether it says why its choice ends, and no fingerprint, for which it has room then. */
+    private static boolean endsChoice(byte[] buffer, int from, int to) {
+        final int finish = indexOf(buffer, FINISH, from, to);
+        if (finish < 0 || buffer[from] != '{' || contains(buffer, FINGERPRINT, from, to)) {
+            return false;
+        }
+        int value = finish + FINISH.length;
+        while (value < to && (buffer[value] == ':' || buffer[value] == ' ')) {
+            value++;
+        }
+        return value < to && buffer[value] == '"';
     }
 
     /** Reads an event that says by its type what it is. */
@@ -156,12 +181,21 @@ public final class SseStream {
     }
 
     private static boolean contains(byte[] buffer, byte[] part, int from, int to) {
+        return indexOf(buffer, part, from, to) >= 0;
+    }
+
+    private static int indexOf(byte[] buffer, byte[] part, int from, int to) {
         for (int i = from; i <= to - part.length; i++) {
             if (buffer[i] == part[0] && startsWith(buffer, part, i, to)) {
-                return true;
+                return i;
             }
         }
-        return false;
+        return -1;
+    }
+
+    /** No event follows the last one, which needs to wait no longer. */
+    public void ended() {
+        events.letGo();
     }
 
     /** An output token has passed. */

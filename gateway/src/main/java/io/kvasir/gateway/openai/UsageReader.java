@@ -2,6 +2,7 @@ package io.kvasir.gateway.openai;
 
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import com.fasterxml.jackson.core.io.JsonStringEncoder;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -13,6 +14,8 @@ import java.util.Arrays;
  * not thread-safe.
  */
 public final class UsageReader {
+    private static final String FINGERPRINT = "system_fingerprint";
+
     /** A count that the engine did not state. */
     public static final int UNKNOWN = -1;
 
@@ -21,6 +24,7 @@ public final class UsageReader {
     private boolean choicesEmpty;
     private boolean outputToken;
     private boolean usageSeen;
+    private String fingerprint; // null where the object says none
     private int promptTokens = UNKNOWN;
     private int completionTokens = UNKNOWN;
     private int cachedTokens = UNKNOWN;
@@ -39,6 +43,7 @@ public final class UsageReader {
         choicesEmpty = false;
         outputToken = false;
         usageSeen = false;
+        fingerprint = null;
         cachedDigits = 0;
         start = offset;
         try (JsonParser json = Json.FACTORY.createParser(bytes, offset, length)) {
@@ -57,6 +62,8 @@ public final class UsageReader {
                 } else if ((name.equals("message") || name.equals("response"))
                         && value == JsonToken.START_OBJECT) {
                     nested(json);
+                } else if (name.equals(FINGERPRINT) && value == JsonToken.VALUE_STRING) {
+                    fingerprint = json.getText();
                 } else {
                     json.skipChildren();
                 }
@@ -214,6 +221,23 @@ public final class UsageReader {
     /** The object just read says what was used and nothing else. */
     boolean isUsageOnly() {
         return usageSeen && choicesSeen && choicesEmpty;
+    }
+
+    /**
+     * The member of the object just read that says which engine it is, to be put before others.
+     *
+     * @return with a comma behind it; empty where there is none
+     */
+    byte[] fingerprint() {
+        return fingerprint == null
+                ? new byte[0]
+                : ('"'
+                                + FINGERPRINT
+                                + "\":\""
+                                + new String(
+                                        JsonStringEncoder.getInstance().quoteAsString(fingerprint))
+                                + "\",")
+                        .getBytes(StandardCharsets.UTF_8);
     }
 
     /** The object just read has at least one choice. */

@@ -269,6 +269,9 @@ final class ResponsePump extends IteratingCallback {
     /** Writes what has come of an event stream: however many chunks it came in, in one write. */
     private Action passEvents() {
         final boolean awaitsMore = readEvents();
+        if (upstreamEnded || failure != null) {
+            events.ended();
+        }
         countTokens();
         if (events.sawError() && !errorSeen && isReplaced(events.errorStatus())) {
             return Action.SUCCEEDED;

@@ -130,6 +130,41 @@ class SseStreamTest {
         }
     }
 
+    /** What vLLM 0.32 sends where usage is asked for, and where it is not. */
+    @Test
+    void theFingerprintOfTheUsageThatIsLeftOutIsWhereItIsWithoutIt() {
+        final String end =
+                "data: {\"id\":\"c\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"b\"},"
+                        + "\"finish_reason\":\"length\"}]}\n\n";
+        final String member = "\"system_fingerprint\":\"vllm-0.32.0-ad5cd803\"";
+        final String usage =
+                "data: {\"id\":\"c\",\"choices\":[],\"usage\":{\"prompt_tokens\":1},"
+                        + member
+                        + "}\n\n";
+        final String named = end.replace("{\"id\"", "{" + member + ",\"id\"");
+        assertCut(ROLE + TOKEN + end + usage + DONE, ROLE + TOKEN + named + DONE);
+        assertCut(end + end + usage + DONE, end + named + DONE); // two choices
+        assertCut(end + ": wait\n\n" + usage + DONE, end + ": wait\n\n" + DONE);
+        assertCut(named + usage + DONE, named + DONE);
+        assertCut(TOKEN + usage + DONE, TOKEN + DONE);
+        assertCut(end + USAGE + DONE, end + DONE);
+        assertCut(end + DONE, end + DONE);
+        assertCut(end, end);
+    }
+
+    private static void assertCut(String stream, String expected) {
+        final byte[] bytes = stream.getBytes(UTF_8);
+        for (int cut = 0; cut <= bytes.length; cut++) {
+            final SseStream events = new SseStream(true, () -> UsageReader.UNKNOWN);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            take(out, pass(events, ByteBuffer.wrap(bytes, 0, cut)));
+            take(out, pass(events, ByteBuffer.wrap(bytes, cut, bytes.length - cut)));
+            events.ended();
+            take(out, events.takeReady());
+            assertEquals(expected, out.toString(UTF_8));
+        }
+    }
+
     @Test
     void usageThatComesWithAChoiceStays() {
         final String both =

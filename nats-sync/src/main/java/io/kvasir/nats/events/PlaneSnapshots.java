@@ -455,6 +455,7 @@ public final class PlaneSnapshots implements PlaneState {
         if (System.nanoTime() - nextTryNs < 0) {
             return false;
         }
+        counts.begun();
         try {
             restoreAgain(router);
             checkRestored();

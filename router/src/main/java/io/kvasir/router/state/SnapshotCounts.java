@@ -14,6 +14,7 @@ public final class SnapshotCounts {
 
     private final AtomicLong taken = new AtomicLong();
     private final AtomicLong failed = new AtomicLong();
+    private volatile long failedBefore; // the last attempt
     private final Map<SnapshotCause, AtomicLong> abandoned = byCause();
     private final AtomicLong totalNs = new AtomicLong();
     private final AtomicLong lastBytes = new AtomicLong();
@@ -42,6 +43,11 @@ public final class SnapshotCounts {
             counts.put(cause, new AtomicLong());
         }
         return counts;
+    }
+
+    /** One is to be saved: what failed before is over. */
+    public void begun() {
+        failedBefore = failed.get();
     }
 
     /**
@@ -117,6 +123,7 @@ public final class SnapshotCounts {
                 ageMs(),
                 restoredWorkers.get(),
                 restoredBlocks.get(),
-                restoreFailures.get());
+                restoreFailures.get(),
+                failed.get() - failedBefore);
     }
 }

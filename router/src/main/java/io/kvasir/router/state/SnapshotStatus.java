@@ -17,6 +17,7 @@ import java.util.SequencedMap;
  * @param restoredWorkers workers that were restored
  * @param restoredBlocks blocks that they hold by it
  * @param restoreFailures workers that were saved and could not be restored
+ * @param lastFailed of {@code failed} those of the last attempt
  */
 public record SnapshotStatus(
         long taken,
@@ -28,4 +29,5 @@ public record SnapshotStatus(
         long lastAgeMs,
         long restoredWorkers,
         long restoredBlocks,
-        long restoreFailures) {}
+        long restoreFailures,
+        long lastFailed) {}

@@ -19,6 +19,19 @@ class SnapshotCountsTest {
     }
 
     @Test
+    void whatFailedBeforeTheLastAttemptIsOver() {
+        counts.begun();
+        counts.failed();
+        counts.taken(1, 2, 3); // without the worker that failed
+        assertEquals(1, counts.status().lastFailed());
+        counts.begun();
+        assertEquals(0, counts.status().lastFailed());
+        counts.taken(1, 2, 3);
+        assertEquals(0, counts.status().lastFailed());
+        assertEquals(1, counts.status().failed());
+    }
+
+    @Test
     void theAgeGrowsByTheOwnClockWhateverTimeOfDayWasWritten() {
         assertEquals(-1, ageMs());
         counts.known(0, 7); // it cannot be read when it was taken
