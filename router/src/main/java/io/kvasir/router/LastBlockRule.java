@@ -1,5 +1,7 @@
 package io.kvasir.router;
 
+import io.kvasir.pipeline.source.LastComparisons;
+
 /**
  * Whether an engine computes the last block of each cache hit anew, as vLLM does where it drafts
  * with EAGLE or MTP: the drafter's values at the end of a block depend on the token behind it. Then
@@ -11,13 +13,12 @@ package io.kvasir.router;
  * many were exactly a block too high; from then on it takes 32 to conclude it again.
  */
 final class LastBlockRule {
-    static final int WINDOW = 32;
+    static final int WINDOW = LastComparisons.WINDOW;
     static final int ENOUGH = 8;
     private static final int OTHERS = 2;
 
     private final int blockSize;
-    private long against; // one bit for each comparison, the last one lowest: off by one block
-    private int compared;
+    private final LastComparisons against = new LastComparisons(); // off by one block
     private int enough = ENOUGH;
     private volatile boolean applies;
 
@@ -46,18 +47,16 @@ final class LastBlockRule {
         }
         final int missing = applies ? stated - believed : believed - stated;
         final boolean oneBlock = missing >= blockSize && missing < 2 * blockSize;
-        against = (against << 1 | (oneBlock ? 1 : 0)) & ((1L << WINDOW) - 1);
-        compared = Math.min(WINDOW, compared + 1);
-        final int count = Long.bitCount(against);
-        if (count < enough || count < OTHERS * (compared - count)) {
+        against.add(oneBlock);
+        final int count = against.count();
+        if (count < enough || count < OTHERS * (against.compared() - count)) {
             return false;
         }
         if (applies) {
             enough = WINDOW;
         }
         applies = !applies;
-        against = 0;
-        compared = 0;
+        against.clear();
         return true;
     }
 }

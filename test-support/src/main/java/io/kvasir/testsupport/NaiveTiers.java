@@ -84,6 +84,14 @@ public final class NaiveTiers {
                         (_, copy) -> copy.copies > 1 ? new Copy(copy.path, copy.copies - 1) : null);
     }
 
+    /** Sets how many copies of a block a tier has left; of one that it has not, nothing. */
+    public void removeTo(int slot, int tier, Long name, int copies) {
+        held.get(slot)
+                .get(tier)
+                .computeIfPresent(
+                        name, (_, copy) -> copies > 0 ? new Copy(copy.path, copies) : null);
+    }
+
     /** Empties all tiers of a slot. */
     public void clear(int slot) {
         held.get(slot).forEach(Map::clear);

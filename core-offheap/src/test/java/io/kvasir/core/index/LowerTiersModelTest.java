@@ -9,16 +9,21 @@ import io.kvasir.testsupport.NaiveTiers;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 
 /** Random events of three tiers of several workers; the indexes and naive tiers say the same. */
 class LowerTiersModelTest {
     private static final int OPERATIONS = 4_000;
+    private static final int TRIALS = 10;
+    private static final int STEPS = 150;
     private static final StorageTier[] TIERS = {
         StorageTier.DEVICE, StorageTier.HOST, StorageTier.DISK
     };
@@ -33,6 +38,44 @@ class LowerTiersModelTest {
     @ValueSource(ints = {1, 3})
     void saysNoMoreWhereParentsAreInTiersBelow(int slots) {
         run(slots, true);
+    }
+
+    /**
+     * Tiers that lack room: whatever each of them refuses or gives up, none says more than there
+     * is, and cleared they have all of their memory again.
+     */
+    @ParameterizedTest
+    @EnumSource(CapacityRule.class)
+    void saysNoMoreWhereTiersAreFull(CapacityRule rule) {
+        final long seed = Seeds.next("LowerTiersModelTest " + rule);
+        for (int trial = 0; trial < TRIALS; trial++) {
+            final Random random = new Random(seed + trial);
+            final int slots = 1 + random.nextInt(4);
+            try (MemoryGate gate = new MemoryGate("the test")) {
+                final PrefixIndex device = new PrefixIndex(sizes(random, slots, rule), gate);
+                final LowerTiersConfig config =
+                        new LowerTiersConfig(
+                                Set.of(StorageTier.HOST, StorageTier.DISK, StorageTier.SHARED),
+                                sizes(random, slots, rule));
+                final Story story =
+                        new Story(
+                                random, slots, true, device, new LowerTiers(device, config, gate));
+                try {
+                    story.runFull();
+                } catch (RuntimeException | AssertionError e) {
+                    throw new AssertionError("trial " + trial + " of " + seed, e);
+                }
+            }
+        }
+    }
+
+    private static PrefixIndexConfig sizes(Random random, int slots, CapacityRule rule) {
+        return switch (random.nextInt(4)) {
+            case 0 -> new PrefixIndexConfig(slots, 100_000, 100_000).with(rule);
+            case 1 -> new PrefixIndexConfig(slots, 100, 400, 64 << 10, rule);
+            case 2 -> new PrefixIndexConfig(slots, 40, 60).with(rule);
+            default -> new PrefixIndexConfig(slots, 4 + random.nextInt(20), 30).with(rule);
+        };
     }
 
     private static void run(int slots, boolean parentsBelow) {
@@ -73,6 +116,9 @@ class LowerTiersModelTest {
         private final LowerTiers lower;
         private final NaiveTiers naive;
         private final OverlapScores scores;
+        private final OverlapScores sharedScores = new OverlapScores(1);
+        private final NaiveTiers shared = new NaiveTiers(1, 1);
+        private final Map<Long, Integer> announcers = new HashMap<>(); // of shared blocks, the last
         private final List<List<Long>> prompts = new ArrayList<>();
 
         Story(
@@ -98,6 +144,124 @@ class LowerTiersModelTest {
                 }
                 prompts.add(prompt);
             }
+        }
+
+        void runFull() {
+            final List<PrefixIndex> all = new ArrayList<>(List.of(device));
+            for (StorageTier tier : lower.tiers()) {
+                all.add(lower.indexOrNull(tier));
+            }
+            final long unused = usedBytes(all);
+            for (int i = 0; i < STEPS; i++) {
+                final int slot = random.nextInt(slots);
+                switch (random.nextInt(8)) {
+                    case 0 -> removeTo(slot);
+                    case 1, 2 -> share(slot);
+                    default -> step();
+                }
+                compare();
+                compareShared();
+                for (int tier = 1; tier < TIERS.length; tier++) {
+                    int names = naive.names(slot, 0).size();
+                    for (int t = 1; t <= tier; t++) {
+                        names += naive.names(slot, t).size();
+                    }
+                    assertTrue(lower.indexOrNull(TIERS[tier]).heldBlocks(slot) <= names);
+                }
+                if (i % 31 == 0) {
+                    all.forEach(IndexInvariants::check);
+                }
+            }
+            all.forEach(IndexInvariants::check);
+            for (int slot = 0; slot < slots; slot++) {
+                clear(slot);
+                if (random.nextBoolean()) {
+                    clear(slot, random.nextInt(TIERS.length));
+                }
+            }
+            for (PrefixIndex index : all) {
+                assertEquals(0, index.heldBlocks());
+                assertEquals(0, index.blocks());
+            }
+            assertEquals(unused, usedBytes(all));
+        }
+
+        private static long usedBytes(List<PrefixIndex> all) {
+            return all.stream().mapToLong(PrefixIndex::usedBytes).sum();
+        }
+
+        /** An engine that counts copies says how many of a block are left on its device. */
+        private void removeTo(int slot) {
+            final List<Long> known = naive.names(slot, random.nextInt(TIERS.length));
+            if (known.isEmpty()) {
+                return;
+            }
+            final long name = known.get(random.nextInt(known.size()));
+            final int left = random.nextInt(3);
+            naive.removeTo(slot, 0, name, left);
+            device.removeTo(slot, name, left);
+            lower.deviceRemovedTo(slot, name, left);
+        }
+
+        /** Stores, removes or drops of shared storage, where all workers name alike. */
+        private void share(int slot) {
+            final List<Long> prompt = prompts.get(random.nextInt(prompts.size()));
+            final int from = random.nextBoolean() ? 0 : random.nextInt(prompt.size());
+            final int to = from + 1 + random.nextInt(prompt.size() - from);
+            final List<Long> names = new ArrayList<>();
+            for (int end = from + 1; end <= to; end++) {
+                names.add(nameOf(0, prompt.subList(0, end)));
+            }
+            final long[] hashes = longs(names);
+            switch (random.nextInt(6)) {
+                case 0, 1, 2, 3 -> {
+                    final Long parent = from == 0 ? null : nameOf(0, prompt.subList(0, from));
+                    final boolean fits =
+                            shared.store(0, 0, parent, names, prompt.subList(from, to));
+                    for (long name : names) {
+                        if (fits || announcers.containsKey(name)) {
+                            announcers.put(name, slot);
+                        }
+                    }
+                    lower.stored(
+                            slot,
+                            StorageTier.SHARED,
+                            from == 0,
+                            parent == null ? 0 : parent,
+                            hashes,
+                            longs(prompt.subList(from, to)),
+                            hashes.length);
+                }
+                case 4 -> {
+                    names.forEach(this::unshare);
+                    lower.removed(slot, StorageTier.SHARED, hashes, hashes.length);
+                }
+                default -> {
+                    unshareAllOf(slot);
+                    lower.tierCleared(slot, StorageTier.SHARED);
+                }
+            }
+        }
+
+        private void unshare(long name) {
+            shared.removeTo(0, 0, name, 0);
+            announcers.remove(name);
+        }
+
+        private void unshareAllOf(int slot) {
+            for (long name : List.copyOf(announcers.keySet())) {
+                if (announcers.get(name) == slot) {
+                    unshare(name);
+                }
+            }
+        }
+
+        private void compareShared() {
+            final List<Long> prompt = prompts.get(random.nextInt(prompts.size()));
+            final int depth =
+                    lower.match(StorageTier.SHARED, longs(prompt), prompt.size(), sharedScores);
+            assertTrue(depth <= shared.depth(0, 0, prompt), () -> "shared: " + depth);
+            assertTrue(lower.indexOrNull(StorageTier.SHARED).heldBlocks() <= announcers.size());
         }
 
         /** One engine names each block of a prompt by what is before it, as all engines do. */
@@ -192,6 +356,7 @@ class LowerTiersModelTest {
 
         private void clear(int slot) {
             naive.clear(slot);
+            unshareAllOf(slot);
             device.clear(slot);
             lower.cleared(slot);
         }

@@ -101,7 +101,10 @@ public record BookingPipelineConfig(
         return CONTROL_RECORDS / 2;
     }
 
-    /** Records of the ring: one of each entry at most, and those of control. */
+    /**
+     * Records of the ring: one of each entry at most, those of control, and those that the writer
+     * has applied and not yet given back.
+     */
     public int ringSize() {
         return Integer.highestOneBit(entries() + CONTROL_RECORDS - 1) << 1;
     }

@@ -10,6 +10,7 @@ import static io.kvasir.pipeline.booking.Booking.QUEUED;
 
 import com.lmax.disruptor.EventHandler;
 import com.lmax.disruptor.ExceptionHandler;
+import com.lmax.disruptor.Sequence;
 
 import io.kvasir.core.load.ActiveRequests;
 import io.kvasir.core.load.PredictedPrefixes;
@@ -40,6 +41,12 @@ final class BookingWriter
     /** Slots whose load is compared with what is booked on them, at each tick. */
     private static final int SLOTS_PER_TICK = 64;
 
+    /**
+     * After so many records of a batch their room is given back, a power of two: an entry may have
+     * its next record in the ring before the batch ends.
+     */
+    private static final int RECORDS_KEPT = 32;
+
     /** The end of a worker: its slot, and what to run when nothing of it is left. */
     record WorkerEnd(int slot, Runnable after) {}
 
@@ -64,6 +71,7 @@ final class BookingWriter
     private final ReplicaWriter replica; // null where the router has no replicas
     private final AtomicLong failures = new AtomicLong();
     private final LogLimit failureLines = new LogLimit();
+    private Sequence applied; // up to which the ring has room again
     private long[] hashes = new long[1_024];
     private boolean ticked;
     private long firstTickNs;
@@ -100,6 +108,11 @@ final class BookingWriter
     }
 
     @Override
+    public void setSequenceCallback(Sequence sequence) {
+        applied = sequence;
+    }
+
+    @Override
     public void onEvent(BookingCommand event, long sequence, boolean endOfBatch) {
         if (thread.isStopping()) {
             return;
@@ -116,6 +129,9 @@ final class BookingWriter
         }
         if (endOfBatch && replica != null) {
             replica.endOfBatch();
+        }
+        if (sequence % RECORDS_KEPT == RECORDS_KEPT - 1) {
+            applied.set(sequence); // the record is not used from here on
         }
     }
 

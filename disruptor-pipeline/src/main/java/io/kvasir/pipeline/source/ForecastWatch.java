@@ -27,7 +27,7 @@ import java.util.function.LongSupplier;
  * of {@link #isWrong} and {@link #why} take no lock.
  */
 public final class ForecastWatch {
-    static final int WINDOW = 32;
+    static final int WINDOW = LastComparisons.WINDOW;
     static final int TOO_HIGH = 8;
     static final int TOO_LOW = 16;
     static final int MOST_WRONG = 24;
@@ -50,39 +50,39 @@ public final class ForecastWatch {
     private boolean resyncWanted;
     private volatile String why; // null while they are right
 
-    /** The last outcomes, one bit each; the last one is the lowest. */
+    /** The last outcomes; a forecast is too high or too low, not both. */
     private static final class Outcomes {
-        private long high;
-        private long low;
-        private int count;
+        private final LastComparisons high = new LastComparisons();
+        private final LastComparisons low = new LastComparisons();
 
         void add(boolean tooHigh, boolean tooLow) {
-            final long window = (1L << WINDOW) - 1;
-            high = (high << 1 | (tooHigh ? 1 : 0)) & window;
-            low = (low << 1 | (tooLow ? 1 : 0)) & window;
-            count = Math.min(WINDOW, count + 1);
+            high.add(tooHigh);
+            low.add(tooLow);
+        }
+
+        int count() {
+            return high.compared();
         }
 
         int tooHigh() {
-            return Long.bitCount(high);
+            return high.count();
         }
 
         int tooLow() {
-            return Long.bitCount(low);
+            return low.count();
         }
 
         int wrong() {
-            return Long.bitCount(high | low);
+            return high.count() + low.count();
         }
 
         int recentlyWrong() {
-            return Long.bitCount((high | low) & ((1L << RECENT) - 1));
+            return high.count(RECENT) + low.count(RECENT);
         }
 
         void clear() {
-            high = 0;
-            low = 0;
-            count = 0;
+            high.clear();
+            low.clear();
         }
     }
 
@@ -147,7 +147,7 @@ public final class ForecastWatch {
     }
 
     private boolean isAloneRight() {
-        return alone.count >= RECENT && alone.recentlyWrong() <= RECENT_WRONG;
+        return alone.count() >= RECENT && alone.recentlyWrong() <= RECENT_WRONG;
     }
 
     private void wrong(Outcomes of) {
@@ -157,7 +157,7 @@ public final class ForecastWatch {
                 "the engine had other tokens cached than predicted in "
                         + of.wrong()
                         + " of the last "
-                        + of.count
+                        + of.count()
                         + " answers: fewer in "
                         + of.tooHigh()
                         + ", more in "

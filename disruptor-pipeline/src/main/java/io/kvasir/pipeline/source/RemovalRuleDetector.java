@@ -17,13 +17,12 @@ final class RemovalRuleDetector {
         PHANTOMS
     }
 
-    static final int WINDOW = 32;
     static final int OVER_PREDICTIONS = 8;
 
     private final boolean automatic;
     private final CopyRule first;
     private CopyRule rule;
-    private long reports;
+    private final LastComparisons tooHigh = new LastComparisons();
     private int switches;
 
     RemovalRuleDetector(RemovalRule configured) {
@@ -54,11 +53,11 @@ final class RemovalRuleDetector {
 
     /** Takes one comparison; {@code over}: the engine had at least a block less than predicted. */
     Finding report(boolean over) {
-        reports = (reports << 1 | (over ? 1 : 0)) & ((1L << WINDOW) - 1);
-        if (Long.bitCount(reports) < OVER_PREDICTIONS) {
+        tooHigh.add(over);
+        if (tooHigh.count() < OVER_PREDICTIONS) {
             return Finding.NOTHING;
         }
-        reports = 0;
+        tooHigh.clear();
         if (automatic && rule == CopyRule.PHYSICAL) {
             rule = CopyRule.LAST_COPY;
             switches++;
@@ -73,7 +72,7 @@ final class RemovalRuleDetector {
                 "the engine had less cached than predicted "
                         + OVER_PREDICTIONS
                         + " times in "
-                        + WINDOW
+                        + LastComparisons.WINDOW
                         + " requests";
         return finding == Finding.RULE_CHANGED
                 ? "removals mean the last copy here: " + often + "; set removals=last-copy"
@@ -85,7 +84,7 @@ final class RemovalRuleDetector {
      * says so with its next step, and has less than was predicted once until then.
      */
     void forget() {
-        reports = 0;
+        tooHigh.clear();
     }
 
     /**

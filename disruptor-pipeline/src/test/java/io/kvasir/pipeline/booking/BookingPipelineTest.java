@@ -17,6 +17,7 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.AfterEach;
@@ -28,6 +29,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -139,6 +141,46 @@ class BookingPipelineTest {
             writer.release();
             awaitApplied(pipeline);
             assertEquals(0, table.activeRequests());
+        }
+    }
+
+    @Test
+    void stepsFindRoomWhileTheWriterIsInTheMiddleOfManyRecords() {
+        try (BookingPipeline pipeline = pipeline()) {
+            // no more room than there must be: nothing is rounded up
+            assertEquals(ENTRIES + 128, pipeline.ringSize());
+            final HeldWriter first = HeldWriter.of(pipeline, 7);
+            for (int i = 0; i < 64; i++) {
+                assertTrue(pipeline.forgetPredicted(6));
+            }
+            final List<Long> numbers = new ArrayList<>();
+            for (int i = 0; i < REQUESTS; i++) {
+                // the last one has less than was foreseen: the writer says so in the middle of it
+                numbers.add(pipeline.book(i == REQUESTS - 1 ? 2 : 1, new long[] {i}, 1, 16, 3));
+            }
+            final CountDownLatch last = new CountDownLatch(1);
+            final CountDownLatch stepped = new CountDownLatch(1);
+            board.addListener(
+                    slot -> {
+                        if (slot == 2 && last.getCount() > 0) {
+                            last.countDown();
+                            Latches.await(stepped);
+                        }
+                    });
+            first.release();
+            Latches.await(last);
+            final Thread caller =
+                    Thread.ofPlatform()
+                            .start(
+                                    () -> {
+                                        numbers.forEach(pipeline::prefillComplete);
+                                        stepped.countDown();
+                                    });
+            Eventually.holds(() -> stepped.getCount() == 0);
+            Eventually.holds(() -> !caller.isAlive());
+            awaitApplied(pipeline);
+            assertEquals(0, board.listenerFailures(), "the writer waited for the steps in vain");
+            assertLoad(1, 0, REQUESTS - 1, REQUESTS - 1);
         }
     }
 

@@ -38,6 +38,7 @@ public final class PoolRouters implements AutoCloseable {
     private volatile KvRouter prefillOrNull; // written under this
     private volatile RouterQueue prefillQueueOrNull; // likewise, written before the router
     private boolean closed; // guarded by this
+    private boolean queuesClosed; // guarded by this; no further one is made then
     private long version = 1; // guarded by this; of the settings
 
     /**
@@ -172,8 +173,10 @@ public final class PoolRouters implements AutoCloseable {
         }
     }
 
-    private static RouterQueue queueOrNull(KvRouter router) {
-        return RouterQueue.isNeeded(router.settings()) ? RouterQueue.start(router) : null;
+    private RouterQueue queueOrNull(KvRouter router) {
+        return !queuesClosed && RouterQueue.isNeeded(router.settings())
+                ? RouterQueue.start(router)
+                : null;
     }
 
     /**
@@ -250,12 +253,12 @@ public final class PoolRouters implements AutoCloseable {
     public synchronized void settingsChanged(long now) {
         version = now;
         main.change(config.settings(), now);
-        if (mainQueueOrNull == null && !closed) {
+        if (mainQueueOrNull == null) {
             mainQueueOrNull = queueOrNull(main); // it stays: what waits in it is to be served
         }
         if (prefillOrNull != null) {
             prefillOrNull.change(PrefillSettings.of(config), now);
-            if (prefillQueueOrNull == null && !closed) {
+            if (prefillQueueOrNull == null) {
                 prefillQueueOrNull = queueOrNull(prefillOrNull);
             }
         }
@@ -267,8 +270,11 @@ public final class PoolRouters implements AutoCloseable {
         return main.activeLeases() + (prefill == null ? 0 : prefill.activeLeases());
     }
 
-    /** Refuses what waits for workers; what is booked continues. */
+    /** Refuses what waits for workers, from now on; what is booked continues. */
     public void closeQueues() {
+        synchronized (this) {
+            queuesClosed = true;
+        }
         Closing.all(prefillQueueOrNull, mainQueueOrNull);
     }
 
@@ -279,6 +285,7 @@ public final class PoolRouters implements AutoCloseable {
     @Override
     public synchronized void close() {
         closed = true;
+        queuesClosed = true;
         Closing.all(prefillQueueOrNull, mainQueueOrNull, prefillOrNull, main);
     }
 }

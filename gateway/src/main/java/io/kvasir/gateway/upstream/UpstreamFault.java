@@ -41,7 +41,7 @@ public enum UpstreamFault {
     HEAD_TOO_LARGE(502),
     /** It sent more interim answers (1xx) than it may. */
     TOO_MANY_INTERIM(502),
-    /** The gateway itself could not: its client is full. */
+    /** The gateway itself could not: its client is full, or the JVM has no memory for it. */
     LOCAL(503),
     /** The gateway itself could not: what it was to send cannot be written as a request. */
     UNSENDABLE(500),
@@ -96,7 +96,7 @@ public enum UpstreamFault {
                     "it sent more than "
                             + InterimResponses.MOST
                             + " interim answers (1xx), or more of them than max-head-bytes allows";
-            case LOCAL -> "the gateway could not send the request";
+            case LOCAL -> "the gateway could not send the request, or not read the answer";
             case UNSENDABLE -> "the gateway could not write the request";
             case DESCRIPTORS -> "the gateway has no file descriptor left";
             case MEMORY ->
@@ -111,6 +111,9 @@ public enum UpstreamFault {
 
     /** Sorts a failure of the HTTP client. */
     public static UpstreamFault of(Throwable failure) {
+        if (errorOrNull(failure) != null) {
+            return LOCAL; // whatever ended with it
+        }
         if (tlsFailureOrNull(failure) instanceof SSLHandshakeException) {
             return CONNECT; // below what says that the connection has ended
         }
@@ -169,6 +172,16 @@ public enum UpstreamFault {
         return tlsFailureOrNull(failure) == null ? CLOSED : CONNECT;
     }
 
+    /** What the JVM lacks, such as memory for the buffer of a connection: no worker is why. */
+    private static Error errorOrNull(Throwable failure) {
+        for (Throwable t = failure; t != null; t = t.getCause()) {
+            if (t instanceof Error error) {
+                return error;
+            }
+        }
+        return null;
+    }
+
     private static SSLException tlsFailureOrNull(Throwable failure) {
         for (Throwable t = failure; t != null; t = t.getCause()) {
             if (t instanceof SSLException tls) {
@@ -185,7 +198,7 @@ public enum UpstreamFault {
 
     /** What became of the worker's part. */
     public String outcome() {
-        if (this == MEMORY) {
+        if (this == MEMORY || this == LOCAL) {
             return "was given up";
         }
         return isOwn() ? "was not asked" : "failed";
@@ -193,6 +206,10 @@ public enum UpstreamFault {
 
     /** The shortest text that says what happened, for logs and clients. */
     public static String describe(Throwable failure) {
+        final Error error = errorOrNull(failure);
+        if (error != null) {
+            return FailureText.of(error); // the connection's end only follows from it
+        }
         final SSLException tls = tlsFailureOrNull(failure);
         if (tls != null && tls.getMessage() != null) {
             return FailureText.of(tls); // the connection's end only follows from it
@@ -201,9 +218,9 @@ public enum UpstreamFault {
             if (t instanceof EOFException || t instanceof ClosedChannelException) {
                 return ENDED;
             }
-            final String error = Http2End.errorOrNull(t);
-            if (error != null) {
-                return ENDED + error;
+            final String ended = Http2End.errorOrNull(t);
+            if (ended != null) {
+                return ENDED + ended;
             }
             if (StreamReset.is(t)) {
                 return "the stream was reset: " + t.getMessage();

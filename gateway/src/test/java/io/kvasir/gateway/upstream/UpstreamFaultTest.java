@@ -54,4 +54,20 @@ class UpstreamFaultTest {
                 "the stream was reset: cancel_stream_error",
                 new IOException("cancel_stream_error"));
     }
+
+    @Test
+    void memoryThatTheGatewayLacksIsNoFaultOfAWorker() {
+        final Error lack = new OutOfMemoryError("Cannot reserve 65536 bytes of direct memory");
+        for (Throwable failure :
+                new Throwable[] {
+                    lack,
+                    new ExecutionException(lack),
+                    new EOFException().initCause(lack),
+                    new SSLHandshakeException("no buffer").initCause(lack)
+                }) {
+            assertEquals(UpstreamFault.LOCAL, UpstreamFault.of(failure));
+            assertEquals(UpstreamFault.LOCAL, UpstreamFault.ofUnwritten(failure));
+            assertSaid("Cannot reserve 65536 bytes of direct memory", failure);
+        }
+    }
 }
