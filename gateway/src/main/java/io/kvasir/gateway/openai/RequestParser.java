@@ -155,6 +155,7 @@ public final class RequestParser {
             case "model" -> request.model = string(name);
             case "stream" -> request.stream = Boolean.TRUE.equals(bool(name));
             case "stream_options" -> streamOptions();
+            case InferenceRequest.EXTRA_ARGUMENTS -> extraArguments();
             case "cache_salt" -> request.cacheSalt = string(name);
             case "add_special_tokens" -> request.addSpecialTokens = bool(name);
             case "truncate_prompt_tokens" -> truncate();
@@ -380,6 +381,19 @@ public final class RequestParser {
             } else {
                 json.skipChildren();
             }
+        }
+    }
+
+    private void extraArguments() throws IOException {
+        request.setsAnnouncements = false;
+        if (json.currentToken() != JsonToken.START_OBJECT) {
+            json.skipChildren();
+            return;
+        }
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            request.setsAnnouncements |= json.currentName().equals(InferenceRequest.REPORT_MODE);
+            json.nextToken();
+            json.skipChildren();
         }
     }
 
