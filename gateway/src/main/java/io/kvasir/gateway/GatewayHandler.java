@@ -238,8 +238,12 @@ final class GatewayHandler extends Handler.Abstract {
                         && !inference.includeUsage
                         && context.config().get(GatewaySettings.INCLUDE_USAGE);
         final byte[] asked = askUsage ? inference.bodyWithUsage() : given;
-        final byte[] body =
+        final byte[] routed =
                 inference.routerOverride == null ? asked : InferenceRequest.withoutOverride(asked);
+        final byte[] body =
+                inference.setsAnnouncements
+                        ? InferenceRequest.withoutAnnouncements(routed)
+                        : routed;
         final ProxyRequest proxied =
                 new ProxyRequest(
                         inference,

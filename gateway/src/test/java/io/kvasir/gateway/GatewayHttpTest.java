@@ -178,6 +178,17 @@ class GatewayHttpTest {
     }
 
     @Test
+    void noWorkerIsAskedToAnnounceTheBlocksOfItsHitsAgain() throws Exception {
+        start();
+        final String body = "{ \"vllm_xargs\":{%s\"a\":1.0e0} ,\"prompt\" : [1,2,3], \"x\":1e2}";
+        Gateways.post(
+                gateway,
+                "/v1/completions",
+                body.formatted("\"kv_cache_report_mode\":\"full\", "));
+        assertEquals(body.formatted(""), engine.calls.getFirst().text());
+    }
+
+    @Test
     void aQueryThatIsNoUriPassesAsItIs() throws Exception {
         start();
         try (RawClient client = new RawClient(gateway.port())) {

@@ -101,6 +101,12 @@ public final class InferenceRequest {
 
     static final String CONTINUOUS_USAGE = "continuous_usage_stats";
 
+    /** Member with vLLM's extra arguments. */
+    static final String EXTRA_ARGUMENTS = "vllm_xargs";
+
+    /** Of these: with "full" the engine announces the blocks of the request's hit once more. */
+    static final String REPORT_MODE = "kv_cache_report_mode";
+
     private static final byte[] WHOLE_OPTION =
             ascii("\"stream_options\":{\"include_usage\":true},");
     private static final byte[] OPTION = ascii("{\"include_usage\":true}");
@@ -154,6 +160,9 @@ public final class InferenceRequest {
 
     /** {@code nvext.agent_hints.priority}, likewise. */
     public String headStart;
+
+    /** Whether the request says which blocks the engine is to announce for it. */
+    public boolean setsAnnouncements;
 
     /** Whether the request asks the engine to shorten prompts. */
     public boolean truncates;
@@ -327,6 +336,26 @@ public final class InferenceRequest {
         } catch (MalformedJsonException e) { // the member twice, or a number that only Python reads
             final ObjectNode tree = Json.tree(body);
             tree.remove(ROUTER_OVERRIDE);
+            return Json.body(tree);
+        }
+    }
+
+    /**
+     * A body that does not say which blocks the engine is to announce, all other bytes as they
+     * were; one whose members could not be located is written anew. Blocks that are announced
+     * again for a hit are like further copies, which are removed one by one.
+     */
+    public static byte[] withoutAnnouncements(byte[] body) throws ApiException, IOException {
+        try {
+            final VerbatimJson members = VerbatimJson.parse(body);
+            final VerbatimJson arguments = members.object(EXTRA_ARGUMENTS).orElseThrow();
+            return members.edit()
+                    .set(EXTRA_ARGUMENTS, arguments.edit().remove(REPORT_MODE).apply())
+                    .apply()
+                    .bytes();
+        } catch (MalformedJsonException e) { // a member twice, or a number that only Python reads
+            final ObjectNode tree = Json.tree(body);
+            ((ObjectNode) tree.get(EXTRA_ARGUMENTS)).remove(REPORT_MODE);
             return Json.body(tree);
         }
     }

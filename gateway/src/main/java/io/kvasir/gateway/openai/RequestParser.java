@@ -167,6 +167,7 @@ public final class RequestParser {
                 case InferenceRequest.ROUTER_OVERRIDE ->
                         request.routerOverride = trees.<JsonNode>readValueAsTree();
                 case InferenceRequest.NVEXT -> nvext();
+                case InferenceRequest.EXTRA_ARGUMENTS -> extraArguments();
                 default -> {
                     if (HandoffMembers.contains(name)) {
                         request.namesBlocks = name;
@@ -458,6 +459,19 @@ public final class RequestParser {
             } else {
                 json.skipChildren();
             }
+        }
+    }
+
+    private void extraArguments() throws IOException {
+        request.setsAnnouncements = false;
+        if (json.currentToken() != JsonToken.START_OBJECT) {
+            json.skipChildren();
+            return;
+        }
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            request.setsAnnouncements |= json.currentName().equals(InferenceRequest.REPORT_MODE);
+            json.nextToken();
+            json.skipChildren();
         }
     }
 

@@ -84,6 +84,16 @@ class EditedBodiesModelTest {
         edited = InferenceRequest.withoutOverride(edited);
         expected.remove(InferenceRequest.ROUTER_OVERRIDE);
         assertEquals(expected, tree(edited));
+        final boolean announces =
+                expected.get(InferenceRequest.EXTRA_ARGUMENTS) instanceof ObjectNode arguments
+                        && arguments.has(InferenceRequest.REPORT_MODE);
+        assertEquals(announces, request.setsAnnouncements);
+        if (announces) {
+            edited = InferenceRequest.withoutAnnouncements(edited);
+            ((ObjectNode) expected.get(InferenceRequest.EXTRA_ARGUMENTS))
+                    .remove(InferenceRequest.REPORT_MODE);
+            assertEquals(expected, tree(edited));
+        }
         edited = TenantSalt.put(edited, request.cacheSalt != null, "salt");
         expected.put("cache_salt", "salt");
         assertEquals(expected, tree(edited));
@@ -111,6 +121,9 @@ class EditedBodiesModelTest {
         for (int i = random.nextInt(3); i > 0; i--) {
             members.add(member("other" + random.nextInt(2), value(random), random));
         }
+        for (int i = random.nextInt(3); i > 0; i--) {
+            members.add(member(InferenceRequest.EXTRA_ARGUMENTS, arguments(random), random));
+        }
         if (random.nextInt(4) == 0) {
             members.add(member("cache_salt", random.nextBoolean() ? "null" : "\"s\"", random));
         }
@@ -131,6 +144,21 @@ class EditedBodiesModelTest {
                         case 1 -> member("other", value(random), random);
                         default -> member("include_usage", OFF[random.nextInt(OFF.length)], random);
                     });
+        }
+        return object(members, random);
+    }
+
+    private static String arguments(Random random) {
+        if (random.nextInt(4) == 0) {
+            return value(random);
+        }
+        final List<String> members = new ArrayList<>();
+        for (int i = random.nextInt(4); i > 0; i--) {
+            members.add(
+                    member(
+                            random.nextBoolean() ? InferenceRequest.REPORT_MODE : "other",
+                            random.nextBoolean() ? "\"full\"" : value(random),
+                            random));
         }
         return object(members, random);
     }
