@@ -88,6 +88,27 @@ class LeavingSplitClientsModelTest {
         clients.assertNoViolation();
     }
 
+    @Test
+    void theyAreWhereWorkersDie() throws Exception {
+        final Random random = new Random(seed);
+        final GatewayConfig config = config(random).build();
+        try (GatewayServer gateway = GatewayServer.startWith(config, release)) {
+            Gateways.awaitContact(gateway);
+            clients.comeAndLeave(
+                    gateway,
+                    () -> {
+                        for (FakeEngine engine : engines) {
+                            Thread.sleep(random.nextInt(300));
+                            engine.close();
+                        }
+                    });
+            clients.assertNothingIsLeft(gateway, engines);
+            clients.assertEachIsCountedOnce(gateway);
+        }
+        assertBlocksEndOnce();
+        clients.assertNoViolation();
+    }
+
     @AfterEach
     void close() {
         engines.forEach(FakeEngine::close);

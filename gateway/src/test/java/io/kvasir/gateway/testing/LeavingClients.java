@@ -134,13 +134,13 @@ public final class LeavingClients {
 
     /** Has all of them come and leave. */
     public void comeAndLeave(GatewayServer gateway) throws InterruptedException {
-        come(gateway, () -> {});
+        comeAndLeave(gateway, () -> {});
     }
 
     /** The same with a gateway that ends meanwhile. */
     public void comeWhileItEnds(GatewayServer gateway, Random random) throws InterruptedException {
         final List<Executable> ways = List.of(gateway::cut, gateway::close, gateway::drain);
-        come(
+        comeAndLeave(
                 gateway,
                 () -> {
                     Thread.sleep(random.nextInt(400));
@@ -149,25 +149,23 @@ public final class LeavingClients {
                 });
     }
 
-    /**
-     * @param meanwhile what is done while they are there
-     */
-    private void come(GatewayServer gateway, ThrowingRunnable meanwhile)
+    /** The same while something is done. */
+    public void comeAndLeave(GatewayServer gateway, Meanwhile meanwhile)
             throws InterruptedException {
         try (ExecutorService clients = Executors.newFixedThreadPool(AT_ONCE)) {
             for (int i = 0; i < VISITS; i++) {
                 final int number = i;
                 clients.execute(() -> visit(gateway.port(), number));
             }
-            meanwhile.run();
+            meanwhile.act();
             clients.shutdown();
             assertTrue(clients.awaitTermination(2, TimeUnit.MINUTES), "clients hang");
         }
     }
 
     /** What may wait. */
-    private interface ThrowingRunnable {
-        void run() throws InterruptedException;
+    public interface Meanwhile {
+        void act() throws InterruptedException;
     }
 
     /** The prompt of what an engine gets, by which a request is known. */
