@@ -11,6 +11,7 @@ struct fault {
     uint64_t bytes_per_us;
     bool stuck;
     uint64_t failing_releases;
+    uint64_t failing_returns;
     uint64_t lost_notifications;
 };
 
@@ -72,6 +73,16 @@ nixl_capi_status_t kvasir_loopback_fail_releases(const char *agent, uint64_t cou
     struct fault *fault = fault_of(agent);
     if (fault != NULL) {
         fault->failing_releases = count;
+    }
+    world_unlock();
+    return fault == NULL ? NIXL_CAPI_ERROR_BACKEND : NIXL_CAPI_SUCCESS;
+}
+
+nixl_capi_status_t kvasir_loopback_fail_returns(const char *agent, uint64_t count) {
+    world_lock();
+    struct fault *fault = fault_of(agent);
+    if (fault != NULL) {
+        fault->failing_returns = count;
     }
     world_unlock();
     return fault == NULL ? NIXL_CAPI_ERROR_BACKEND : NIXL_CAPI_SUCCESS;
@@ -143,6 +154,11 @@ static bool take(uint64_t *left) {
 bool faults_take_release(const char *agent) {
     struct fault *fault = fault_find(agent);
     return (fault != NULL && take(&fault->failing_releases)) || take(&everybody.failing_releases);
+}
+
+bool faults_take_return(const char *agent) {
+    struct fault *fault = fault_find(agent);
+    return (fault != NULL && take(&fault->failing_returns)) || take(&everybody.failing_returns);
 }
 
 bool faults_take_notification(const char *receiver) {

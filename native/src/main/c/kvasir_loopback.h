@@ -43,6 +43,12 @@ KVASIR_EXPORT nixl_capi_status_t kvasir_loopback_disconnect(const char *agent);
 /* The agent's next count releases of requests are BACKEND and change nothing: a running request goes on. */
 KVASIR_EXPORT nixl_capi_status_t kvasir_loopback_fail_releases(const char *agent, uint64_t count);
 
+/*
+ * The agent's next count deregistrations and releases of lists are BACKEND, as is the end of a released request
+ * where everybody's fail: memory stays registered, a list and a request are given up all the same.
+ */
+KVASIR_EXPORT nixl_capi_status_t kvasir_loopback_fail_returns(const char *agent, uint64_t count);
+
 /* The next count notifications to this agent vanish, while their sender gets SUCCESS. */
 KVASIR_EXPORT nixl_capi_status_t kvasir_loopback_lose_notifications(const char *agent, uint64_t count);
 

@@ -166,8 +166,9 @@ void inbox_free(nixl_capi_agent_t agent);
 /* Faults. Locked. Those of a transfer are the ones of either end and of everybody. */
 uint64_t faults_duration_us(const char *one_end, const char *other_end, uint64_t bytes);
 bool faults_stuck(const char *one_end, const char *other_end);
-/* Whether this release shall fail, or this notification be lost; uses up one of those that were asked for. */
+/* Whether this release or return shall fail, or this notification be lost; uses up one of those that were asked for. */
 bool faults_take_release(const char *agent);
+bool faults_take_return(const char *agent);
 bool faults_take_notification(const char *receiver);
 
 #endif

@@ -75,6 +75,9 @@ nixl_capi_status_t nixl_capi_register_mem(
 
 /* Removes all ranges of the list or, when one of them is not registered, none. */
 static nixl_capi_status_t deregister_ranges(nixl_capi_agent_t agent, const struct nixl_capi_reg_dlist_s *list) {
+    if (faults_take_return(agent->name)) {
+        return NIXL_CAPI_ERROR_BACKEND;
+    }
     if (agent->regions.count == 0) {
         return NIXL_CAPI_ERROR_NOT_FOUND;
     }

@@ -155,8 +155,11 @@ nixl_capi_status_t nixl_capi_release_xfer_dlist_handle(
     if (!handle_is(agent, AGENT) || !handle_is(handle, PREPARED)) {
         return NIXL_CAPI_ERROR_INVALID_PARAM;
     }
+    world_lock();
+    const bool refused = faults_take_return(agent->name);
+    world_unlock();
     prepared_free(handle);
-    return NIXL_CAPI_SUCCESS;
+    return refused ? NIXL_CAPI_ERROR_BACKEND : NIXL_CAPI_SUCCESS;
 }
 
 static void request_free(nixl_capi_xfer_req_t request) {
@@ -440,8 +443,11 @@ nixl_capi_status_t nixl_capi_destroy_xfer_req(nixl_capi_xfer_req_t request) {
     if (request->progress != RELEASED) {
         return NIXL_CAPI_ERROR_INVALID_STATE;
     }
+    world_lock();
+    const bool refused = faults_take_return(NULL);
+    world_unlock();
     request_free(request);
-    return NIXL_CAPI_SUCCESS;
+    return refused ? NIXL_CAPI_ERROR_BACKEND : NIXL_CAPI_SUCCESS;
 }
 
 nixl_capi_status_t nixl_capi_query_xfer_backend(

@@ -177,6 +177,24 @@ static void failing_releases_of_everybody_are_shared(void) {
     pair_stop(&pair);
 }
 
+static void returns_that_fail_keep_memory_and_nothing_else(void) {
+    struct pair pair;
+    pair_start(&pair);
+    nixl_capi_xfer_dlist_handle_t prepared = prepare(&pair.a, "", pair.a.memory, WORKER_BYTES, 1);
+    nixl_capi_xfer_req_t made = read_request(&pair);
+    nixl_capi_reg_dlist_t all = reg_list(pair.a.memory, WORKER_BYTES);
+    OK(kvasir_loopback_fail_returns("a", 2));
+    BACKEND_ERROR(nixl_capi_release_xfer_dlist_handle(pair.a.agent, prepared));
+    BACKEND_ERROR(nixl_capi_deregister_mem(pair.a.agent, all, NULL));
+    OK(nixl_capi_deregister_mem(pair.a.agent, all, NULL));
+    OK(nixl_capi_register_mem(pair.a.agent, all, NULL));
+    OK(nixl_capi_destroy_reg_dlist(all));
+    OK(kvasir_loopback_fail_returns(NULL, 1));
+    OK(nixl_capi_release_xfer_req(pair.a.agent, made));
+    BACKEND_ERROR(nixl_capi_destroy_xfer_req(made));
+    pair_stop(&pair);
+}
+
 static void a_cut_connection_fails_posts_polls_and_notifications_until_metadata_comes_again(void) {
     struct pair pair;
     pair_start(&pair);
@@ -328,6 +346,7 @@ int main(void) {
         a_released_running_request_never_arrives,
         a_release_that_fails_keeps_the_handle_and_the_transfer,
         failing_releases_of_everybody_are_shared,
+        returns_that_fail_keep_memory_and_nothing_else,
         a_cut_connection_fails_posts_polls_and_notifications_until_metadata_comes_again,
         a_cut_agent_itself_still_reaches_others,
         a_destroyed_peer_is_gone_and_a_new_one_of_its_name_is_another,

@@ -6,15 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
-import io.kvasir.gateway.disagg.BlockRelease;
-import io.kvasir.gateway.disagg.BlockReleaseCounts;
 import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.CountedRelease;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
-import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.router.disagg.FallbackPolicy;
-import io.kvasir.router.disagg.PrefillBlocks;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
 
@@ -140,7 +137,7 @@ class BrokenAnswersModelTest {
     private final AtomicInteger prefills = new AtomicInteger();
     private final Set<String> decoded = ConcurrentHashMap.newKeySet(); // names of blocks
     private final Set<String> fetched = ConcurrentHashMap.newKeySet(); // what clients have of them
-    private final Release release = new Release();
+    private final CountedRelease release = new CountedRelease();
     private final Map<String, Integer> outcomes = new ConcurrentHashMap<>();
     private long seed;
 
@@ -173,12 +170,16 @@ class BrokenAnswersModelTest {
                                     policies[Math.floorMod((int) seed, policies.length)]));
         }
         assertTrue(prefills.get() > 0, "no request was split");
-        release.ends.forEach(
-                (blocks, how) ->
-                        assertEquals(
-                                List.of(fetched.contains(blocks) ? "fetched" : "free"),
-                                List.copyOf(how),
-                                blocks));
+        release.ends()
+                .forEach(
+                        (blocks, how) ->
+                                assertEquals(
+                                        List.of(
+                                                fetched.contains(blocks)
+                                                        ? CountedRelease.End.FETCHED
+                                                        : CountedRelease.End.FREED),
+                                        List.copyOf(how),
+                                        blocks));
     }
 
     private static WorkerConfig worker(FakeEngine engine, String name) {
@@ -209,36 +210,6 @@ class BrokenAnswersModelTest {
             assertEquals(REQUESTS, page.sum("kvasir_requests_total"));
             assertEquals(0, page.sum("kvasir_answer_bytes_in_flight"));
         }
-    }
-
-    /** Remembers how the blocks of each prefill have ended. */
-    private static final class Release implements BlockRelease {
-        private final Map<String, Queue<String>> ends = new ConcurrentHashMap<>();
-
-        @Override
-        public PrefillBlocks.Held hold(KvTransferParams params) {
-            final Queue<String> ended = new ConcurrentLinkedQueue<>();
-            ends.put(params.remoteRequestId().orElseThrow(), ended);
-            return new PrefillBlocks.Held() {
-                @Override
-                public void fetched() {
-                    ended.add("fetched");
-                }
-
-                @Override
-                public void free() {
-                    ended.add("free");
-                }
-            };
-        }
-
-        @Override
-        public BlockReleaseCounts counts() {
-            return new BlockReleaseCounts(0, 0, 0, Map.of(), 0);
-        }
-
-        @Override
-        public void close() {}
     }
 
     private void serve(FakeEngine.Call call) throws IOException, InterruptedException {
@@ -346,14 +317,7 @@ class BrokenAnswersModelTest {
 
     /** What a prefill worker answers: its blocks have a name that no other prefill's have. */
     private String prefilled(Asked one) {
-        return "{\"choices\":[{\"text\":\"a\",\"finish_reason\":\"length\"}],\"kv_transfer_params\":"
-                   + "{\"do_remote_prefill\":true,\"do_remote_decode\":false,\"remote_block_ids\":[[9]],"
-                   + "\"remote_engine_id\":\"e\",\"remote_request_id\":\"r"
-                + one.number
-                + "-"
-                + prefills.incrementAndGet()
-                + "\",\"remote_host\":\"127.0.0.1\",\"remote_port\":1},"
-                + "\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}";
+        return CountedRelease.prefilled("r" + one.number + "-" + prefills.incrementAndGet());
     }
 
     private static byte[] json(String text, Random random) {

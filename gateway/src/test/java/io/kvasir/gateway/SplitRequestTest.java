@@ -628,6 +628,27 @@ class SplitRequestTest {
         assertTrue(workerOf("d").path("last_error").isNull(), "no fault that is known");
     }
 
+    /** It may have all of them, although the gateway does not know that they are sent. */
+    @Test
+    void parametersOnTheWayToAWorkerThatResetsTheConnectionAreNotUsedAgain() throws Exception {
+        final FakeEngine good = new FakeEngine(call -> call.json(200, DECODED));
+        more.add(good);
+        decode.bodiesToCut.set(1);
+        start(
+                config(),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"),
+                worker(good, "e", "decode"));
+        final String asked = bodyWith(ASK, "\"user\":\"" + "u".repeat(8 << 20) + "\"");
+        String last;
+        do {
+            good.calls.clear();
+            assertEquals(200, ask(asked).statusCode());
+            last = good.calls.getLast().text();
+        } while (decode.bodiesToCut.get() > 0);
+        assertFalse(last.contains("kv_transfer_params"));
+    }
+
     @Test
     void parametersAreNeverUsedTwice() throws Exception {
         decode.script = call -> call.json(decode.calls.size() == 1 ? 500 : 200, DECODED);

@@ -17,7 +17,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 /**
  * The request to one booked prefill worker, sent once, or again where the worker has not begun with
  * it. Its booking ends with it. Reports once: an answer with status 200, a refusal of the request
- * itself, or a failure.
+ * itself, a failure, or that it was aborted.
  */
 final class PrefillLeg {
     /** What becomes of it. */
@@ -41,6 +41,9 @@ final class PrefillLeg {
 
         /** The worker failed. */
         void failed(UpstreamFault fault);
+
+        /** It was aborted after it was sent: what the worker holds is not known. */
+        void aborted();
     }
 
     /** Outcome of an answer that does what it was asked for. */
@@ -114,13 +117,15 @@ final class PrefillLeg {
         return sentNs;
     }
 
-    /** Ends it; false where it has ended before. */
-    boolean abort(String why) {
+    /** Ends it; does nothing where it has ended before. */
+    void abort(String why) {
         if (!end(why, 0)) {
-            return false;
+            return;
         }
         attempt.abort(new EOFException(why));
-        return true;
+        if (message != null) {
+            listener.aborted();
+        }
     }
 
     /** Whether the worker has answered, if not to the end, that it has done its part. */

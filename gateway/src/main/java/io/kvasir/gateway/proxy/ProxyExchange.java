@@ -687,8 +687,7 @@ public final class ProxyExchange {
         private void failed(UpstreamAttempt.Failed failure) {
             if (isSplit()) {
                 // that a connection was stale is a guess: a worker that dies is as silent
-                final boolean sent = failure.sent() && failure.fault() != UpstreamFault.REFUSED;
-                legFailed(failure.fault(), failure.cause(), sent, failure.unprocessed());
+                legFailed(failure.fault(), failure.cause(), failure.sent(), failure.unprocessed());
             } else if (!failure.unprocessed()) {
                 replace(failure.fault(), failure.cause(), failure.sent());
             } else if (isCurrent(this)) {
@@ -707,7 +706,7 @@ public final class ProxyExchange {
          * Failed while the request is split, before the client got a byte. What follows is decided
          * by the flow: blocks that this worker may have fetched are not fetched again.
          *
-         * @param sent the worker may have begun with it
+         * @param sent the worker has the whole request
          * @param unprocessed no fault of the worker
          */
         private void legFailed(
@@ -726,7 +725,7 @@ public final class ProxyExchange {
             if (another && !unprocessed && own) {
                 excluded.add(lease.worker());
             }
-            if (another && !sent) {
+            if (another && attempt.isUnseen(fault)) {
                 split.flow().decodeUnsent(number);
             } else {
                 split.flow().decodeFailed(number, failure);

@@ -642,8 +642,8 @@ final class SplitExchange implements SplitLegs {
         }
         if (prefill.sent && prefill.rendezvous == null && !cut) {
             prefill.leg.abortAfter(GRACE_NS, "abandoned");
-        } else if (prefill.leg.abort("abandoned") && prefill.sent) {
-            prefill.blocks.answered(new Stranded(prefill.protocol()));
+        } else {
+            prefill.leg.abort("abandoned");
         }
     }
 
@@ -755,6 +755,12 @@ final class SplitExchange implements SplitLegs {
                 prefill.blocks.answered(new Stranded(prefill.protocol()));
             }
             flow.prefillFailed(attempt, fault.spelling());
+        }
+
+        @Override
+        public void aborted() {
+            final Prefill prefill = prefills[attempt];
+            prefill.blocks.answered(new Stranded(prefill.protocol()));
         }
     }
 

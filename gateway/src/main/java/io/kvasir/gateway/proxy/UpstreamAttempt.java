@@ -201,6 +201,15 @@ final class UpstreamAttempt implements RunningAttempt {
         return over == null ? null : over.lost();
     }
 
+    /**
+     * Whether a worker that has failed so knows nothing of it: it got no connection, or says that
+     * it has not begun. What a connection was taken for may have arrived whole, although it broke
+     * before that was known here.
+     */
+    boolean isUnseen(UpstreamFault fault) {
+        return connection == null || fault == UpstreamFault.REFUSED;
+    }
+
     private boolean wasStale(Throwable failure, UpstreamFault fault) {
         final StaleConnectionDetector.Sent over = connection;
         return over != null && !StreamReset.is(failure) && over.wasStale(fault);

@@ -44,12 +44,14 @@ import org.eclipse.jetty.util.BufferUtil;
 import org.eclipse.jetty.util.Callback;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.nio.ByteBuffer;
 import java.time.Clock;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -59,15 +61,15 @@ import java.util.concurrent.atomic.AtomicInteger;
 class SplitDeadlinesTest {
     private static final String ASK = "{\"model\":\"m\",\"prompt\":[1,2,3],\"stream\":true}";
 
-    /** Deadlines that never fire. */
+    /** Deadlines that fire by hand alone. */
     private static final class Kept implements Deadlines {
         private final AtomicInteger begun = new AtomicInteger();
-        private final Set<Integer> running = ConcurrentHashMap.newKeySet();
+        private final Map<Integer, Runnable> running = new ConcurrentHashMap<>();
 
         @Override
         public Runnable after(long delayNs, Runnable action) {
             final Integer number = begun.incrementAndGet();
-            running.add(number);
+            running.put(number, action);
             return () -> running.remove(number);
         }
     }
@@ -93,6 +95,7 @@ class SplitDeadlinesTest {
     private final PoolRouters routers = new PoolRouters(config);
     private final UpstreamRegistry registry = new UpstreamRegistry(config, routers);
     private final Fleet fleet = new Fleet(List.of(registry));
+    private final Discovery.Listener workers = fleet.listener("test");
     private final GatewayMetrics metrics = new GatewayMetrics();
     private final BlockRelease release = BlockRelease.open(config);
     private final Kept deadlines = new Kept();
@@ -102,9 +105,6 @@ class SplitDeadlinesTest {
 
     @BeforeEach
     void start() throws Exception {
-        final Discovery.Listener source = fleet.listener("test");
-        source.added(worker(prefill, "name=p,role=prefill,bootstrap=10.0.0.9:8998"));
-        source.added(worker(decode, "name=d,role=decode,handoff=sglang"));
         connector.setHost("127.0.0.1");
         server.addConnector(connector);
         server.addBean(client);
@@ -132,8 +132,8 @@ class SplitDeadlinesTest {
         release.close();
     }
 
-    private static DiscoveredWorker worker(FakeEngine engine, String keys) {
-        return DiscoveredWorker.of("m", WorkerConfig.parse(engine.url() + "," + keys));
+    private void add(FakeEngine engine, String keys) {
+        workers.added(DiscoveredWorker.of("m", WorkerConfig.parse(engine.url() + "," + keys)));
     }
 
     private ProxyContext context() {
@@ -173,11 +173,13 @@ class SplitDeadlinesTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void thatOfAPrefillEndsWithItsAnswer(boolean beforeTheDecodeEnds) throws Exception {
+        add(prefill, "name=p,role=prefill,bootstrap=10.0.0.9:8998");
+        add(decode, "name=d,role=decode,handoff=sglang");
         try (RawClient asking = new RawClient(connector.getLocalPort())) {
             asking.post("/v1/completions", ASK).readUntil("\"t\"");
             Eventually.holds(
                     "the flow's is replaced by that of the rest",
-                    () -> deadlines.running.equals(Set.of(2)));
+                    () -> deadlines.running.keySet().equals(Set.of(2)));
             if (beforeTheDecodeEnds) {
                 prefilled.countDown();
                 Eventually.holds("none runs", deadlines.running::isEmpty);
@@ -188,5 +190,28 @@ class SplitDeadlinesTest {
         prefilled.countDown();
         Eventually.holds("none runs", deadlines.running::isEmpty);
         assertEquals(2, deadlines.begun.get());
+    }
+
+    @Test
+    void aPrefillThatDoesNotEndAfterItsClientIsLeftToItsEngine() throws Exception {
+        prefill.script =
+                call -> {
+                    call.raw("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{");
+                    call.awaitClientGone(60);
+                };
+        add(prefill, "name=p,role=prefill");
+        add(decode, "name=d,role=decode");
+        try (RawClient asking = new RawClient(connector.getLocalPort())) {
+            asking.post("/v1/completions", ASK);
+            Eventually.holds("the prefill runs", () -> prefill.inFlight.get() == 1);
+        }
+        Eventually.holds(
+                "the flow's is replaced by that of the rest",
+                () -> deadlines.running.keySet().equals(Set.of(2)));
+        deadlines.running.get(2).run();
+        assertTrue(prefill.calls.getFirst().awaitClientGone(60));
+        Eventually.holds("none runs", deadlines.running::isEmpty);
+        final String page = metrics.page(null).text();
+        assertTrue(page.contains("kvasir_prefills_stranded_total{handoff=\"vllm\"} 1"), page);
     }
 }

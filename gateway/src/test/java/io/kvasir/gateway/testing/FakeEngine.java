@@ -148,6 +148,7 @@ public final class FakeEngine implements AutoCloseable {
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     public final List<Call> calls = new CopyOnWriteArrayList<>();
     public final AtomicInteger inFlight = new AtomicInteger();
+    public final AtomicInteger bodiesToCut = new AtomicInteger(); // before they are read
     public volatile Script script;
     public volatile String metricsPage =
             "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"100\"} 1\n";
@@ -236,6 +237,10 @@ public final class FakeEngine implements AutoCloseable {
                     line.substring(colon + 1).strip(),
                     (a, b) -> a + ", " + b);
         }
+        if (headers.containsKey("content-length") && takes(bodiesToCut)) {
+            reset(socket);
+            return false;
+        }
         final byte[] body =
                 in.readNBytes(Integer.parseInt(headers.getOrDefault("content-length", "0")));
         final Call call =
@@ -264,6 +269,10 @@ public final class FakeEngine implements AutoCloseable {
             }
         }
         return true;
+    }
+
+    private static boolean takes(AtomicInteger left) {
+        return left.getAndUpdate(now -> Math.max(0, now - 1)) > 0;
     }
 
     private static void watch(InputStream in, Call call) {

@@ -79,7 +79,8 @@ public interface KvTransport extends AutoCloseable {
      * Forgets memory. This alone does not keep a peer with older metadata from reading it.
      *
      * @param regions exactly those of one earlier {@link #register}
-     * @throws KvTransportException {@code INVALID} if they were not registered so
+     * @throws KvTransportException {@code INVALID} if they were not registered so; otherwise if it
+     *     is refused; they are registered still
      */
     void deregister(List<KvRegion> regions);
 

@@ -159,7 +159,7 @@ public final class NixlTransport implements KvTransport {
     @Override
     public void deregister(List<KvRegion> regions) {
         checkOpen();
-        if (!registered.remove(regions)) {
+        if (!registered.contains(regions)) {
             throw invalid(
                     "these "
                             + regions.size()
@@ -172,6 +172,7 @@ public final class NixlTransport implements KvTransport {
                 () ->
                         transfers.deregister(
                                 spans.memory, spans.addresses, spans.lengths, spans.devices));
+        registered.remove(regions);
     }
 
     @Override
@@ -500,9 +501,17 @@ public final class NixlTransport implements KvTransport {
         }
         for (Prepared list : lists) {
             if (list != null) {
-                transfers.releaseList(list.handle);
+                giveUp(list);
             }
         }
         agent.close();
+    }
+
+    private void giveUp(Prepared list) {
+        try {
+            transfers.releaseList(list.handle);
+        } catch (NixlException e) {
+            // what is left of it ends with the agent
+        }
     }
 }

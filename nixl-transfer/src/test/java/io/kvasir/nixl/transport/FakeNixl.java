@@ -38,6 +38,7 @@ public final class FakeNixl {
     private final MethodHandle stick;
     private final MethodHandle disconnect;
     private final MethodHandle failReleases;
+    private final MethodHandle failReturns;
     private final MethodHandle loseNotifications;
     private final MethodHandle heal;
 
@@ -71,6 +72,7 @@ public final class FakeNixl {
                 FunctionDescriptor.of(
                         ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG);
         failReleases = handle(symbols, "fail_releases", counted);
+        failReturns = handle(symbols, "fail_returns", counted);
         loseNotifications = handle(symbols, "lose_notifications", counted);
         heal = handle(symbols, "heal", FunctionDescriptor.ofVoid());
     }
@@ -155,6 +157,15 @@ public final class FakeNixl {
     public void failReleases(String agent, long count) {
         try (Arena arena = Arena.ofConfined()) {
             done((int) failReleases.invokeExact(text(arena, agent), count));
+        } catch (Throwable t) {
+            throw new AssertionError(t);
+        }
+    }
+
+    /** The agent's next deregistrations and releases of lists fail. */
+    public void failReturns(String agent, long count) {
+        try (Arena arena = Arena.ofConfined()) {
+            done((int) failReturns.invokeExact(text(arena, agent), count));
         } catch (Throwable t) {
             throw new AssertionError(t);
         }

@@ -397,7 +397,10 @@ public final class NixlTransfers implements AutoCloseable {
     public int release(long request) {
         checkOpen();
         final int status = calls.release(agentAddress, request);
-        return status == 0 ? calls.destroy(request) : status;
+        if (status == 0) {
+            calls.destroy(request); // whatever that says: there is no request to try again with
+        }
+        return status;
     }
 
     /**
