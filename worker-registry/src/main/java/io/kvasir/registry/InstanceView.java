@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -11,12 +12,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 
 /**
  * The instances of a namespace as their registrations describe them. Of each key the greatest
  * generation counts: an older document that arrives late changes nothing. A document that cannot be
- * read changes nothing either; its key is reported once, until it can be used or is no more.
+ * read changes nothing either; its key is reported once, until it can be used or is no more. More
+ * than three of one view are reported together.
  *
  * <p>One thread at a time feeds it; any thread may look.
  */
@@ -26,7 +29,7 @@ public final class InstanceView implements LeasedStore.Watcher {
         /** Instances are others now. */
         void changed();
 
-        /** A document cannot be used. */
+        /** A document cannot be used; of many that are found at once there is one call. */
         void refused(String cause);
 
         /**
@@ -42,6 +45,8 @@ public final class InstanceView implements LeasedStore.Watcher {
          */
         void found(Duration away);
     }
+
+    private static final int NAMED_REFUSALS = 3;
 
     private final Listener listener;
     private final Map<String, Registration> instances = new TreeMap<>(); // guarded by this
@@ -75,25 +80,39 @@ public final class InstanceView implements LeasedStore.Watcher {
             last.keySet().retainAll(keys);
             unusable.retainAll(keys);
         }
+        final List<String> refusals = new ArrayList<>();
         for (Stored stored : all) {
             // the store is the truth: what it holds replaces a newer one that it has lost
-            changed |= take(stored, false);
+            changed |= take(stored, false, refusals::add);
         }
+        refuse(refusals);
         listener.found(outage.end());
         if (changed) {
             listener.changed();
         }
     }
 
+    /** Others may have written any number of keys that are no registrations: few are named. */
+    private void refuse(List<String> refusals) {
+        if (refusals.size() <= NAMED_REFUSALS) {
+            refusals.forEach(listener::refused);
+        } else {
+            listener.refused(
+                    refusals.size()
+                            + " keys cannot be used, the first of them: "
+                            + String.join("; ", refusals.subList(0, NAMED_REFUSALS)));
+        }
+    }
+
     @Override
     public void put(Stored stored) {
-        if (take(stored, true)) {
+        if (take(stored, true, listener::refused)) {
             listener.changed();
         }
     }
 
     /** True if the instances are others now. */
-    private boolean take(Stored stored, boolean fenced) {
+    private boolean take(Stored stored, boolean fenced, Consumer<String> refused) {
         final byte[] digest = digest(stored);
         final boolean isRepeated;
         synchronized (this) {
@@ -107,7 +126,7 @@ public final class InstanceView implements LeasedStore.Watcher {
             registration = decoded(stored);
         } catch (RegistryException e) {
             if (unusable.add(stored.key())) {
-                listener.refused("key " + stored.key() + ": " + e.getMessage());
+                refused.accept("key " + stored.key() + ": " + e.getMessage());
             }
             return false;
         }

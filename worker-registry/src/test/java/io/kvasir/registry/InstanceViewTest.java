@@ -141,6 +141,24 @@ class InstanceViewTest {
     }
 
     @Test
+    void ofManyThatCannotBeReadInOneViewTheFirstAreNamedAndAllAreCounted() {
+        for (int i = 1000; i < 2000; i++) {
+            store.force(instance("w" + i, 1).id().key(), new byte[] {1});
+        }
+        force(instance("a", 7));
+        store.watch(InstanceId.prefix("ns"), view);
+        assertEquals(3, received.size(), received::toString); // with "found" and "changed"
+        final String refused = received.getFirst();
+        assertTrue(refused.startsWith("refused 1000 keys cannot be used, the first of"), refused);
+        assertEquals(4, refused.split("key ns/c/e/w", -1).length, refused);
+        store.away(true);
+        store.away(false);
+        assertEquals(5, received.size(), received::toString); // none of them again
+        store.force(instance("late", 1).id().key(), new byte[] {1});
+        assertTrue(received.getLast().startsWith("refused key ns/c/e/late: "), received::toString);
+    }
+
+    @Test
     void aDocumentUnderTheKeyOfAnotherIsRefused() {
         watch();
         store.force(instance("b", 1).id().key(), instance("a", 7).encode());

@@ -88,8 +88,13 @@ public abstract class LeasedStoreContract {
 
     /** A view of what a store of its own tells. */
     protected static final class Seen implements InstanceView.Listener {
+        private static final int FEW = 100;
+
         public final InstanceView view = new InstanceView(this);
+
+        /** Names of all that were seen; not while there are many. */
         public final Set<String> everSeen = ConcurrentHashMap.newKeySet();
+
         public final List<String> losses = new CopyOnWriteArrayList<>();
         public final List<String> refusals = new CopyOnWriteArrayList<>();
         public volatile int found;
@@ -105,7 +110,9 @@ public abstract class LeasedStoreContract {
 
         @Override
         public void changed() {
-            everSeen.addAll(names());
+            if (view.instances().size() <= FEW) { // else each of many changes costs as many names
+                everSeen.addAll(names());
+            }
         }
 
         @Override

@@ -24,6 +24,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.Random;
@@ -57,7 +58,7 @@ class LoopbackProcessTest {
     void open() throws IOException {
         System.out.println("seed: " + seed);
         folder = Loopbacks.folder();
-        transport = new LoopbackTransport("parent", Loopbacks.config(folder));
+        transport = new LoopbackTransport("parent", patient(Loopbacks.config(folder)));
         pool = transport.pool(LAYOUT);
         transport.register(pool.regions());
         own = transport.prepare(null, pool.descriptors());
@@ -73,6 +74,20 @@ class LoopbackProcessTest {
         pool.close();
         new LoopbackTransport("sweeper", Loopbacks.config(folder)).close();
         Loopbacks.deleteEmpty(folder);
+    }
+
+    /** A child that gets no time for a moment is not one that takes no messages. */
+    private static LoopbackConfig patient(LoopbackConfig config) {
+        return new LoopbackConfig(
+                config.folder(),
+                config.maxPeers(),
+                config.maxRegions(),
+                config.maxLists(),
+                config.maxRequests(),
+                config.inboxBytes(),
+                config.chunkBytes(),
+                config.livenessInterval(),
+                Duration.ofNanos(Loopbacks.DEADLINE_NS));
     }
 
     private void start(String mode) throws IOException {

@@ -41,9 +41,6 @@ public final class EtcdClient implements AutoCloseable {
     /** In place of a revision: the key was at another. */
     public static final long CONFLICT = -1;
 
-    /** In place of a revision to watch from: read all keys anew. */
-    public static final long READ_ANEW = 0;
-
     private static final int OK = 200;
     private static final int BAD_REQUEST = 400;
     private static final int UNAUTHENTICATED = 401;
@@ -76,8 +73,28 @@ public final class EtcdClient implements AutoCloseable {
         }
     }
 
-    /** Keys at one revision of the store. */
-    public record Range(long revision, List<Entry> entries) {}
+    /**
+     * A moment in the past of a store, which a watch goes on after.
+     *
+     * @param cluster identifier; a backup that is restored keeps it where the members are the same
+     * @param term of the leader, which never becomes lower; a backup that is restored begins anew
+     * @param revision of the last change
+     */
+    public record Position(String cluster, long term, long revision) {
+        /** Whether what an answer says can be a later moment, or the same one, of that store. */
+        boolean canBecome(Position later) {
+            return cluster.equals(later.cluster)
+                    && term <= later.term
+                    && revision <= later.revision;
+        }
+
+        private Position at(long laterRevision) {
+            return new Position(cluster, term, laterRevision);
+        }
+    }
+
+    /** Keys at one moment of the store. */
+    public record Range(Position at, List<Entry> entries) {}
 
     /** Notified of changes of keys. */
     public interface Events {
@@ -198,7 +215,7 @@ public final class EtcdClient implements AutoCloseable {
                 .put("mod_revision", Long.toString(revision));
         body.putArray("success").addObject().set(kind, request);
         final JsonNode answer = call("/v3/kv/txn", body);
-        return answer.path("succeeded").asBoolean() ? revision(answer) : CONFLICT;
+        return answer.path("succeeded").asBoolean() ? position(answer).revision() : CONFLICT;
     }
 
     private JsonNode pageOrNull(
@@ -228,15 +245,19 @@ public final class EtcdClient implements AutoCloseable {
     /** Null if the answer is too large. */
     private JsonNode readOrNull(ObjectNode body) {
         final JsonNode answer = callOrNull(RANGE, body);
-        if (answer != null && revision(answer) <= 0) {
+        if (answer != null && position(answer).revision() <= 0) {
             // whatever answers, it does not say that there are no keys
             throw unavailable(RANGE, new IOException("the answer has no revision"));
         }
         return answer;
     }
 
-    static long revision(JsonNode answer) {
-        return answer.path("header").path("revision").asLong();
+    static Position position(JsonNode answer) {
+        final JsonNode header = answer.path("header");
+        return new Position(
+                header.path("cluster_id").asText(),
+                header.path("raft_term").asLong(),
+                header.path("revision").asLong());
     }
 
     /** A key of an answer; without its value where that is larger than is kept. */
@@ -295,23 +316,23 @@ public final class EtcdClient implements AutoCloseable {
     // -- watch
 
     /**
-     * Tells of all changes of keys with a prefix from a revision on, until etcd ends the watch or
+     * Tells of all changes of keys with a prefix after a moment, until etcd ends the watch or
      * {@link #stopWatching} is called. Blocks.
      *
      * <p>A watch that breaks after it has begun is no failure: the next call says what is wrong.
      *
-     * @return the revision to go on from, or {@link #READ_ANEW} if changes since are not to be had:
-     *     etcd has compacted them, is another one, or does not answer, as {@link #stopWatching}
-     *     says
+     * @return the moment to go on after, or null if all keys are to be read anew since changes are
+     *     not to be had: etcd has compacted them, is another one or restored from a backup, or does
+     *     not answer, as {@link #stopWatching} says
      */
-    public long watch(String prefix, long fromRevision, Events events) {
+    public Position watch(String prefix, Position after, Events events) {
         final ObjectNode body = json.createObjectNode();
         body.putObject("create_request")
                 .put("key", base64(prefix))
                 .put("range_end", rangeEnd(prefix))
-                .put("start_revision", Long.toString(fromRevision))
+                .put("start_revision", Long.toString(after.revision() + 1))
                 .put("fragment", true); // else one answer may have any number of changes
-        long next = fromRevision;
+        Position reached = after;
         boolean isFragment = false;
         boolean hasBegun = false;
         isStopped = false;
@@ -326,17 +347,21 @@ public final class EtcdClient implements AutoCloseable {
                 hasBegun = true;
                 isFragment = result.path("fragment").asBoolean();
                 if (result.isMissingNode() || result.path("canceled").asBoolean()) {
-                    return READ_ANEW; // compacted, or the member is in trouble
+                    return null; // compacted, or the member is in trouble
                 }
-                if (result.path("created").asBoolean() && revision(result) < fromRevision - 1) {
-                    return READ_ANEW; // a store that never got so far: it has lost its data
+                if (result.path("created").asBoolean()) {
+                    final Position now = position(result);
+                    if (!after.canBecome(now)) {
+                        return null; // another store, or one that has lost its data
+                    }
+                    reached = now.at(after.revision()); // what has changed since comes now
                 }
                 for (JsonNode event : result.path("events")) {
-                    next = Math.max(next, tell(event, events) + 1);
+                    reached = reached.at(Math.max(reached.revision(), tell(event, events)));
                 }
             }
         } catch (BoundedAnswers.TooLarge e) {
-            return READ_ANEW; // page by page, which leaves out what is too large
+            return null; // page by page, which leaves out what is too large
         } catch (IOException e) {
             if (!isStopped && (!hasBegun || isNoJson(e))) {
                 throw unavailable("/v3/watch", e);
@@ -344,7 +369,7 @@ public final class EtcdClient implements AutoCloseable {
         } finally {
             watching = null;
         }
-        return isFragment || isStopped ? READ_ANEW : next; // of one revision there may be more
+        return isFragment || isStopped ? null : reached; // of one revision there may be more
     }
 
     /** An answer that is cut off is no sign of it. */

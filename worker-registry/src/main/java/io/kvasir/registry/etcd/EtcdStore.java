@@ -7,6 +7,7 @@ import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.registry.Stored;
 import io.kvasir.registry.etcd.EtcdClient.Entry;
+import io.kvasir.registry.etcd.EtcdClient.Position;
 
 import java.time.Duration;
 
@@ -14,8 +15,9 @@ import java.time.Duration;
  * Keys in etcd, below a prefix; all that one store puts have one lease.
  *
  * <p>A watch continues from the revision that it has reached; where etcd has compacted what came
- * after, or does not answer, all keys are read anew. With a watch, two daemon threads: one watches,
- * one asks now and then whether etcd answers, since a watch is silent when nothing happens.
+ * after, is another one or restored from a backup, or does not answer, all keys are read anew. With
+ * a watch, two daemon threads: one watches, one asks now and then whether etcd answers, since a
+ * watch is silent when nothing happens.
  */
 public final class EtcdStore implements LeasedStore {
     /** Prefix of keys if nothing else is said. */
@@ -131,7 +133,7 @@ public final class EtcdStore implements LeasedStore {
         private final String keys;
         private final Watcher watcher;
         private final GrowingPause retry = new GrowingPause(); // a wrong password costs a hash each
-        private long next = EtcdClient.READ_ANEW;
+        private Position reached; // null: all is read first
 
         Watch(String keys, Watcher watcher) {
             this.keys = prefix + keys;
@@ -158,23 +160,23 @@ public final class EtcdStore implements LeasedStore {
         /** Reads all where that is needed, watches until that ends; returns how long to wait. */
         long round() {
             try {
-                if (next == EtcdClient.READ_ANEW) {
+                if (reached == null) {
                     final EtcdClient.Range range = client.range(keys, MAX_KEYS);
                     watcher.view(range.entries().stream().map(each -> stored(each)).toList());
-                    next = range.revision() + 1;
+                    reached = range.at();
                 }
-                next = client.watch(keys, next, this);
+                reached = client.watch(keys, reached, this);
                 return retry.afterSuccessMs();
             } catch (RuntimeException | Error e) { // out of memory, too: discovery goes on
-                next = EtcdClient.READ_ANEW;
+                reached = null;
                 lose(e);
                 return retry.afterFailureMs();
             }
         }
 
-        /** The revision up to which the watcher was notified; -1: all is read first. */
-        long reached() {
-            return next - 1;
+        /** Up to where the watcher was notified; null: all is read first. */
+        Position reachedOrNull() {
+            return reached;
         }
 
         private void lose(Throwable e) {

@@ -2,8 +2,11 @@ package io.kvasir.registry.etcd;
 
 import com.fasterxml.jackson.databind.JsonNode;
 
+import io.kvasir.registry.RegistryException;
+import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.registry.Stored;
 import io.kvasir.registry.etcd.EtcdClient.Entry;
+import io.kvasir.registry.etcd.EtcdClient.Position;
 import io.kvasir.registry.etcd.EtcdClient.Range;
 
 import java.util.ArrayList;
@@ -39,7 +42,7 @@ final class PagedRead {
     private final List<Entry> all = new ArrayList<>();
     private int page = FIRST_PAGE;
     private long bytes;
-    private long revision;
+    private Position at; // null before the first page
 
     /**
      * Reads nothing yet.
@@ -62,12 +65,13 @@ final class PagedRead {
         while (from != null) {
             from = read(from);
         }
-        return new Range(revision, all);
+        return new Range(at, all);
     }
 
     /** Reads a page, or finds a smaller one; returns what to go on from, null at the end. */
     private String read(String from) {
         final int limit = Math.min(page, most - all.size());
+        final long revision = at == null ? 0 : at.revision();
         final JsonNode answer = pages.pageOrNull(from, limit, revision, false);
         if (answer != null) {
             page = Math.min(2 * page, MOST_OF_A_PAGE);
@@ -84,8 +88,16 @@ final class PagedRead {
      * @param unreadOrNull why the values of an answer are not there
      */
     private String take(JsonNode answer, String unreadOrNull, String from) {
-        if (revision == 0) {
-            revision = EtcdClient.revision(answer);
+        final Position now = EtcdClient.position(answer);
+        if (at == null) {
+            at = now;
+        } else if (!at.canBecome(now)) {
+            throw new RegistryException(
+                    Kind.UNAVAILABLE,
+                    "etcd was replaced by another one while its keys were read: at "
+                            + at
+                            + ", then at "
+                            + now);
         }
         String last = from;
         for (JsonNode kv : answer.path("kvs")) {

@@ -116,16 +116,27 @@ class EtcdStoreTest extends LockingStoreContract {
             final long first = client.putIf(prefix + "a", 0, new byte[] {1}, lease);
             final long second = client.putIf(prefix + "a", first, new byte[] {2}, lease);
             post("/v3/kv/compaction", "{\"revision\":\"" + second + "\"}", null);
-            assertEquals(EtcdClient.READ_ANEW, client.watch(prefix, first, UNHEARD));
-            assertEquals(second, client.range(prefix, 10).entries().getFirst().revision());
+            final EtcdClient.Range now = client.range(prefix, 10);
+            final EtcdClient.Position before =
+                    new EtcdClient.Position(now.at().cluster(), now.at().term(), first - 1);
+            assertNull(client.watch(prefix, before, UNHEARD));
+            assertEquals(second, now.entries().getFirst().revision());
         }
     }
 
     @Test
-    void aStoreThatNeverGotSoFarIsReadAnew() {
+    void anotherStoreIsReadAnew() {
         try (EtcdClient client =
                 new EtcdClient(EtcdOptions.of(List.of(server.uri()), TTL, TIMEOUT))) {
-            assertEquals(EtcdClient.READ_ANEW, client.watch(prefix, 1L << 40, UNHEARD));
+            final EtcdClient.Position now = client.range(prefix, 10).at();
+            assertTrue(now.term() > 0 && !now.cluster().isEmpty(), now::toString);
+            for (EtcdClient.Position others :
+                    List.of(
+                            new EtcdClient.Position(now.cluster(), now.term(), 1L << 40),
+                            new EtcdClient.Position(now.cluster(), now.term() + 1, now.revision()),
+                            new EtcdClient.Position("1", now.term(), now.revision()))) {
+                assertNull(client.watch(prefix, others, UNHEARD), others::toString);
+            }
         }
     }
 

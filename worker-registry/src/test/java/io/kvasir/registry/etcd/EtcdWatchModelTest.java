@@ -11,6 +11,7 @@ import com.sun.net.httpserver.HttpServer;
 
 import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.Stored;
+import io.kvasir.registry.etcd.EtcdClient.Position;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
@@ -31,9 +32,10 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 
 /**
- * A watch of an etcd that writes, compacts, refuses, breaks off at any byte, cancels and says
- * nonsense, between the pages of a read too. After each round what was reported is what was there
- * at the revision that is reached; when all is quiet, it is what is there.
+ * A watch of an etcd that writes, compacts, refuses, breaks off at any byte, cancels, says nonsense
+ * and is replaced by another one or by its backup, between the pages of a read too. After each
+ * round what was reported is what was there at the revision that is reached; when all is quiet, it
+ * is what is there.
  */
 class EtcdWatchModelTest {
     private static final int TRIALS = 3;
@@ -44,7 +46,11 @@ class EtcdWatchModelTest {
         final long seed = Seeds.next("EtcdWatchModelTest");
         try (Etcd etcd = new Etcd()) {
             for (int trial = 0; trial < TRIALS; trial++) {
-                run(etcd, new Random(seed + trial));
+                try {
+                    run(etcd, new Random(seed + trial));
+                } catch (RuntimeException | Error e) {
+                    throw new AssertionError("-Dseed=" + (seed + trial), e);
+                }
             }
         }
     }
@@ -69,15 +75,16 @@ class EtcdWatchModelTest {
             for (int round = 0; round < 2; round++) { // the first one may find that it reads anew
                 watch.round();
             }
-            assertEquals(etcd.at(etcd.revision()), seen.keys);
+            assertEquals(etcd.keys(), seen.keys);
         }
     }
 
     private static void check(Etcd etcd, EtcdStore.Watch watch, Seen seen, int losses) {
         assertTrue(seen.losses - losses <= 1, "one loss a round");
-        if (watch.reached() >= 0) {
+        final Position reached = watch.reachedOrNull();
+        if (reached != null) {
             assertEquals(losses, seen.losses, "a loss, but nothing is read anew");
-            assertEquals(etcd.at(watch.reached()), seen.keys);
+            assertEquals(etcd.at(reached), seen.keys);
         }
     }
 
@@ -127,15 +134,50 @@ class EtcdWatchModelTest {
             }
         }
 
+        /** One life of a store; what is older than what is compacted is no more. */
+        private static final class History {
+            private final String cluster;
+            private final long term;
+            private final long first;
+            private final List<SortedMap<String, String>> states; // by revision less the first one
+            private final List<Change> changes;
+            private long compacted;
+
+            History(String cluster, long term, long first) {
+                this.cluster = cluster;
+                this.term = term;
+                this.first = first;
+                states = new ArrayList<>(List.of(new TreeMap<>()));
+                changes = new ArrayList<>();
+            }
+
+            /** What a backup of another one has, restored by the same members. */
+            History(History from, long revision) {
+                cluster = from.cluster;
+                term = from.term - 1;
+                first = from.first;
+                states = new ArrayList<>(from.states.subList(0, (int) (revision - first + 1)));
+                changes = new ArrayList<>(from.changes);
+                changes.removeIf(change -> change.revision > revision);
+                compacted = Math.min(from.compacted, revision);
+            }
+
+            SortedMap<String, String> at(long revision) {
+                return states.get(Math.toIntExact(revision - first));
+            }
+
+            long revision() {
+                return first + states.size() - 1;
+            }
+        }
+
         private final HttpServer server;
         private Random random;
-        private List<SortedMap<String, String>> states; // by revision less the first one
-        private List<Change> changes;
-        private long first;
-        private long compacted; // what is older is no more
+        private List<History> lives; // the last one is the present one
         private boolean isFaulty;
 
         Etcd() throws IOException {
+            System.setProperty("sun.net.httpserver.nodelay", "true"); // else 40 ms an answer
             server =
                     HttpServer.create(
                             new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
@@ -150,14 +192,24 @@ class EtcdWatchModelTest {
 
         synchronized void begin(Random with) {
             random = with;
-            first = 1L + random.nextInt(100);
-            compacted = 0;
             isFaulty = true;
-            states = new ArrayList<>(List.of(new TreeMap<>()));
-            changes = new ArrayList<>();
+            lives = new ArrayList<>();
+            beginAnother();
+        }
+
+        private void beginAnother() {
+            lives.add(
+                    new History(
+                            Integer.toString(lives.size()),
+                            1000 + random.nextInt(5),
+                            1L + random.nextInt(100)));
             for (int i = random.nextInt(30); i > 0; i--) {
-                write();
+                change();
             }
+        }
+
+        private History now() {
+            return lives.getLast();
         }
 
         synchronized void isFaulty(boolean now) {
@@ -165,16 +217,38 @@ class EtcdWatchModelTest {
         }
 
         synchronized long revision() {
-            return first + states.size() - 1;
+            return now().revision();
         }
 
-        synchronized SortedMap<String, String> at(long revision) {
-            return states.get(Math.toIntExact(revision - first));
+        synchronized SortedMap<String, String> keys() {
+            return now().at(revision());
+        }
+
+        synchronized SortedMap<String, String> at(Position position) {
+            return lives.stream()
+                    .filter(each -> each.cluster.equals(position.cluster()))
+                    .filter(each -> each.term == position.term())
+                    .findFirst()
+                    .orElseThrow()
+                    .at(position.revision());
+        }
+
+        /** Changes it, or puts another one, or its own backup, in its place. */
+        synchronized void write() {
+            final int what = isFaulty ? random.nextInt(12) : 2;
+            if (what == 0) {
+                beginAnother();
+            } else if (what == 1) {
+                final int lost = random.nextInt(Math.min(5, now().states.size()));
+                lives.add(new History(now(), revision() - lost));
+            }
+            change();
         }
 
         /** Up to three keys in one transaction. */
-        synchronized void write() {
-            final SortedMap<String, String> next = new TreeMap<>(at(revision()));
+        private void change() {
+            final SortedMap<String, String> next = new TreeMap<>(now().at(revision()));
+            final List<Change> changes = now().changes;
             final long revision = revision() + 1;
             for (int i = 1 + random.nextInt(3); i > 0; i--) {
                 final String key = "ns/" + (char) ('0' + random.nextInt(KEYS));
@@ -190,9 +264,9 @@ class EtcdWatchModelTest {
                     changes.add(new Change(revision, key, value));
                 }
             }
-            states.add(next);
+            now().states.add(next);
             if (random.nextInt(8) == 0) {
-                compacted = revision() - random.nextInt(3);
+                now().compacted = Math.max(now().first, revision() - random.nextInt(3));
             }
         }
 
@@ -206,8 +280,10 @@ class EtcdWatchModelTest {
                 write();
             }
             final long at = request.path("revision").asLong(revision());
-            if (at < compacted) {
+            if (at < Math.max(now().compacted, now().first)) {
                 answer(exchange, 400, "{\"error\":\"mvcc: required revision has been compacted\"}");
+            } else if (at > revision()) {
+                answer(exchange, 400, "{\"error\":\"mvcc: required revision is a future one\"}");
             } else if (fails(8)) {
                 answer(exchange, 503, "{}");
             } else if (fails(8)) {
@@ -225,7 +301,7 @@ class EtcdWatchModelTest {
             final int limit = request.path("limit").asInt();
             final List<String> found = new ArrayList<>();
             boolean more = false;
-            for (Map.Entry<String, String> each : at(at).entrySet()) {
+            for (Map.Entry<String, String> each : now().at(at).entrySet()) {
                 if (("/p/" + each.getKey()).compareTo(from) >= 0) {
                     more = found.size() == limit;
                     if (more) {
@@ -234,8 +310,13 @@ class EtcdWatchModelTest {
                     found.add(kv(each.getKey(), each.getValue(), at));
                 }
             }
-            return "{\"header\":{\"revision\":\"%d\"},\"kvs\":[%s],\"more\":%s}"
-                    .formatted(revision(), String.join(",", found), more);
+            return "{%s,\"kvs\":[%s],\"more\":%s}"
+                    .formatted(header(), String.join(",", found), more);
+        }
+
+        private String header() {
+            return "\"header\":{\"cluster_id\":\"%s\",\"revision\":\"%d\",\"raft_term\":\"%d\"}"
+                    .formatted(now().cluster, revision(), now().term);
         }
 
         private static void answer(HttpExchange exchange, int status, String text)
@@ -256,8 +337,8 @@ class EtcdWatchModelTest {
             }
             final StringBuilder said = new StringBuilder();
             result(said, "\"created\":true");
-            if (from <= compacted) {
-                result(said, "\"canceled\":true,\"compact_revision\":\"" + compacted + "\"");
+            if (from <= now().compacted) {
+                result(said, "\"canceled\":true,\"compact_revision\":\"" + now().compacted + "\"");
             } else {
                 tell(said, from);
             }
@@ -268,7 +349,7 @@ class EtcdWatchModelTest {
             long next = from;
             for (int i = isFaulty ? random.nextInt(4) : 1; i > 0; i--) {
                 if (isFaulty && random.nextBoolean()) {
-                    write();
+                    change(); // the connection ends with a store that is replaced
                 }
                 next = tellSome(said, next);
                 if (fails(4)) {
@@ -280,9 +361,13 @@ class EtcdWatchModelTest {
         /** The changes from one revision to another one; of a large one there may be fragments. */
         private long tellSome(StringBuilder said, long from) {
             final long to =
-                    isFaulty ? from + random.nextInt((int) (revision() + 2 - from)) : revision();
+                    isFaulty
+                            ? from + random.nextInt((int) Math.max(1, revision() + 2 - from))
+                            : revision();
             final List<Change> some =
-                    changes.stream().filter(c -> c.revision >= from && c.revision <= to).toList();
+                    now().changes.stream()
+                            .filter(c -> c.revision >= from && c.revision <= to)
+                            .toList();
             int sent = 0;
             while (sent < some.size()) {
                 final int end =
@@ -301,9 +386,7 @@ class EtcdWatchModelTest {
         }
 
         private void result(StringBuilder said, String result) {
-            said.append(
-                    "{\"result\":{\"header\":{\"revision\":\"%d\"},%s}}\n"
-                            .formatted(revision(), result));
+            said.append("{\"result\":{%s,%s}}\n".formatted(header(), result));
         }
 
         /** As etcd ends it, or as a lost connection, a member in trouble or another program do. */

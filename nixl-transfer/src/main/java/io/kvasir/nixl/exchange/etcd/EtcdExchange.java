@@ -252,7 +252,7 @@ public final class EtcdExchange extends ViewedExchange {
                 };
         while (!closed) {
             try {
-                client.watch(config.prefix(), readAll() + 1, events);
+                client.watch(config.prefix(), readAll(), events);
             } catch (RuntimeException | Error e) { // what cannot be used, too: all is read anew
                 unreachable.incrementAndGet();
             }
@@ -260,8 +260,8 @@ public final class EtcdExchange extends ViewedExchange {
         }
     }
 
-    /** Brings the view up to date; returns the revision at which it is. */
-    private long readAll() {
+    /** Brings the view up to date; returns the moment at which it is. */
+    private EtcdClient.Position readAll() {
         final EtcdClient.Range range = client.range(config.prefix(), MetadataExchange.MAX_RECORDS);
         final Set<String> names = new HashSet<>();
         for (Entry entry : range.entries()) {
@@ -269,7 +269,7 @@ public final class EtcdExchange extends ViewedExchange {
         }
         view.goneFrom(SOURCE, name -> !names.contains(name));
         range.entries().forEach(this::apply);
-        return range.revision();
+        return range.at();
     }
 
     private void apply(Entry entry) {
