@@ -1,5 +1,7 @@
 package io.kvasir.gateway.proxy;
 
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.upstream.FaultAttribution;
 import io.kvasir.gateway.upstream.UpstreamFault;
@@ -8,6 +10,8 @@ import io.kvasir.protocol.handoff.VerbatimJson;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpStatus;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.io.EOFException;
 import java.io.IOException;
@@ -45,6 +49,8 @@ final class PrefillLeg {
         /** It was aborted after it was sent: what the worker holds is not known. */
         void aborted();
     }
+
+    private static final Logger LOG = LoggerFactory.getLogger(PrefillLeg.class);
 
     /** Outcome of an answer that does what it was asked for. */
     static final String OK = "ok";
@@ -152,6 +158,26 @@ final class PrefillLeg {
     }
 
     private void outcome(UpstreamAttempt.Outcome outcome) {
+        guarded(() -> act(outcome));
+    }
+
+    /** A step that fails by a defect fails the leg; nothing else would before its deadline. */
+    private void guarded(Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException | Error e) {
+            LOG.atError()
+                    .addKeyValue(RequestRecord.LOG_KEY, proxied.requestId())
+                    .setCause(LogText.of(e))
+                    .log("{}: the prefill failed", proxied.requestId());
+            if (end("internal", 0)) {
+                attempt.abort(new IOException(e));
+            }
+            listener.failed(UpstreamFault.LOCAL);
+        }
+    }
+
+    private void act(UpstreamAttempt.Outcome outcome) {
         switch (outcome) {
             case UpstreamAttempt.Answered answer -> {
                 status = answer.head().getStatus();
@@ -160,7 +186,8 @@ final class PrefillLeg {
                                 answer.content(),
                                 MAX_ANSWER_BYTES,
                                 context.answers(),
-                                bytes -> whole(PrefillAnswer.of(answer.head(), bytes)),
+                                bytes ->
+                                        guarded(() -> whole(PrefillAnswer.of(answer.head(), bytes))),
                                 failure ->
                                         failed(
                                                 failure instanceof BodyCollector.NoMemoryException
