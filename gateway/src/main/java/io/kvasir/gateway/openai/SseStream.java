@@ -141,14 +141,17 @@ public final class SseStream {
     /** Whether it says why its choice ends, and no fingerprint, for which it has room then. */
     private static boolean endsChoice(byte[] buffer, int from, int to) {
         final int finish = indexOf(buffer, FINISH, from, to);
-        if (finish < 0 || buffer[from] != '{' || contains(buffer, FINGERPRINT, from, to)) {
+        if (finish < 0) {
             return false;
         }
         int value = finish + FINISH.length;
         while (value < to && (buffer[value] == ':' || buffer[value] == ' ')) {
             value++;
         }
-        return value < to && buffer[value] == '"';
+        return value < to
+                && buffer[value] == '"'
+                && buffer[from] == '{'
+                && !contains(buffer, FINGERPRINT, from, to);
     }
 
     /** Reads an event that says by its type what it is. */
