@@ -300,6 +300,45 @@ class OtherApisHttpTest {
         }
     }
 
+    @Test
+    void usageOfTheirAnswersIsComparedWithTheForecast() throws Exception {
+        final String messages = "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]";
+        try (FakeEngine engine = new FakeEngine(call -> call.json(404, "{}"));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(engine.worker("w"))
+                                        .set(GatewaySettings.TOKENIZER, SimModel.files())
+                                        .build())) {
+            final int tokens =
+                    GatewayHttpTest.json(Gateways.post(gateway, "/tokenize", "{" + messages + "}"))
+                            .path("count")
+                            .intValue();
+            engine.script =
+                    call ->
+                            call.json(
+                                    200,
+                                    "{\"usage\":{\"output_tokens\":1,\"input_tokens\":"
+                                            + (call.path.equals(MESSAGES)
+                                                    ? "0,\"cache_read_input_tokens\":" + tokens
+                                                    : tokens
+                                                            + ",\"input_tokens_details\":{"
+                                                            + "\"cached_tokens\":0}")
+                                            + "}}");
+            final String input = "\"input\":\"hi\"";
+            Gateways.post(gateway, RESPONSES, "{" + input + "}");
+            assertEquals(1, MetricsPage.of(gateway).sum("kvasir_cache_prediction_total"));
+            Gateways.post(gateway, MESSAGES, "{" + messages + "}");
+            final MetricsPage page = MetricsPage.of(gateway);
+            assertEquals(2, page.sum("kvasir_cache_prediction_total"));
+            assertEquals(tokens, page.sum("kvasir_engine_cached_tokens_total"));
+            Gateways.post(gateway, RESPONSES, "{\"extra_key\":\"t\"," + input + "}");
+            assertEquals(
+                    2,
+                    MetricsPage.of(gateway).sum("kvasir_cache_prediction_total"),
+                    "SGLang keeps these blocks apart");
+        }
+    }
+
     private static String predicted(GatewayServer gateway, String path, String body)
             throws Exception {
         return GatewayHttpTest.header(

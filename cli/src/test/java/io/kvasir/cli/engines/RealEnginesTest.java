@@ -11,6 +11,7 @@ import io.kvasir.gateway.GatewayServer;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.source.IndexState;
 import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.router.Worker;
@@ -31,6 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -42,6 +44,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 
 /**
  * The gateway in front of two real vLLM servers: what it predicts is what they report. Small
@@ -167,8 +170,7 @@ class RealEnginesTest {
                                 .POST(HttpRequest.BodyPublishers.ofString(body))
                                 .build(),
                         HttpResponse.BodyHandlers.ofString());
-        final JsonNode usage =
-                answer.statusCode() == 200 ? usage(answer.body()) : JSON.createObjectNode();
+        final UsageReader usage = usage(answer.statusCode() == 200 ? answer.body() : "{}");
         return new Outcome(
                 answer.statusCode(),
                 answer.headers().firstValue("x-kvasir-worker").orElse(""),
@@ -176,23 +178,23 @@ class RealEnginesTest {
                         answer.headers()
                                 .firstValueAsLong("x-kvasir-predicted-cached-tokens")
                                 .orElse(-1),
-                usage.path("prompt_tokens_details").path("cached_tokens").asInt(0),
-                usage.path("prompt_tokens").asInt(-1),
+                Math.max(0, usage.cachedTokens()),
+                usage.promptTokens(),
                 answer.headers().firstValueAsLong("x-kvasir-event-sequence").orElse(-2),
                 answer.body());
     }
 
-    private static JsonNode usage(String body) throws Exception {
-        if (!body.startsWith("data:")) {
-            return JSON.readTree(body).path("usage");
-        }
-        JsonNode usage = JSON.createObjectNode();
-        for (String line : body.lines().toList()) {
-            if (line.startsWith("data: {")) {
-                final JsonNode found = JSON.readTree(line.substring(6)).path("usage");
-                usage = found.isObject() ? found : usage;
-            }
-        }
+    /** What an answer of any API states last. */
+    private static UsageReader usage(String body) {
+        final UsageReader usage = new UsageReader();
+        final Stream<String> objects =
+                body.startsWith("{")
+                        ? Stream.of(body)
+                        : body.lines()
+                                .filter(line -> line.startsWith("data: {"))
+                                .map(line -> line.substring("data: ".length()));
+        objects.map(object -> object.getBytes(StandardCharsets.UTF_8))
+                .forEach(bytes -> assertTrue(usage.read(bytes, 0, bytes.length), body));
         return usage;
     }
 
@@ -399,8 +401,71 @@ class RealEnginesTest {
         assertTrue(cached[1] > cached[0], "kv " + cached[1] + " against " + cached[0]);
     }
 
+    /** What one API has put into a cache is found by the others, as the conversation grows. */
     @Test
     @Order(5)
+    void aConversationIsPredictedWhateverTheApi() throws Exception {
+        final List<Outcome> outcomes = new ArrayList<>();
+        for (int conversation = 0; conversation < 6; conversation++) {
+            final String system = random.ints(40, 0, 99).mapToObj(n -> "w" + n).toList().toString();
+            final StringBuilder turns = new StringBuilder();
+            for (int turn = 0; turn < 10; turn++) {
+                turns.append(turn == 0 ? "" : ",{\"role\":\"assistant\",\"content\":\"yes\"},")
+                        .append("{\"role\":\"user\",\"content\":\"")
+                        .append(random.nextLong())
+                        .append("\"}");
+                quiet();
+                outcomes.add(ask(random.nextInt(3), system, turns.toString()));
+            }
+        }
+        final long exact = exact(outcomes);
+        System.out.printf(
+                "60 turns by three APIs: %d exact, %d cached tokens%n",
+                exact, outcomes.stream().mapToInt(Outcome::cached).sum());
+        assertTrue(exact >= 59, outcomes.toString());
+        assertTrue(outcomes.stream().filter(o -> o.cached() > 0).count() >= 50, "hits");
+    }
+
+    private Outcome ask(int api, String system, String turns) throws Exception {
+        final boolean stream = random.nextBoolean();
+        final String options =
+                "{\"model\":\"tiny\",\"temperature\":0,"
+                        + (stream ? "\"stream\":true," : "")
+                        + (stream && api == 0 ? "\"stream_options\":{\"include_usage\":true}," : "");
+        return switch (api) {
+            case 0 ->
+                    send(
+                            "/v1/chat/completions",
+                            options
+                                    + "\"max_tokens\":4,"
+                                    + "\"messages\":[{\"role\":\"system\",\"content\":\""
+                                    + system
+                                    + "\"},"
+                                    + turns
+                                    + "]}");
+            case 1 ->
+                    send(
+                            "/v1/messages",
+                            options
+                                    + "\"max_tokens\":4,\"system\":\""
+                                    + system
+                                    + "\",\"messages\":["
+                                    + turns
+                                    + "]}");
+            default ->
+                    send(
+                            "/v1/responses",
+                            options
+                                    + "\"max_output_tokens\":4,\"instructions\":\""
+                                    + system
+                                    + "\",\"input\":["
+                                    + turns
+                                    + "]}");
+        };
+    }
+
+    @Test
+    @Order(6)
     void aServerThatIsKilledAndRestartedIsLeftAloneAndThenExactAgain() throws Exception {
         final Workload workload = workload(10);
         sequential(workload, 20);
@@ -428,7 +493,7 @@ class RealEnginesTest {
 
     /** It computes the last block of each hit anew, which its events do not say. */
     @Test
-    @Order(6)
+    @Order(7)
     void aServerThatDraftsIsPredictedOnceItsHitsHaveShownThatTheyLackABlock() throws Exception {
         gateway.close();
         first.close();

@@ -168,6 +168,7 @@ public final class RequestParser {
                         request.routerOverride = trees.<JsonNode>readValueAsTree();
                 case InferenceRequest.NVEXT -> nvext();
                 case InferenceRequest.EXTRA_ARGUMENTS -> extraArguments();
+                case "extra_key", "lora_path" -> request.cachedApart |= isAsked();
                 default -> {
                     if (HandoffMembers.contains(name)) {
                         request.namesBlocks = name;
@@ -275,7 +276,6 @@ public final class RequestParser {
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
             case "logprobs" -> request.logprobs = isAsked();
-            case "extra_key", "lora_path" -> request.cachedApart |= isAsked();
             default -> {
                 if (request.chat != null && CHAT_MEMBERS.contains(name)) {
                     request.chat.set(name, trees.<JsonNode>readValueAsTree());

@@ -54,8 +54,7 @@ record PrefillAnswer(
 
     private static PrefillAnswer ofEvents(byte[] bytes) {
         final SseStream events =
-                new SseStream(
-                        InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
+                new SseStream(InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
         events.accept(ByteBuffer.wrap(bytes));
         if (events.sawError()) {
             final int status = events.errorStatus();

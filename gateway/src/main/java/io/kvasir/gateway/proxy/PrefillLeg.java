@@ -187,7 +187,11 @@ final class PrefillLeg {
                                 MAX_ANSWER_BYTES,
                                 context.answers(),
                                 bytes ->
-                                        guarded(() -> whole(PrefillAnswer.of(answer.head(), bytes))),
+                                        guarded(
+                                                () ->
+                                                        whole(
+                                                                PrefillAnswer.of(
+                                                                        answer.head(), bytes))),
                                 failure ->
                                         failed(
                                                 failure instanceof BodyCollector.NoMemoryException
