@@ -431,7 +431,9 @@ class RealEnginesTest {
         final String options =
                 "{\"model\":\"tiny\",\"temperature\":0,"
                         + (stream ? "\"stream\":true," : "")
-                        + (stream && api == 0 ? "\"stream_options\":{\"include_usage\":true}," : "");
+                        + (stream && api == 0
+                                ? "\"stream_options\":{\"include_usage\":true},"
+                                : "");
         return switch (api) {
             case 0 ->
                     send(
