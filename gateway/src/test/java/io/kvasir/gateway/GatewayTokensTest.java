@@ -73,7 +73,24 @@ class GatewayTokensTest {
                 final JsonNode tokens =
                         GatewayHttpTest.json(Gateways.post(gateway, "/tokenize", request));
                 assertEquals(usage.get("prompt_tokens"), tokens.get("count"));
+                assertTrue(tokens.get("token_strs").isNull(), "not asked for");
             }
+            final String named =
+                    "{\"prompt\":\"h \u00e9\",\"add_special_tokens\":true,\"return_token_strs\":true}";
+            assertEquals(
+                    "[\"<|begin_of_text|>\",\"h\",\"\u0120\",\"\u00c3\",\"\u00a9\"]",
+                    GatewayHttpTest.json(Gateways.post(gateway, "/tokenize", named))
+                            .get("token_strs")
+                            .toString());
+            assertEquals(
+                    "[\"h\",null]",
+                    GatewayHttpTest.json(
+                                    Gateways.post(
+                                            gateway,
+                                            "/tokenize",
+                                            "{\"prompt\":[104,99999],\"return_token_strs\":true}"))
+                            .get("token_strs")
+                            .toString());
             assertTrue(
                     !Gateways.get(gateway, "/metrics")
                             .body()
