@@ -320,6 +320,7 @@ final class StatusEndpoints {
         item.put("last_error", upstream.health().lastError());
         item.put("tokenizer", upstream.tokenizer().spelling());
         item.put("tokenizer_detail", upstream.tokenizerDetail());
+        item.put("other_models", upstream.otherModels());
         known(item, "engine_block_size", upstream.engineBlockSize());
         known(item, "engine_blocks", upstream.engineBlocks());
         item.put("active_requests", worker.activeRequests());

@@ -18,9 +18,12 @@ import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.net.http.HttpResponse;
+import java.util.Objects;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -98,6 +101,37 @@ class GatewayTokensTest {
         }
     }
 
+    /** An engine that takes any name lists its own alone: whether it has taken ours decides. */
+    @ParameterizedTest
+    @CsvSource({"'other', 404, other", "'other', 200, ", "'m', 404, ", "'', 404, "})
+    void aWorkerThatDoesNotServeTheModelIsNamed(String listed, int tokenize, String found)
+            throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"))) {
+            engine.models =
+                    call ->
+                            call.json(
+                                    200,
+                                    listed.isEmpty()
+                                            ? "{\"data\":[]}"
+                                            : "{\"data\":[{\"id\":\"" + listed + "\"}]}");
+            engine.tokenize = call -> call.json(tokenize, "{\"tokens\":[1]}");
+            try (GatewayServer gateway =
+                    GatewayServer.start(
+                            Gateways.config(engine.worker("w"))
+                                    .set(GatewaySettings.TOKENIZER, SimModel.files())
+                                    .build())) {
+                Eventually.holds(
+                        "compared",
+                        () -> {
+                            final JsonNode worker = page(gateway, "/debug/workers").at("/workers/0");
+                            return !worker.at("/tokenizer_detail").asText().equals("not asked yet")
+                                    && Objects.equals(
+                                            found, worker.get("other_models").textValue());
+                        });
+            }
+        }
+    }
+
     @Test
     void anEngineWithOtherTokensIsNamed() throws Exception {
         try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"))) {
@@ -153,8 +187,12 @@ class GatewayTokensTest {
     }
 
     private static JsonNode health(GatewayServer gateway) {
+        return page(gateway, "/health");
+    }
+
+    private static JsonNode page(GatewayServer gateway, String path) {
         try {
-            return GatewayHttpTest.json(Gateways.admin(gateway, "/health"));
+            return GatewayHttpTest.json(Gateways.admin(gateway, path));
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }
