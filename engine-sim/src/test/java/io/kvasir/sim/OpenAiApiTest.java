@@ -157,6 +157,8 @@ class OpenAiApiTest {
         assertEquals("", events.getFirst().at("/choices/0/delta/content").textValue());
         assertEquals("length", events.getLast().at("/choices/0/finish_reason").textValue());
         assertTrue(events.stream().noneMatch(e -> e.has("usage")));
+        assertTrue(events.getLast().has("system_fingerprint"), "as vLLM without usage");
+        assertEquals(1, events.stream().filter(e -> e.has("system_fingerprint")).count());
         assertTrue(
                 events.stream()
                         .allMatch(

@@ -273,7 +273,10 @@ final class GatewayHandler extends Handler.Abstract {
         return inference.cacheSalt != null;
     }
 
-    /** vLLM's own form: {@code {"tokens": [...], "count": n, "max_model_len": m or null}}. */
+    /**
+     * vLLM's own form: {@code {"tokens": [...], "count": n, "max_model_len": m or null,
+     * "token_strs": [...] or null}}.
+     */
     private Runnable tokenize(byte[] body, Response response, Callback callback)
             throws ApiException {
         final InferenceRequest inference =
@@ -294,7 +297,9 @@ final class GatewayHandler extends Handler.Abstract {
         } catch (PromptException e) {
             throw ApiException.invalid(null, e.getMessage());
         }
-        if (tokens == null) {
+        final String[] names =
+                tokens != null && inference.returnsTokenStrings ? prompts.namesOf(tokens) : null;
+        if (tokens == null || (inference.returnsTokenStrings && names == null)) {
             throw ApiException.client(
                     501,
                     null,
@@ -302,7 +307,7 @@ final class GatewayHandler extends Handler.Abstract {
                     "no_tokenizer",
                     "the gateway cannot tokenize this prompt; is tokenizer set?");
         }
-        final byte[] page = StatusEndpoints.tokens(tokens, model);
+        final byte[] page = StatusEndpoints.tokens(tokens, names, model);
         return () -> context.coding().json(response, callback, page);
     }
 

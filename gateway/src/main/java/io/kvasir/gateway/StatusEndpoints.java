@@ -105,7 +105,7 @@ final class StatusEndpoints {
     }
 
     /** As bytes: there may be many, and a tree of them takes ten times as much. */
-    static byte[] tokens(int[] tokens, ServedModel served) {
+    static byte[] tokens(int[] tokens, String[] namesOrNull, ServedModel served) {
         final ByteArrayOutputStream page = new ByteArrayOutputStream(8 * tokens.length + 128);
         try (JsonGenerator json = Json.FACTORY.createGenerator(page)) {
             json.writeStartObject();
@@ -118,7 +118,12 @@ final class StatusEndpoints {
             }
             json.writeFieldName("tokens");
             json.writeArray(tokens, 0, tokens.length);
-            json.writeNullField("token_strs");
+            json.writeFieldName("token_strs");
+            if (namesOrNull == null) {
+                json.writeNull();
+            } else {
+                json.writeArray(namesOrNull, 0, namesOrNull.length);
+            }
             json.writeEndObject();
         } catch (IOException e) {
             throw new UncheckedIOException("writing to memory", e);
@@ -315,6 +320,7 @@ final class StatusEndpoints {
         item.put("last_error", upstream.health().lastError());
         item.put("tokenizer", upstream.tokenizer().spelling());
         item.put("tokenizer_detail", upstream.tokenizerDetail());
+        item.put("other_models", upstream.otherModels());
         known(item, "engine_block_size", upstream.engineBlockSize());
         known(item, "engine_blocks", upstream.engineBlocks());
         item.put("active_requests", worker.activeRequests());

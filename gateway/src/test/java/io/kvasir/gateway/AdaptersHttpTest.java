@@ -262,19 +262,13 @@ class AdaptersHttpTest {
     }
 
     @Test
-    void offAsksNoWorkerAndLooksAtNone() throws Exception {
+    void offLooksAtNoAdaptersThatAreListed() throws Exception {
         final FakeEngine engine = engine("a");
-        final AtomicInteger asked = new AtomicInteger();
-        engine.models =
-                call -> {
-                    asked.incrementAndGet();
-                    call.json(200, "{}");
-                };
         start(
                 config(LoraMode.OFF, worker(engine, "w", ",lora=b"))
                         .set(GatewaySettings.LORA, List.of("c")));
         assertEquals(200, complete("c").statusCode());
-        assertEquals(0, asked.get());
+        assertEquals(404, complete("a").statusCode());
     }
 
     @Test

@@ -565,6 +565,11 @@ class GatewayHttpTest {
                 501,
                 "no_tokenizer",
                 "tokenizer");
+        assertError(
+                Gateways.post(gateway, "/tokenize", "{\"prompt\":[5],\"return_token_strs\":true}"),
+                501,
+                "no_tokenizer",
+                "tokenizer");
     }
 
     @Test

@@ -18,9 +18,12 @@ import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.net.http.HttpResponse;
+import java.util.Objects;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -73,11 +76,59 @@ class GatewayTokensTest {
                 final JsonNode tokens =
                         GatewayHttpTest.json(Gateways.post(gateway, "/tokenize", request));
                 assertEquals(usage.get("prompt_tokens"), tokens.get("count"));
+                assertTrue(tokens.get("token_strs").isNull(), "not asked for");
             }
+            final String named =
+                    "{\"prompt\":\"h \u00e9\",\"add_special_tokens\":true,\"return_token_strs\":true}";
+            assertEquals(
+                    "[\"<|begin_of_text|>\",\"h\",\"\u0120\",\"\u00c3\",\"\u00a9\"]",
+                    GatewayHttpTest.json(Gateways.post(gateway, "/tokenize", named))
+                            .get("token_strs")
+                            .toString());
+            assertEquals(
+                    "[\"h\",null]",
+                    GatewayHttpTest.json(
+                                    Gateways.post(
+                                            gateway,
+                                            "/tokenize",
+                                            "{\"prompt\":[104,99999],\"return_token_strs\":true}"))
+                            .get("token_strs")
+                            .toString());
             assertTrue(
                     !Gateways.get(gateway, "/metrics")
                             .body()
                             .contains("kvasir_prompt_token_mismatch_total{"));
+        }
+    }
+
+    /** An engine that takes any name lists its own alone: whether it has taken ours decides. */
+    @ParameterizedTest
+    @CsvSource({"'other', 404, other", "'other', 200, ", "'m', 404, ", "'', 404, "})
+    void aWorkerThatDoesNotServeTheModelIsNamed(String listed, int tokenize, String found)
+            throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"))) {
+            engine.models =
+                    call ->
+                            call.json(
+                                    200,
+                                    listed.isEmpty()
+                                            ? "{\"data\":[]}"
+                                            : "{\"data\":[{\"id\":\"" + listed + "\"}]}");
+            engine.tokenize = call -> call.json(tokenize, "{\"tokens\":[1]}");
+            try (GatewayServer gateway =
+                    GatewayServer.start(
+                            Gateways.config(engine.worker("w"))
+                                    .set(GatewaySettings.TOKENIZER, SimModel.files())
+                                    .build())) {
+                Eventually.holds(
+                        "compared",
+                        () -> {
+                            final JsonNode worker = page(gateway, "/debug/workers").at("/workers/0");
+                            return !worker.at("/tokenizer_detail").asText().equals("not asked yet")
+                                    && Objects.equals(
+                                            found, worker.get("other_models").textValue());
+                        });
+            }
         }
     }
 
@@ -136,8 +187,12 @@ class GatewayTokensTest {
     }
 
     private static JsonNode health(GatewayServer gateway) {
+        return page(gateway, "/health");
+    }
+
+    private static JsonNode page(GatewayServer gateway, String path) {
         try {
-            return GatewayHttpTest.json(Gateways.admin(gateway, "/health"));
+            return GatewayHttpTest.json(Gateways.admin(gateway, path));
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }

@@ -297,6 +297,25 @@ class OtherApisHttpTest {
                             + system
                             + "\"}],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
             assertEquals(cached, predicted(gateway, MESSAGES, messages));
+            for (String asked : new String[] {responses, messages}) {
+                final String path = asked.equals(messages) ? MESSAGES : RESPONSES;
+                final String details =
+                        path.equals(MESSAGES)
+                                ? "/cache_read_input_tokens"
+                                : "/input_tokens_details/cached_tokens";
+                final JsonNode whole = GatewayHttpTest.json(Gateways.post(gateway, path, asked));
+                assertEquals(cached, whole.at("/usage" + details).asText(), whole.toString());
+                final String events =
+                        Gateways.post(gateway, path, "{\"stream\":true," + asked.substring(1))
+                                .body();
+                assertTrue(
+                        events.contains(
+                                details.substring(details.lastIndexOf('/') + 1)
+                                        + "\":"
+                                        + cached),
+                        events);
+            }
+            assertEquals(0, MetricsPage.of(gateway).sum("kvasir_prompt_token_mismatch_total"));
         }
     }
 

@@ -26,6 +26,7 @@ import java.util.List;
  * @param eventAgeMs since its last event; NaN where none has come
  * @param problem of its events, or of what is predicted of it, or empty
  * @param tokenizer agrees, differs, unknown
+ * @param otherModels that it lists, where the one that it is asked for is not among them; or empty
  * @param blockSize that its engine has said; 0 where it has not
  */
 record WorkerRow(
@@ -47,6 +48,7 @@ record WorkerRow(
         double eventAgeMs,
         String problem,
         String tokenizer,
+        String otherModels,
         int blockSize) {
     private static final List<String> GOOD = List.of("exact", "predicted", "none");
 
@@ -75,6 +77,7 @@ record WorkerRow(
                 Explanation.number(events, "age_ms"),
                 events.isObject() ? text(events.path("problem")) : text(json.path("index_problem")),
                 json.path("tokenizer").asText("?"),
+                text(json.path("other_models")),
                 stated > 0 ? stated : events.path("block_size").asInt());
     }
 
@@ -111,6 +114,9 @@ record WorkerRow(
         }
         if (blockSize > 0 && configured > 0 && blockSize != configured) {
             return "blocks of " + blockSize + " tokens: set block-size to " + blockSize;
+        }
+        if (!otherModels.isEmpty()) {
+            return "serves " + otherModels + ": set model to a name that it serves";
         }
         if (tokenizer.equals("differs")) {
             return "computes other tokens: is tokenizer the model's own?";

@@ -162,6 +162,7 @@ class StatusCommandTest {
                         worker("b", "\"engine_block_size\":32,"),
                         worker("c", "\"tokenizer\":\"differs\","),
                         worker("d", "\"draining\":true,"),
+                        worker("g", "\"other_models\":\"x, y\","),
                         "{\"worker\":\"e\\u001b\",\"health\":\"ejected\",\"last_error\":\"3 x"
                                 + " 500\"}",
                         "{\"worker\":\"f\",\"available\":true,\"health\":\"up\",\"events\":{\"problem\":\"no"
@@ -181,9 +182,10 @@ class StatusCommandTest {
             assertTrue(
                     out.contains("snapshots (own): 3 taken, 1 failed, the newest 1 min old"), out);
             assertTrue(out.contains("replicas: 2 others heard of, 7 requests of theirs"), out);
-            assertTrue(out.contains("7 workers, 5 not as they should be"), out);
+            assertTrue(out.contains("8 workers, 6 not as they should be"), out);
             assertTrue(out.contains("blocks of 32 tokens: set block-size to 32"), out);
             assertTrue(out.contains("computes other tokens: is tokenizer the model's own?"), out);
+            assertTrue(out.contains("serves x, y: set model to a name that it serves"), out);
             assertTrue(out.contains("ejected: 3 x 500"), out);
             assertTrue(out.contains("e?/0"), out);
             assertTrue(out.contains("events: no publisher"), out);

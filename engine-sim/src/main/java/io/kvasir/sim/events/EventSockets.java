@@ -1,7 +1,7 @@
 package io.kvasir.sim.events;
 
+import io.kvasir.nixl.exchange.zmq.BoundPort;
 import io.kvasir.nixl.exchange.zmq.FrameLimit;
-import io.kvasir.registry.HostPort;
 import io.kvasir.sim.config.SimConfig;
 
 import org.slf4j.Logger;
@@ -10,12 +10,12 @@ import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZFrame;
 import org.zeromq.ZMQ;
-import org.zeromq.ZMQException;
 import org.zeromq.ZMsg;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
+import java.net.BindException;
 import java.util.concurrent.locks.LockSupport;
 
 /**
@@ -162,20 +162,15 @@ public final class EventSockets implements EventPublisher, AutoCloseable {
     }
 
     private static int bind(ZMQ.Socket socket, String host, int port) {
-        final String endpoint = "tcp://" + HostPort.toBind(host, port);
-        socket.setIPv6(HostPort.isV6(host));
         FrameLimit.set(socket, MOST_FRAME_BYTES);
         final long deadline = System.nanoTime() + BIND_RETRY_NS;
         while (true) {
             try {
-                socket.bind(endpoint);
-                final String bound = socket.getLastEndpoint();
-                return Integer.parseInt(bound.substring(bound.lastIndexOf(':') + 1));
-            } catch (ZMQException e) {
+                return BoundPort.bind(socket, host, port);
+            } catch (BindException e) {
                 // a restarted engine binds the port that its former life has just given back
                 if (System.nanoTime() > deadline) {
-                    throw new IllegalStateException(
-                            "cannot bind " + endpoint + ": " + e.getMessage(), e);
+                    throw new IllegalStateException(e.getMessage(), e);
                 }
                 LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(20));
             }

@@ -9,7 +9,7 @@ import java.util.List;
  * Writes answers in vLLM's shapes: whole ones, and the chunks of a stream. One HTTP request, one
  * thread.
  */
-final class Answers {
+sealed class Answers permits ConversationAnswers {
     private static final String FINGERPRINT = "kvasir-sim";
 
     private final boolean chat;
@@ -19,6 +19,7 @@ final class Answers {
     private final long created = Instant.now().getEpochSecond();
     private final List<SimRequest> parts;
     private final Handoff handoff;
+    private int openParts;
 
     /**
      * Prepares answers.
@@ -38,6 +39,7 @@ final class Answers {
         this.model = model;
         this.id = name(chat, id);
         this.parts = parts;
+        openParts = parts.size();
     }
 
     /** What an answer is called in the API. */
@@ -127,6 +129,10 @@ final class Answers {
             Json.array(out, part.script().output(from, to));
         }
         out.append("}]");
+        openParts -= last ? 1 : 0;
+        if (openParts == 0 && !api.includeUsage) { // else the chunk with the usage says it
+            out.append(",\"system_fingerprint\":\"").append(FINGERPRINT).append('"');
+        }
         continuousUsage(out, index, to);
         out.append("}\n\n");
     }

@@ -25,12 +25,14 @@ final class ApiRequest {
     /** One message of a conversation; text parts are joined by newlines. */
     record Message(String role, String content) {}
 
+    private static final List<String> TEXTS = List.of("text", "input_text", "output_text");
     private static final JsonFactory JSON = new ObjectMapper().getFactory();
 
     String model;
     final List<Object> prompts = new ArrayList<>(); // each a String or an int[]
     boolean promptGiven;
     List<Message> messages;
+    String instructions; // the system's text of the other APIs
     int[] tokens;
     Integer maxTokens;
     boolean unlimited; // max_tokens is there and null
@@ -100,6 +102,13 @@ final class ApiRequest {
             case "model" -> model = string(field, json);
             case "prompt" -> prompt(json);
             case "messages" -> messages = messages(json);
+            case "input" ->
+                    messages =
+                            json.currentToken() == JsonToken.VALUE_STRING
+                                    ? List.of(new Message("user", json.getText()))
+                                    : messages(json);
+            case "system", "instructions" -> instructions = content(json);
+            case "max_output_tokens" -> maxTokens = integer(field, json);
             case "tokens" -> tokens = ids(field, json);
             case "max_tokens" -> maxTokens = integer(field, json);
             case "max_completion_tokens" -> maxCompletionTokens = integer(field, json);
@@ -224,7 +233,7 @@ final class ApiRequest {
                     default -> json.skipChildren();
                 }
             }
-            if (!type.equals("text") || text == null) {
+            if (!TEXTS.contains(type) || text == null) {
                 throw ApiException.badRequest(
                         "The simulated model takes text only, got a part of type " + type + ".",
                         "messages");

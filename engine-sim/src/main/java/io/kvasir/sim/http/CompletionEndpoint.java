@@ -30,8 +30,16 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 
-/** Answers {@code /v1/completions} and {@code /v1/chat/completions}. Any thread, blocking. */
+/** Answers completions, chats, and the conversations of two other APIs. Any thread, blocking. */
 final class CompletionEndpoint {
+    /** What a request speaks. */
+    enum Api {
+        COMPLETIONS,
+        CHAT,
+        MESSAGES,
+        RESPONSES
+    }
+
     private static final Logger LOG = LoggerFactory.getLogger(CompletionEndpoint.class);
     private static final int DEFAULT_COMPLETION_TOKENS = 16;
     private static final int MOST_SAMPLES = 128;
@@ -58,8 +66,9 @@ final class CompletionEndpoint {
         this.models = models;
     }
 
-    void handle(boolean chat, Request request, Response response, Callback callback)
+    void handle(Api form, Request request, Response response, Callback callback)
             throws Exception {
+        final boolean chat = form != Api.COMPLETIONS;
         final ApiRequest api;
         try (InputStream body = Content.Source.asInputStream(request)) {
             api = ApiRequest.read(body);
@@ -77,14 +86,12 @@ final class CompletionEndpoint {
         }
         final ClientWatch client = new ClientWatch(request);
         try {
+            final String model = labels.lora() == null ? config.model() : labels.loraName();
             final Answers answers =
-                    new Answers(
-                            chat,
-                            api,
-                            labels.lora() == null ? config.model() : labels.loraName(),
-                            id,
-                            parts,
-                            handoff);
+                    form == Api.MESSAGES || form == Api.RESPONSES
+                            ? new ConversationAnswers(
+                                    form == Api.MESSAGES, api, model, id, parts, handoff)
+                            : new Answers(chat, api, model, id, parts, handoff);
             if (api.stream) {
                 stream(answers, parts, client, response);
             } else {
@@ -140,7 +147,11 @@ final class CompletionEndpoint {
         if (api.messages == null || api.messages.isEmpty()) {
             throw ApiException.badRequest("`messages` is missing or empty.", "messages");
         }
-        return SimTokenizer.encode(SimTokenizer.chat(api.messages, api.addGenerationPrompt), false);
+        final List<ApiRequest.Message> all = new ArrayList<>(api.messages);
+        if (api.instructions != null) {
+            all.addFirst(new ApiRequest.Message("system", api.instructions));
+        }
+        return SimTokenizer.encode(SimTokenizer.chat(all, api.addGenerationPrompt), false);
     }
 
     private static List<int[]> prompts(ApiRequest api) {

@@ -114,9 +114,17 @@ public final class SimServer {
 
     private void route(Request request, Response response, Callback callback) throws Exception {
         switch (request.getMethod() + " " + Request.getPathInContext(request)) {
-            case "POST /v1/completions" -> completions.handle(false, request, response, callback);
+            case "POST /v1/completions" ->
+                    completions.handle(
+                            CompletionEndpoint.Api.COMPLETIONS, request, response, callback);
             case "POST /v1/chat/completions" ->
-                    completions.handle(true, request, response, callback);
+                    completions.handle(CompletionEndpoint.Api.CHAT, request, response, callback);
+            case "POST /v1/messages" ->
+                    completions.handle(
+                            CompletionEndpoint.Api.MESSAGES, request, response, callback);
+            case "POST /v1/responses" ->
+                    completions.handle(
+                            CompletionEndpoint.Api.RESPONSES, request, response, callback);
             case "GET /v1/models" -> send(response, callback, 200, models.list(startedAt));
             case "GET /health", "GET /ping" -> send(response, callback, 200, "");
             case "GET /version" -> send(response, callback, 200, "{\"version\":\"0.32.0\"}");

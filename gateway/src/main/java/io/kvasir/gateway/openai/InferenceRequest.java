@@ -214,6 +214,9 @@ public final class InferenceRequest {
     /** Null when absent: then completions add special tokens and chats do not. */
     public Boolean addSpecialTokens;
 
+    /** Whether {@code /tokenize} is to answer what its tokens are called, too. */
+    public boolean returnsTokenStrings;
+
     /** The members that shape a chat prompt, {@code messages} among them; null for completions. */
     public ObjectNode chat;
 

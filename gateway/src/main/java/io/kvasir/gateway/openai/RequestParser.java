@@ -248,6 +248,10 @@ public final class RequestParser {
         switch (name) {
             case "stream_options" -> streamOptions();
             case "add_special_tokens" -> request.addSpecialTokens = bool(name);
+            case "return_token_strs" -> {
+                request.returnsTokenStrings = json.currentToken() == JsonToken.VALUE_TRUE;
+                json.skipChildren();
+            }
             case "truncate_prompt_tokens" -> truncate();
             case "truncation_side" -> {
                 request.truncationSide =

@@ -19,6 +19,7 @@ import org.slf4j.LoggerFactory;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -191,6 +192,19 @@ public final class PromptReader {
      */
     public int[] tokensOrRefusal(InferenceRequest request) {
         return tokens(request, Integer.MAX_VALUE);
+    }
+
+    /**
+     * What tokens are called, as a model's own tokenizer writes them.
+     *
+     * @return null without a tokenizer; an item is null where no token has that id
+     */
+    public String[] namesOf(int[] tokens) {
+        return encoder == null
+                ? null
+                : Arrays.stream(tokens)
+                        .mapToObj(encoder.tokenizer()::contentOf)
+                        .toArray(String[]::new);
     }
 
     /** The first prompt's. */

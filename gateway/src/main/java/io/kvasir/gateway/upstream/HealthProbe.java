@@ -24,7 +24,9 @@ import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.net.ConnectException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -37,6 +39,9 @@ import java.util.function.Supplier;
  * configuration says: same block size, same tokens. One virtual thread per server.
  */
 public final class HealthProbe {
+    /** Names that are said of a long list. */
+    private static final int MOST_NAMES = 3;
+
     private static final Logger LOG = LoggerFactory.getLogger(HealthProbe.class);
     private static final long LOOK_NS = TimeUnit.SECONDS.toNanos(2); // at a changed interval
 
@@ -149,6 +154,7 @@ public final class HealthProbe {
         }
         if (anew) {
             compareTokens(upstream);
+            compareNames(upstream);
         }
     }
 
@@ -186,6 +192,48 @@ public final class HealthProbe {
                     upstream.name(),
                     LogText.of(e.getMessage()));
         }
+    }
+
+    /** Whether it serves the model by the name that requests have, as far as that can be known. */
+    private void compareNames(Upstream upstream) throws InterruptedException {
+        final String model = config.get(GatewaySettings.MODEL);
+        String others = null;
+        if (upstream.tokenizer() == Upstream.TokenizerCheck.UNKNOWN) { // else it took the name
+            try {
+                final ContentResponse answer = get(upstream, AdapterProbe.PATH);
+                others =
+                        answer.getStatus() == 200
+                                ? othersOrNull(Json.MAPPER.readTree(answer.getContent()), model)
+                                : null;
+            } catch (ProbeException | IOException | RuntimeException e) {
+                LOG.debug("worker {}: its models cannot be read", upstream.name(), LogText.of(e));
+            }
+        }
+        upstream.otherModels(others);
+        if (others != null) {
+            LOG.warn(
+                    "worker {} lists no model {} but {}: it may answer 404 to every request; set"
+                            + " model to a name that it serves, or start it with"
+                            + " --served-model-name of this one",
+                    upstream.name(),
+                    LogText.of(model),
+                    LogText.of(others));
+        }
+    }
+
+    /** The first models of a list that has some, and not this one; else null. */
+    private static String othersOrNull(JsonNode page, String model) {
+        final List<String> names = new ArrayList<>();
+        for (JsonNode each : page.path("data")) {
+            final String name = each.path("id").asText("");
+            if (name.equals(model)) {
+                return null;
+            }
+            if (!name.isEmpty() && !each.path("parent").isTextual() && names.size() < MOST_NAMES) {
+                names.add(name);
+            }
+        }
+        return names.isEmpty() ? null : String.join(", ", names);
     }
 
     private void compareTokens(Upstream upstream) throws InterruptedException {

@@ -66,6 +66,7 @@ public final class Upstream {
     private boolean evenEjected; // guarded by this
     private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
     private volatile String tokenizerDetail = "not asked yet";
+    private volatile String otherModels; // null unless they are known to lack its own
     private volatile int engineBlockSize = UsageReader.UNKNOWN;
     private volatile int engineBlocks = UsageReader.UNKNOWN;
     private volatile int maxModelLength = UsageReader.UNKNOWN;
@@ -169,6 +170,7 @@ public final class Upstream {
      */
     void takeLearned(Upstream former) {
         tokenizer(former.tokenizer, former.tokenizerDetail);
+        otherModels(former.otherModels);
         maxModelLength(former.maxModelLength);
         statesCachedTokens = former.statesCachedTokens;
         cache(former.engineBlockSize, former.engineBlocks);
@@ -564,6 +566,15 @@ public final class Upstream {
     /** What the comparison of tokens found, for operators. */
     public String tokenizerDetail() {
         return tokenizerDetail;
+    }
+
+    void otherModels(String namesOrNull) {
+        otherModels = namesOrNull;
+    }
+
+    /** Models that its server lists where the one that it is asked for is not among them, or null. */
+    public String otherModels() {
+        return otherModels;
     }
 
     void cache(int blockSize, int blocks) {

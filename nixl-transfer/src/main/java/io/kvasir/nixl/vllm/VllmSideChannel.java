@@ -1,16 +1,16 @@
 package io.kvasir.nixl.vllm;
 
+import io.kvasir.nixl.exchange.zmq.BoundPort;
 import io.kvasir.nixl.exchange.zmq.FrameLimit;
-import io.kvasir.registry.HostPort;
 
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
-import org.zeromq.ZMQException;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
+import java.net.BindException;
 import java.util.function.LongSupplier;
 
 /**
@@ -64,16 +64,12 @@ public final class VllmSideChannel implements AutoCloseable {
         this.router = context.createSocket(SocketType.ROUTER);
         FrameLimit.set(router, MAX_QUESTION_BYTES);
         router.setHandshakeIvl(VllmHandshake.CONNECTION_HANDSHAKE_MS);
-        final String endpoint = "tcp://" + HostPort.toBind(host, port);
-        router.setIPv6(HostPort.isV6(host));
         try {
-            router.bind(endpoint);
-        } catch (ZMQException e) {
+            this.port = BoundPort.bind(router, host, port);
+        } catch (BindException e) {
             context.close();
-            throw new IllegalStateException("cannot bind " + endpoint + ": " + e.getMessage(), e);
+            throw new IllegalStateException(e.getMessage(), e);
         }
-        final String bound = router.getLastEndpoint();
-        this.port = Integer.parseInt(bound.substring(bound.lastIndexOf(':') + 1));
         this.thread =
                 Thread.ofPlatform()
                         .daemon()

@@ -35,10 +35,14 @@ final class Evaluator {
      * @throws TemplateException with the line of the statement that failed
      */
     String render(List<Stmt> body, Scope scope) {
+        return captured(() -> run(body, scope));
+    }
+
+    private String captured(Runnable writer) {
         final StringBuilder outer = out;
         out = new StringBuilder();
         try {
-            run(body, scope);
+            writer.run();
             budget.text(out.length());
             return out.toString();
         } finally {
@@ -86,7 +90,7 @@ final class Evaluator {
                 case Stmt.If choice -> {
                     return run(chosen(choice, scope), scope);
                 }
-                case Stmt.For loop -> loop(loop, scope);
+                case Stmt.For loop -> loop(loop, evaluate(loop.items(), scope), 1, scope);
                 case Stmt.Assign assign ->
                         assign(assign.target(), evaluate(assign.value(), scope), scope);
                 case Stmt.AssignBlock block -> {
@@ -150,8 +154,7 @@ final class Evaluator {
         return choice.otherwise();
     }
 
-    private void loop(Stmt.For loop, Scope scope) {
-        final Object source = evaluate(loop.items(), scope);
+    private void loop(Stmt.For loop, Object source, int depth, Scope scope) {
         Object walked = source;
         Iterator<?> items = PythonValues.iterate(source);
         if (loop.filter() != null) {
@@ -159,7 +162,14 @@ final class Evaluator {
             items = kept;
             walked = kept;
         }
-        final LoopContext context = new LoopContext(walked, items, 1);
+        final LoopContext context = 
+                new LoopContext(
+                        walked,
+                        items,
+                        depth,
+                        loop.isRecursive()
+                                ? inner -> captured(() -> loop(loop, inner, depth + 1, scope))
+                                : null);
         boolean any = false; // has come to its end: else counts where the first one breaks off
         while (context.advance()) {
             final Scope inner = inner(scope);

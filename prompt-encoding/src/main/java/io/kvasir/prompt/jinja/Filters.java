@@ -29,8 +29,8 @@ final class Filters {
         plain("abs", Filters::absolute);
         FILTERS.put("attr", (value, a) -> attr(value, a));
         FILTERS.put("batch", Filters::batch);
-        plain("capitalize", value -> Cases.capitalize(Text.of(value)));
-        FILTERS.put("center", Filters::center);
+        marked("capitalize", (value, a) -> plainly(a, Cases.capitalize(Text.of(value))));
+        marked("center", Filters::center);
         for (String name : new String[] {"count", "length"}) {
             plain(name, PythonValues::length);
         }
@@ -41,18 +41,19 @@ final class Filters {
         for (String name : new String[] {"e", "escape"}) {
             plain(name, Markup::escape);
         }
+        FILTERS.put("groupby", Filters::groupBy);
         plain("first", Filters::first);
         FILTERS.put("filesizeformat", Filters::fileSize);
         FILTERS.put("float", Filters::real);
         plain("forceescape", value -> Markup.escape(Text.of(value)));
         FILTERS.put("format", Filters::format);
-        FILTERS.put("indent", Filters::indent);
+        marked("indent", Filters::indent);
         FILTERS.put("int", Filters::whole);
         plain("items", Filters::items);
         FILTERS.put("join", Filters::join);
-        plain("last", Filters::last);
+        marked("last", (value, a) -> plainly(a, last(value)));
         plain("list", PythonValues::list);
-        plain("lower", value -> Cases.lower(Text.of(value)));
+        marked("lower", (value, a) -> plainly(a, Cases.lower(Text.of(value))));
         FILTERS.put("map", Filters::map);
         FILTERS.put("max", (value, a) -> extreme(value, a, true));
         FILTERS.put("min", (value, a) -> extreme(value, a, false));
@@ -70,10 +71,10 @@ final class Filters {
         FILTERS.put("sum", Filters::sum);
         plain("title", Filters::title);
         FILTERS.put("tojson", Json::dumps);
-        FILTERS.put("trim", Filters::trim);
+        marked("trim", Filters::trim);
         FILTERS.put("truncate", Filters::truncate);
         FILTERS.put("unique", Filters::unique);
-        plain("upper", value -> Cases.upper(Text.of(value)));
+        marked("upper", (value, a) -> plainly(a, Cases.upper(Text.of(value))));
         plain("urlencode", UrlEncoding::encode);
         plain("wordcount", Filters::wordCount);
         FILTERS.put("wordwrap", WordWrap::apply);
@@ -101,6 +102,17 @@ final class Filters {
                     arguments.end();
                     return function.apply(value);
                 });
+    }
+
+    /** A filter whose text is marked where the value is. */
+    private static void marked(String name, Filter filter) {
+        FILTERS.put(
+                name, (value, arguments) -> Markup.like(value, filter.apply(value, arguments)));
+    }
+
+    private static Object plainly(Arguments arguments, Object result) {
+        arguments.end();
+        return result;
     }
 
     private static Object absolute(Object value) {
@@ -232,6 +244,36 @@ final class Filters {
 
     private static Object folded(Object value, boolean caseSensitive) {
         return !caseSensitive && PythonValues.isText(value) ? Cases.lower(Text.of(value)) : value;
+    }
+
+    private static Object groupBy(Object value, Arguments arguments) {
+        final Object attribute = arguments.take("attribute");
+        final Object defaultValue = arguments.take("default", null);
+        final boolean caseSensitive = PythonValues.truth(arguments.take("case_sensitive", false));
+        arguments.end();
+        final Function<Object, Object> getter = getter(attribute, defaultValue);
+        final List<Object> groups = new ArrayList<>();
+        Object last = Absent.ABSENT;
+        List<Object> items = new ArrayList<>();
+        for (Object item :
+                sorted(
+                        PythonValues.list(value),
+                        each -> folded(getter.apply(each), caseSensitive),
+                        false)) {
+            Budget.current().items(PART_ITEMS);
+            final Object key = getter.apply(item);
+            if (key == null) {
+                throw new ValueException("groupby of items whose value is None is not implemented");
+            }
+            final Object folded = folded(key, caseSensitive);
+            if (last == Absent.ABSENT || !PythonValues.equal(last, folded)) {
+                items = new ArrayList<>();
+                groups.add(new Group(key, items));
+                last = folded;
+            }
+            items.add(item);
+        }
+        return groups;
     }
 
     /** An item and what it is sorted by. */
@@ -388,7 +430,7 @@ final class Filters {
             throw new ValueException(
                     "can't handle positional and keyword arguments at the same time");
         }
-        return Formats.percent(Text.of(value), named.isEmpty() ? new Tuple(values) : named);
+        return PythonValues.percent(value, named.isEmpty() ? new Tuple(values) : named);
     }
 
     private static Object indent(Object value, Arguments arguments) {
@@ -682,7 +724,8 @@ final class Filters {
         }
         final String text = Methods.text(kept);
         final int space = text.lastIndexOf(' ');
-        return PythonValues.binary("+", space < 0 ? text : text.substring(0, space), end);
+        final String words = space < 0 ? text : text.substring(0, space);
+        return PythonValues.binary("+", Markup.like(value, words), end);
     }
 
     private static Object unique(Object value, Arguments arguments) {

@@ -3,13 +3,15 @@ package io.kvasir.prompt.jinja;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.function.UnaryOperator;
 
 /**
  * The variable {@code loop}: position in the loop, and the items around. Reads at most one ahead.
  */
-final class LoopContext {
+final class LoopContext implements Callable {
     private final Object source;
     private final int depth;
+    private final UnaryOperator<Object> recursionOrNull;
     private Iterator<?> items;
     private long index0 = -1;
     private long length = -1;
@@ -18,10 +20,27 @@ final class LoopContext {
     private Object after = Absent.ABSENT;
     private Object lastChanged = Absent.ABSENT;
 
-    LoopContext(Object source, Iterator<?> items, int depth) {
+    LoopContext(
+            Object source,
+            Iterator<?> items,
+            int depth,
+            UnaryOperator<Object> recursionOrNull) {
+        this.recursionOrNull = recursionOrNull;
         this.source = source;
         this.items = items;
         this.depth = depth;
+    }
+
+    /** Renders the loop with other items, one deeper. */
+    @Override
+    public Object call(Arguments arguments) {
+        if (recursionOrNull == null) {
+            throw new ValueException(
+                    "The loop must have the 'recursive' marker to be called recursively.");
+        }
+        final Object inner = arguments.take("iterable");
+        arguments.end();
+        return recursionOrNull.apply(inner);
     }
 
     boolean advance() {

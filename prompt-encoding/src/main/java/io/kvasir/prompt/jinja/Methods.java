@@ -21,9 +21,7 @@ final class Methods {
     private static final Set<String> MISSING_TEXT =
             Set.of(
                     "encode",
-                    "expandtabs",
                     "format_map",
-                    "isascii",
                     "isidentifier",
                     "isprintable",
                     "maketrans",
@@ -77,8 +75,9 @@ final class Methods {
         }
         return switch (value) {
             case String s -> text(s, name);
-            case Markup markup -> text(markup.text(), name);
+            case Markup markup -> Markup.method(markup, name, text(markup.text(), name));
             case Map<?, ?> dict -> dict(dict, name);
+            case Group group when group.attribute(name) != null -> group.attribute(name);
             case List<?> list -> list(list, name);
             case LoopContext loop -> loop.attribute(name);
             case Cycler cycler -> cycler.attribute(name);
@@ -217,7 +216,9 @@ final class Methods {
             case "isspace" -> plain(() -> all(s, Text::isSpace));
             case "isupper" -> plain(() -> isUpper(s));
             case "islower" -> plain(() -> isLower(s));
-            case "istitle" -> throw missing(s, name);
+            case "istitle" -> plain(() -> isTitle(s));
+            case "isascii" -> plain(() -> s.isEmpty() || all(s, c -> c < 0x80));
+            case "expandtabs" -> (Callable) a -> expandTabs(s, a);
             default -> null;
         };
     }
@@ -342,24 +343,19 @@ final class Methods {
     private static Object splitLines(String s, Arguments arguments) {
         final boolean keep = PythonValues.truth(arguments.take("keepends", false));
         arguments.end();
-        if (keep) {
-            throw new ValueException("splitlines(keepends=True) is not implemented");
-        }
-        return new ArrayList<Object>(Text.lines(s));
+        return new ArrayList<Object>(Text.lines(s, keep));
     }
 
     private static Object affix(String s, Arguments arguments, boolean start) {
         final Object affix = arguments.take("affix");
         Budget.current().text(s.length());
         final int from = start(s, arguments.take("start", null));
-        if (arguments.positionalLeft() > 0) {
-            throw new ValueException("startswith/endswith with an end is not implemented");
-        }
+        final int to = offset(s, arguments.take("end", null), s.length());
         arguments.end();
-        if (from > s.length()) {
+        if (from > to) {
             return false;
         }
-        final String rest = s.substring(from);
+        final String rest = s.substring(from, to);
         final List<?> candidates = affix instanceof Tuple tuple ? tuple : List.of(text(affix));
         for (Object candidate : candidates) {
             Budget.current().step();
@@ -529,6 +525,9 @@ final class Methods {
         final long width = Numbers.index(arguments.take("width"));
         final String fill = text(arguments.take("fillchar", " "));
         arguments.end();
+        if (Text.length(fill) != 1) {
+            throw new ValueException("The fill character must be exactly one character long");
+        }
         return justify(s, width, fill, how);
     }
 
@@ -586,6 +585,43 @@ final class Methods {
         return s.codePoints().anyMatch(Character::isUpperCase)
                 && s.codePoints()
                         .noneMatch(c -> Character.isLowerCase(c) || Character.isTitleCase(c));
+    }
+
+    /** Some cased character; the first of each word is upper or title case, no other one is. */
+    private static boolean isTitle(String s) {
+        Budget.current().read(s.length());
+        boolean cased = false; // the character before
+        boolean any = false;
+        for (int i = 0; i < s.length(); i += Character.charCount(s.codePointAt(i))) {
+            final int c = s.codePointAt(i);
+            final boolean begins = Character.isUpperCase(c) || Character.isTitleCase(c);
+            if (begins ? cased : Character.isLowerCase(c) && !cased) {
+                return false;
+            }
+            cased = begins || Character.isLowerCase(c);
+            any |= cased;
+        }
+        return any;
+    }
+
+    private static Object expandTabs(String s, Arguments arguments) {
+        final long size = Numbers.index(arguments.take("tabsize", 8L));
+        arguments.end();
+        final StringBuilder out = new StringBuilder();
+        long column = 0;
+        for (int i = 0; i < s.length(); i += Character.charCount(s.codePointAt(i))) {
+            final int c = s.codePointAt(i);
+            if (c == '\t') {
+                final long spaces = size <= 0 ? 0 : size - (column % size);
+                out.append(Text.repeat(" ", spaces));
+                column += spaces;
+            } else {
+                out.appendCodePoint(c);
+                column = c == '\n' || c == '\r' ? 0 : column + 1;
+            }
+        }
+        Budget.current().text(2L * out.length());
+        return out.toString();
     }
 
     /** Some cased character, none of them upper case. */

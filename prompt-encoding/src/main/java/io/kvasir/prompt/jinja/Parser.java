@@ -171,9 +171,7 @@ final class Parser {
         if (skipName("if")) {
             filter = expression();
         }
-        if (current().isName("recursive")) {
-            throw error("recursive loops are not implemented");
-        }
+        final boolean isRecursive = skipName("recursive");
         skipOperator(":");
         expect(Token.Type.BLOCK_END, "'%}'");
         loopDepth++;
@@ -186,7 +184,7 @@ final class Parser {
         } else {
             expectName("endfor");
         }
-        return new Stmt.For(line, target, items, filter, body, otherwise);
+        return new Stmt.For(line, target, items, filter, isRecursive, body, otherwise);
     }
 
     private Stmt setStatement(int line) {

@@ -612,12 +612,18 @@ final class PythonValues {
 
     // --- arithmetic ---
 
+    /** {@code text % values}. */
+    static Object percent(Object text, Object values) {
+        final Object inserted = text instanceof Markup ? Markup.inserted(values) : values;
+        return Markup.like(text, Formats.percent(Text.of(text), inserted));
+    }
+
     static Object binary(String operator, Object left, Object right) {
         if (left instanceof Undefined undefined) {
             throw undefined.fail();
         }
         if (operator.equals("%") && isText(left)) {
-            return Formats.percent(Text.of(left), right);
+            return percent(left, right);
         }
         if (operator.equals("-")) {
             final ElementSet difference = ElementSet.difference(left, right);

@@ -18,9 +18,15 @@ sealed interface Stmt {
     /** One condition and what it guards. */
     record Branch(int line, Expr condition, List<Stmt> body) {}
 
-    /** {@code for target in items if filter}; the filter may be null. */
+    /** {@code for target in items if filter recursive}; the filter may be null. */
     record For(
-            int line, Target target, Expr items, Expr filter, List<Stmt> body, List<Stmt> otherwise)
+            int line,
+            Target target,
+            Expr items,
+            Expr filter,
+            boolean isRecursive,
+            List<Stmt> body,
+            List<Stmt> otherwise)
             implements Stmt {}
 
     /** {@code set target = value}. */

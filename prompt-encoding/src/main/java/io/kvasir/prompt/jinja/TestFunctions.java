@@ -36,7 +36,6 @@ final class TestFunctions {
                 "callable",
                 value ->
                         value instanceof Callable
-                                || value instanceof LoopContext
                                 || value instanceof Undefined);
         plain("escaped", value -> value instanceof Markup);
         plain("lower", value -> Methods.isLower(Text.of(value)));

@@ -223,6 +223,11 @@ final class Text {
 
     /** {@code splitlines()}, without line ends. */
     static List<String> lines(String text) {
+        return lines(text, false);
+    }
+
+    /** Lines, each with what ends it where that is kept. */
+    static List<String> lines(String text, boolean keepsEnds) {
         Budget.current().text(text.length());
         final List<String> lines = new ArrayList<>();
         int start = 0;
@@ -236,10 +241,11 @@ final class Text {
                             || c == 0x2029;
             if (ends) {
                 Budget.current().items(1);
-                lines.add(text.substring(start, i));
+                final int end = i;
                 if (c == '\r' && i + 1 < text.length() && text.charAt(i + 1) == '\n') {
                     i++;
                 }
+                lines.add(text.substring(start, keepsEnds ? i + 1 : end));
                 start = i + 1;
             }
         }

@@ -4,7 +4,7 @@ import java.util.AbstractList;
 import java.util.List;
 
 /** An immutable sequence that is printed with parentheses and never equals a list. */
-final class Tuple extends AbstractList<Object> {
+sealed class Tuple extends AbstractList<Object> permits Group {
     private final List<?> items;
 
     Tuple(List<?> items) {

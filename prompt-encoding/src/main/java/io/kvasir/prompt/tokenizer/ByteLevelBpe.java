@@ -168,6 +168,11 @@ final class ByteLevelBpe implements Tokenizer {
     }
 
     @Override
+    public String contentOf(int id) {
+        return id < 0 || id >= contents.length ? null : contents[id];
+    }
+
+    @Override
     public int idCount() {
         return contents.length;
     }

@@ -22,6 +22,7 @@ final class DjlTokenizer implements Tokenizer {
     private final JsonNode addedTokens;
     private final PostProcessor post;
     private final int idCount;
+    private volatile String[] contents; // made when they are first asked for
 
     /**
      * Loads a tokenizer.
@@ -127,6 +128,37 @@ final class DjlTokenizer implements Tokenizer {
             }
         }
         return NO_TOKEN;
+    }
+
+    @Override
+    public String contentOf(int id) {
+        if (contents == null) {
+            contents = contents(vocabulary, addedTokens, idCount);
+        }
+        return id < 0 || id >= idCount ? null : contents[id];
+    }
+
+    private static String[] contents(JsonNode vocabulary, JsonNode addedTokens, int idCount) {
+        final String[] all = new String[idCount];
+        if (vocabulary.isObject()) {
+            vocabulary
+                    .properties()
+                    .forEach(
+                            token -> {
+                                final int id = token.getValue().asInt(NO_TOKEN);
+                                if (id >= 0 && id < idCount) {
+                                    all[id] = token.getKey();
+                                }
+                            });
+        } else {
+            for (int id = 0; id < vocabulary.size(); id++) { // Unigram: [[token, score], ...]
+                all[id] = vocabulary.get(id).path(0).asText();
+            }
+        }
+        for (JsonNode added : addedTokens) {
+            all[added.path("id").asInt()] = added.path("content").asText();
+        }
+        return all;
     }
 
     @Override

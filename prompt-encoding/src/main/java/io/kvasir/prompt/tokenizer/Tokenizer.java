@@ -109,6 +109,14 @@ public interface Tokenizer extends AutoCloseable {
     int idOf(String token);
 
     /**
+     * The content of one token, as {@link #idOf} takes it.
+     *
+     * @param id any number
+     * @return null where there is no such token
+     */
+    String contentOf(int id);
+
+    /**
      * Whether a native library encodes, which is slower and cannot be interrupted.
      *
      * @return false unless an implementation says otherwise

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -352,6 +353,9 @@ class TokenizerVariantsTest {
         try (Tokenizer own = TokenizerOracleTest.own("tiny")) {
             assertEquals(2, own.idOf("<|im_start|>"));
             assertEquals(Tokenizer.NO_TOKEN, own.idOf("no such token"));
+            assertEquals("<|im_start|>", own.contentOf(2));
+            assertNull(own.contentOf(-1));
+            assertNull(own.contentOf(own.idCount()));
             assertEquals(696, own.idCount());
             assertEquals(
                     own.encode("one two three", true).length,

@@ -13,7 +13,6 @@ import io.kvasir.registry.HostPort;
 import org.zeromq.SocketType;
 import org.zeromq.ZContext;
 import org.zeromq.ZMQ;
-import org.zeromq.ZMQException;
 
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -25,6 +24,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.net.BindException;
 import java.util.function.LongSupplier;
 
 /**
@@ -91,18 +91,13 @@ public final class SideChannelExchange extends ViewedExchange {
         router = context.createSocket(SocketType.ROUTER);
         router.setHandshakeIvl(SidePeer.CONNECTION_HANDSHAKE_MS);
         FrameLimit.set(router, MAX_QUESTION_BYTES);
-        router.setIPv6(HostPort.isV6(host));
-        final String endpoint = "tcp://" + HostPort.toBind(host, port);
         try {
-            router.bind(endpoint);
-        } catch (ZMQException e) {
+            this.port = BoundPort.bind(router, host, port);
+        } catch (BindException e) {
             context.close();
-            throw new ExchangeException(
-                    Kind.UNAVAILABLE, "cannot bind " + endpoint + ": " + e.getMessage(), e);
+            throw new ExchangeException(Kind.UNAVAILABLE, e.getMessage(), e);
         }
-        final String bound = router.getLastEndpoint();
         lookups = new HostLookups(resolver);
-        this.port = Integer.parseInt(bound.substring(bound.lastIndexOf(':') + 1));
         thread = Thread.ofPlatform().daemon().name("kvasir-exchange-" + this.port).start(this::run);
     }
 
