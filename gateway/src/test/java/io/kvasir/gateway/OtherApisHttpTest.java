@@ -287,16 +287,18 @@ class OtherApisHttpTest {
             Eventually.holds("events", () -> worker.indexedBlocks() == engine.heldBlocks(0).size());
             final String cached = predicted(gateway, "/v1/chat/completions", chat);
             assertTrue(Integer.parseInt(cached) > 0, cached);
-            final String responses =
-                    "{\"model\":\"m\",\"instructions\":\""
-                            + system
-                            + "\",\"input\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
-            assertEquals(cached, predicted(gateway, RESPONSES, responses));
             final String messages =
                     "{\"model\":\"m\",\"max_tokens\":2,\"system\":[{\"type\":\"text\",\"text\":\""
                             + system
                             + "\"}],\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
             assertEquals(cached, predicted(gateway, MESSAGES, messages));
+
+            // the prompts of this API begin with the BOS that the tokenizer adds: others
+            final String responses =
+                    "{\"model\":\"m\",\"instructions\":\""
+                            + system
+                            + "\",\"input\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+            assertEquals("0", predicted(gateway, RESPONSES, responses));
         }
     }
 
