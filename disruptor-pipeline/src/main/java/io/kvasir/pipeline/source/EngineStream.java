@@ -82,6 +82,9 @@ import java.util.function.LongSupplier;
  * <td>as above; DEGRADED stays where the snapshot was</td></tr>
  * <tr><td>the engine often has less than predicted</td><td>the slot is cleared, replay from 0</td>
  * <td>LOADING; without replay DEGRADED</td><td>as above</td></tr>
+ * <tr><td>the index refused stores by a meaning of removals that was concluded from that</td>
+ * <td>as before that, until a restart; the slot is cleared, replay from 0</td><td>LOADING; without
+ * replay DEGRADED</td><td>as above</td></tr>
  * <tr><td>the engine's cache hits are persistently other ones than predicted ({@link
  * ForecastWatch})</td><td>everything is asked for again, once</td><td>DEGRADED</td><td>forecasts
  * that are right</td></tr>
@@ -647,7 +650,22 @@ public final class EngineStream implements EventSource {
         if (refills.isUnderWay()) {
             refills.goOn();
         }
+        if (parts.removals.isConcluded() && replay.isIdle() && status.hasRefusedStores()) {
+            takeBackRemovals();
+        }
         replays.mend(now);
+    }
+
+    /** By the rule that was concluded the index lacks blocks that the engine goes on from. */
+    private void takeBackRemovals() {
+        parts.removals.takeBack();
+        parts.forecasts.forget(); // they were made by the rule before
+        sequencer.reload();
+        final String why =
+                "removals mean one copy here after all (physical): stores after blocks of which"
+                        + " copies were left were refused";
+        status.problemUntilLoaded(why);
+        LOG.warn("{}: {}", config.label(), why);
     }
 
     @Override

@@ -15,8 +15,8 @@ public enum RemovalRule {
     LAST_COPY,
     /**
      * Starts as {@link #PHYSICAL} and changes to {@link #LAST_COPY} when the engine's own hits show
-     * again and again that the index holds blocks that the engine does not have; after a restart of
-     * the engine as at the start.
+     * again and again that the index holds blocks that the engine does not have; as at the start
+     * after a restart of the engine, or when the index refuses stores by the changed rule.
      */
     AUTO;
 

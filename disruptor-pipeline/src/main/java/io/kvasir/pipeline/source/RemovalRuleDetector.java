@@ -22,6 +22,7 @@ final class RemovalRuleDetector {
     private final boolean automatic;
     private final CopyRule first;
     private CopyRule rule;
+    private boolean takenBack; // this engine's removals do not mean the last copy
     private final LastComparisons tooHigh = new LastComparisons();
     private int switches;
 
@@ -58,7 +59,7 @@ final class RemovalRuleDetector {
             return Finding.NOTHING;
         }
         tooHigh.clear();
-        if (automatic && rule == CopyRule.PHYSICAL) {
+        if (automatic && rule == CopyRule.PHYSICAL && !takenBack) {
             rule = CopyRule.LAST_COPY;
             switches++;
             return Finding.RULE_CHANGED;
@@ -87,6 +88,21 @@ final class RemovalRuleDetector {
         tooHigh.clear();
     }
 
+    /** Whether the rule in use is one that was found out. */
+    boolean isConcluded() {
+        return rule != first;
+    }
+
+    /**
+     * A concluded rule is wrong: the engine stored blocks behind one of which a copy is left. It is
+     * not concluded again of this engine.
+     */
+    void takeBack() {
+        rule = first;
+        takenBack = true;
+        forget();
+    }
+
     /**
      * Finds the rule out again: the engine has begun anew, perhaps as another version, or it was
      * judged by forecasts that were wrong for another reason.
@@ -94,8 +110,9 @@ final class RemovalRuleDetector {
      * @return whether the rule is another one until then
      */
     boolean beginAnew() {
-        final boolean changed = rule != first;
+        final boolean changed = isConcluded();
         rule = first;
+        takenBack = false;
         forget();
         return changed;
     }

@@ -300,6 +300,11 @@ final class StreamStatus implements IndexView {
                 || !counters.impairment().isEmpty();
     }
 
+    /** Whether the index has refused stores of a view that lacks nothing else. */
+    boolean hasRefusedStores() {
+        return isApplied() && cause(freshness.isMute()) == IndexCause.REFUSED_STORES;
+    }
+
     /** Whether all that was offered is applied. Any thread. */
     boolean isApplied() {
         return progress.isApplied();

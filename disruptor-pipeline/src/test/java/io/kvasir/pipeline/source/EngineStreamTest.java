@@ -1103,6 +1103,57 @@ class EngineStreamTest {
     }
 
     /** Hits of requests that were alone, each of a block that the engine has not. */
+    /** Of two copies one was removed, and blocks are stored behind the other one. */
+    @Test
+    void refusedStoresTakeAConcludedRuleBack() {
+        final byte[] behind = batch(stored(List.of(2), 1, range(20, 23), BLOCK));
+        final EngineStream stream = replayable();
+        stream.onMessage(0, store(1));
+        reportTooHigh(stream, 8);
+        replay(stream, 0, store(1));
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+        stream.onMessage(1, store(1));
+        stream.onMessage(2, batch(removed(List.of(1))));
+        stream.onMessage(3, behind);
+        stream.tick();
+
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals());
+        assertTrue(stream.status().problem().contains("physical"), stream.status().problem());
+        assertEquals(0, stream.replayFrom(), "at once");
+        replay(stream, 0, store(1), store(1), batch(removed(List.of(1))), behind);
+        assertEquals(List.of(1L, 2L), held());
+        assertEquals(IndexState.EXACT, stream.state());
+        assertEquals("", stream.status().problem());
+
+        reportTooHigh(stream, 8);
+        assertEquals(RemovalRule.PHYSICAL, stream.status().removals(), "known for this engine");
+        assertEquals(List.of(), held(), "what it has not is dropped all the same");
+        stream.replayFailed();
+        stream.onMessage(0, store(5)); // another engine
+        stream.onMessage(1, store(6));
+        assertEquals(1, stream.status().restarts());
+        reportTooHigh(stream, 8);
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+    }
+
+    @Test
+    void refusedStoresSayNothingOfARuleThatIsConfiguredOrWhereMessagesAreMissing() {
+        final byte[] behind = batch(stored(List.of(2), 1, range(20, 23), BLOCK));
+        final EngineStream configured = stream(c -> c.withRemovals(RemovalRule.LAST_COPY));
+        configured.onMessage(0, behind);
+        configured.tick();
+        assertEquals(RemovalRule.LAST_COPY, configured.status().removals());
+        assertEquals(IndexCause.REFUSED_STORES, configured.status().cause());
+
+        final EngineStream stream = stream(c -> c);
+        stream.onMessage(0, store(1));
+        reportTooHigh(stream, 8);
+        stream.onMessage(1, behind);
+        stream.tick();
+        assertEquals(RemovalRule.LAST_COPY, stream.status().removals());
+        assertEquals(IndexCause.LOST_MESSAGES, stream.status().cause());
+    }
+
     private static void reportTooHigh(EngineStream stream, int times) {
         for (int i = 0; i < times; i++) {
             stream.reportEngineHit(4, 0, true);

@@ -79,7 +79,7 @@ final class CompletionEndpoint {
         }
         final Labels labels = labels(request, api);
         final String id = requestId(request);
-        final List<SimRequest> parts = sequences(chat, api, labels, Answers.name(chat, id));
+        final List<SimRequest> parts = sequences(form, api, labels, Answers.name(chat, id));
         final int rank = rank(request, api);
         for (SimRequest part : parts) {
             loop.submit(rank, part);
@@ -108,12 +108,13 @@ final class CompletionEndpoint {
         }
     }
 
-    private List<SimRequest> sequences(boolean chat, ApiRequest api, Labels labels, String name) {
+    private List<SimRequest> sequences(Api form, ApiRequest api, Labels labels, String name) {
         if (api.n < 1 || api.n > MOST_SAMPLES) {
             throw ApiException.badRequest(
                     "n must be between 1 and " + MOST_SAMPLES + ", got " + api.n + ".", "n");
         }
-        final List<int[]> prompts = chat ? List.of(chatPrompt(api)) : prompts(api);
+        final boolean chat = form != Api.COMPLETIONS;
+        final List<int[]> prompts = chat ? List.of(chatPrompt(form, api)) : prompts(api);
         handoff.check(api, prompts.size());
         final BlockNamer namer = loop.namer();
         final Gate gate = new Gate();
@@ -143,7 +144,7 @@ final class CompletionEndpoint {
         return parts;
     }
 
-    private static int[] chatPrompt(ApiRequest api) {
+    private static int[] chatPrompt(Api form, ApiRequest api) {
         if (api.messages == null || api.messages.isEmpty()) {
             throw ApiException.badRequest("`messages` is missing or empty.", "messages");
         }
@@ -151,7 +152,8 @@ final class CompletionEndpoint {
         if (api.instructions != null) {
             all.addFirst(new ApiRequest.Message("system", api.instructions));
         }
-        return SimTokenizer.encode(SimTokenizer.chat(all, api.addGenerationPrompt), false);
+        return SimTokenizer.encode(
+                SimTokenizer.chat(all, api.addGenerationPrompt), form == Api.RESPONSES);
     }
 
     private static List<int[]> prompts(ApiRequest api) {

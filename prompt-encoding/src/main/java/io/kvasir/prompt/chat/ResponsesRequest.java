@@ -48,6 +48,7 @@ final class ResponsesRequest {
             throw PromptException.invalid("input: neither text nor a list of items");
         }
         chat.set("messages", reading.messages);
+        chat.put("add_special_tokens", true); // in chats and Messages it is false
         tools(request.path("tools"), chat);
         if (request.at("/reasoning/effort").isTextual()) {
             chat.set("reasoning_effort", request.at("/reasoning/effort"));

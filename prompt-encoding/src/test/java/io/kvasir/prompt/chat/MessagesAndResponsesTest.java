@@ -1,5 +1,6 @@
 package io.kvasir.prompt.chat;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -84,6 +85,21 @@ class MessagesAndResponsesTest {
             }
         }
         assertTrue(lines.stream().filter(line -> line.has("text")).count() > 90, "enough");
+    }
+
+    /** As vLLM encodes them; the texts above are the same for all. */
+    @Test
+    void promptsOfResponsesAloneBeginWithTheSpecialTokensOfTheTokenizer() throws IOException {
+        final JsonNode request =
+                MAPPER.readTree(
+                        "{\"input\":\"what\",\"messages\":[{\"role\":\"user\",\"content\":\"what\"}]}");
+        try (ChatModel model = model("{{ messages[0].content }}")) {
+            assertArrayEquals(
+                    model.encode("what", false), model.chatTokens(model.ofMessages(request)));
+            assertArrayEquals(
+                    model.encode("what", true), model.chatTokens(model.ofResponses(request)));
+            assertEquals(0, model.chatTokens(model.ofResponses(request))[0], "begin of text");
+        }
     }
 
     @Test
