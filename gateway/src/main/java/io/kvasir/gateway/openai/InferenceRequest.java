@@ -342,8 +342,8 @@ public final class InferenceRequest {
 
     /**
      * A body that does not say which blocks the engine is to announce, all other bytes as they
-     * were; one whose members could not be located is written anew. Blocks that are announced
-     * again for a hit are like further copies, which are removed one by one.
+     * were; one whose members could not be located is written anew. Blocks that are announced again
+     * for a hit are like further copies, which are removed one by one.
      */
     public static byte[] withoutAnnouncements(byte[] body) throws ApiException, IOException {
         try {

@@ -160,7 +160,12 @@ final class PrefillLeg {
                                 answer.content(),
                                 MAX_ANSWER_BYTES,
                                 context.answers(),
-                                bytes -> whole(PrefillAnswer.of(answer.head(), bytes)),
+                                bytes ->
+                                        whole(
+                                                PrefillAnswer.of(
+                                                        proxied.inference().route.form,
+                                                        answer.head(),
+                                                        bytes)),
                                 failure ->
                                         failed(
                                                 failure instanceof BodyCollector.NoMemoryException

@@ -155,7 +155,8 @@ class SseStreamTest {
     private static void assertCut(String stream, String expected) {
         final byte[] bytes = stream.getBytes(UTF_8);
         for (int cut = 0; cut <= bytes.length; cut++) {
-            final SseStream events = new SseStream(
+            final SseStream events =
+                    new SseStream(
                             InferenceRequest.Form.COMPLETION, true, () -> UsageReader.UNKNOWN);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
             take(out, pass(events, ByteBuffer.wrap(bytes, 0, cut)));
