@@ -42,7 +42,7 @@ final class PrefillLeg {
         /** The worker failed. */
         void failed(UpstreamFault fault);
 
-        /** It was aborted after it was sent: what the worker holds is not known. */
+        /** It was aborted while its worker may have it: what that holds is not known. */
         void aborted();
     }
 
@@ -64,6 +64,7 @@ final class PrefillLeg {
     private final AtomicBoolean over = new AtomicBoolean();
     private volatile UpstreamAttempt attempt;
     private volatile Message message; // null before it is sent
+    private volatile boolean underWay; // its worker may have it
     private volatile long sentNs;
     private volatile int status; // of its answer, also one that an event states; 0 before the head
     private volatile BodyCollector collector;
@@ -103,6 +104,10 @@ final class PrefillLeg {
 
     private void send(Message what) {
         message = what;
+        underWay = true;
+        if (over.get()) { // read after it is set: one that ends it reports what may be sent
+            return;
+        }
         retries.begun();
         sentNs = System.nanoTime();
         final UpstreamAttempt sent = attempt;
@@ -123,9 +128,19 @@ final class PrefillLeg {
             return;
         }
         attempt.abort(new EOFException(why));
-        if (message != null) {
+        if (underWay) {
             listener.aborted();
         }
+    }
+
+    /** Whether it was sent, or is about to be sent again. */
+    boolean isSent() {
+        return message != null;
+    }
+
+    /** Whether its worker may have it; not while it waits to be sent again. */
+    boolean isUnderWay() {
+        return underWay;
     }
 
     /** Whether the worker has answered, if not to the end, that it has done its part. */
@@ -200,13 +215,8 @@ final class PrefillLeg {
         } else if (!over.get()) {
             context.metrics().attempt(booking.upstream().name(), failure.unprocessedOutcome());
             attempt = newAttempt();
-            context.split().deadlines().after(retries.backoffNs(), this::sendAgain);
-        }
-    }
-
-    private void sendAgain() {
-        if (!over.get()) {
-            send(message);
+            underWay = false;
+            context.split().deadlines().after(retries.backoffNs(), () -> send(message));
         }
     }
 

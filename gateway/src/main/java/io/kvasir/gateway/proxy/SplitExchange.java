@@ -72,7 +72,6 @@ final class SplitExchange implements SplitLegs {
         private final ByteBuffer body;
         private final PrefillBlocks blocks = new PrefillBlocks();
         private final Rendezvous rendezvous; // null where the answer is waited for
-        private boolean sent;
         private volatile long answeredNs; // 0 before
         private volatile VerbatimJson answer;
         private volatile String verdict; // of the answer, which is judged once
@@ -539,7 +538,6 @@ final class SplitExchange implements SplitLegs {
     }
 
     private void send(Prefill prefill) {
-        prefill.sent = true;
         prefill.leg.send(
                 proxied.inference().route.target(request.getHttpURI().getQuery()),
                 ProxyHeaders.toWorker(context, request, proxied.requestId(), prefill.leg.booking()),
@@ -591,7 +589,7 @@ final class SplitExchange implements SplitLegs {
     @Override
     public void sendDecode() {
         final Prefill prefill = flow.isSplit() ? prefills[flow.attempt()] : null;
-        if (prefill != null && prefill.rendezvous != null && !prefill.sent) {
+        if (prefill != null && prefill.rendezvous != null && !prefill.leg.isSent()) {
             send(prefill);
         }
         decode.sendDecode();
@@ -640,7 +638,7 @@ final class SplitExchange implements SplitLegs {
         if (prefill.leg.isOver()) {
             return;
         }
-        if (prefill.sent && prefill.rendezvous == null && !cut) {
+        if (prefill.leg.isUnderWay() && prefill.rendezvous == null && !cut) {
             prefill.leg.abortAfter(GRACE_NS, "abandoned");
         } else {
             prefill.leg.abort("abandoned");
