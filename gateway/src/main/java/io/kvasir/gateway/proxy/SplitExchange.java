@@ -90,9 +90,9 @@ final class SplitExchange implements SplitLegs {
     }
 
     /**
-     * A prefill whose client has left may end by itself for so long: its answer says which blocks
-     * are to be freed, and most prompts take less. One that takes longer is aborted; none has this
-     * time where the gateway ends.
+     * A prefill whose client has left may end by itself for so long, or its timeout if that is
+     * less: its answer says which blocks are to be freed, and most prompts take less. One that
+     * takes longer is aborted; none has this time where the gateway ends.
      */
     private static final long GRACE_NS = TimeUnit.SECONDS.toNanos(2);
 
@@ -639,7 +639,7 @@ final class SplitExchange implements SplitLegs {
             return;
         }
         if (prefill.leg.isUnderWay() && prefill.rendezvous == null && !cut) {
-            prefill.leg.abortAfter(GRACE_NS, "abandoned");
+            prefill.leg.abortAfter(Math.min(GRACE_NS, rules.prefillTimeoutNs()), "abandoned");
         } else {
             prefill.leg.abort("abandoned");
         }
