@@ -12,6 +12,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.CountedRelease;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
@@ -587,6 +588,21 @@ class SplitRequestTest {
         assertEquals(prefills, prefill.calls.size());
         assertTrue(prefillWorker().path("last_error").isNull(), prefillWorker().toString());
         assertEquals(1, staleConnections());
+    }
+
+    /** The second answer names blocks that are held already, which the release throws at. */
+    @Test
+    void aDefectThatAPrefillsAnswerMeetsIsAFailureOfThePrefill() throws Exception {
+        start(
+                config -> GatewayServer.startWith(config, new CountedRelease()),
+                config(),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        assertEquals(200, ask(ASK).statusCode());
+        assertEquals(200, ask(ASK).statusCode());
+        assertEquals(
+                1, MetricsPage.of(gateway).sum("kvasir_leg_failures_total", "kind", "internal"));
+        assertEquals(0, prefillLeases());
     }
 
     /** Its worker has nothing of it: it is neither waited for nor sent, and no blocks are left. */

@@ -1,5 +1,7 @@
 package io.kvasir.gateway.proxy;
 
+import io.kvasir.gateway.log.LogText;
+import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.upstream.FaultAttribution;
 import io.kvasir.gateway.upstream.UpstreamFault;
@@ -8,6 +10,8 @@ import io.kvasir.protocol.handoff.VerbatimJson;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpStatus;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import java.io.EOFException;
 import java.io.IOException;
@@ -20,6 +24,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * itself, a failure, or that it was aborted.
  */
 final class PrefillLeg {
+    private static final Logger LOG = LoggerFactory.getLogger(PrefillLeg.class);
+
     /** What becomes of it. */
     interface Listener {
         /**
@@ -41,6 +47,9 @@ final class PrefillLeg {
 
         /** The worker failed. */
         void failed(UpstreamFault fault);
+
+        /** What came of it could not be worked off, by a defect; it is over. */
+        void defect();
 
         /** It was aborted while its worker may have it: what that holds is not known. */
         void aborted();
@@ -166,7 +175,26 @@ final class PrefillLeg {
         return over.get();
     }
 
+    /** A step that fails by a defect ends it; nothing else would. */
+    private void guarded(Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException | Error e) {
+            LOG.atError()
+                    .addKeyValue(RequestRecord.LOG_KEY, proxied.requestId())
+                    .setCause(LogText.of(e))
+                    .log("the prefill of {} failed", proxied.requestId());
+            var _ = end("internal", 0);
+            attempt.abort(e);
+            listener.defect();
+        }
+    }
+
     private void outcome(UpstreamAttempt.Outcome outcome) {
+        guarded(() -> take(outcome));
+    }
+
+    private void take(UpstreamAttempt.Outcome outcome) {
         switch (outcome) {
             case UpstreamAttempt.Answered answer -> {
                 status = answer.head().getStatus();
@@ -176,11 +204,15 @@ final class PrefillLeg {
                                 MAX_ANSWER_BYTES,
                                 context.answers(),
                                 bytes ->
-                                        whole(
-                                                PrefillAnswer.of(
-                                                        proxied.inference().route.form,
-                                                        answer.head(),
-                                                        bytes)),
+                                        guarded(
+                                                () ->
+                                                        whole(
+                                                                PrefillAnswer.of(
+                                                                        proxied.inference()
+                                                                                .route
+                                                                                .form,
+                                                                        answer.head(),
+                                                                        bytes))),
                                 failure ->
                                         failed(
                                                 failure instanceof BodyCollector.NoMemoryException
@@ -216,7 +248,9 @@ final class PrefillLeg {
             context.metrics().attempt(booking.upstream().name(), failure.unprocessedOutcome());
             attempt = newAttempt();
             underWay = false;
-            context.split().deadlines().after(retries.backoffNs(), () -> send(message));
+            context.split()
+                    .deadlines()
+                    .after(retries.backoffNs(), () -> guarded(() -> send(message)));
         }
     }
 

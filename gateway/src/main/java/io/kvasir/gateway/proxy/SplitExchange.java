@@ -756,6 +756,11 @@ final class SplitExchange implements SplitLegs {
         }
 
         @Override
+        public void defect() {
+            flow.prefillFailed(attempt, "internal");
+        }
+
+        @Override
         public void aborted() {
             final Prefill prefill = prefills[attempt];
             prefill.blocks.answered(new Stranded(prefill.protocol()));
