@@ -182,9 +182,7 @@ class GatewayHttpTest {
         start();
         final String body = "{ \"vllm_xargs\":{%s\"a\":1.0e0} ,\"prompt\" : [1,2,3], \"x\":1e2}";
         Gateways.post(
-                gateway,
-                "/v1/completions",
-                body.formatted("\"kv_cache_report_mode\":\"full\", "));
+                gateway, "/v1/completions", body.formatted("\"kv_cache_report_mode\":\"full\", "));
         assertEquals(body.formatted(""), engine.calls.getFirst().text());
     }
 
