@@ -327,8 +327,8 @@ final class GatewayHandler extends Handler.Abstract {
 
     private static ApiException serverError(Request request, Response response) {
         if (hasBrokenOff(request)) {
-            if (!request.getConnectionMetaData().getConnector().getServer().isRunning()) {
-                return ApiException.draining(); // the gateway itself has broken it off
+            if (RequestRecords.statusOfBrokenOff(request) != RequestRecord.CLIENT_LEFT) {
+                return ApiException.draining();
             }
             RequestRecords.of(request).clientLeft();
             return ApiException.brokenOff("the request broke off");

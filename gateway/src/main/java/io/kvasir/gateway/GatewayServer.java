@@ -823,7 +823,8 @@ public final class GatewayServer implements AutoCloseable {
         Closing.all(all);
     }
 
-    private void stopServing() {
+    /** Breaks off what runs: requests that have come after all others were cut. */
+    void stopServing() {
         try {
             server.stop();
         } catch (Exception e) {

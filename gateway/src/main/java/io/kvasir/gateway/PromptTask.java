@@ -1,6 +1,5 @@
 package io.kvasir.gateway;
 
-import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.metrics.GatewayMetrics;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.routing.PromptExecutor;
@@ -153,7 +152,9 @@ final class PromptTask {
         if (underWay != null) {
             underWay.cancel();
         }
-        var _ = metrics.ended(RequestRecords.of(request), RequestRecord.CLIENT_LEFT);
+        var _ =
+                metrics.ended(
+                        RequestRecords.of(request), RequestRecords.statusOfBrokenOff(request));
         callback.failed(cause);
     }
 }

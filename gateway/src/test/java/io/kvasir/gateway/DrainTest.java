@@ -383,6 +383,35 @@ class DrainTest {
         assertTrue(Files.readString(log).contains("\"status\":503"), Files.readString(log));
     }
 
+    /** What comes after all others were cut: its client has not left, whatever it gets. */
+    @ParameterizedTest
+    @ValueSource(strings = {"{\"prompt\":[1]}", "{\"pro"})
+    void aRequestThatTheServersEndBreaksOffIsOneOfADrainingGateway(String sent, @TempDir Path dir)
+            throws Exception {
+        final Path log = dir.resolve("access.log");
+        engine.script = call -> call.awaitClientGone(60);
+        start(Duration.ZERO, Duration.ZERO, log);
+        try (RawClient client = new RawClient(gateway.port())) {
+            client.send(
+                    "POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 14\r\n\r\n"
+                            + sent);
+            Eventually.holds(
+                    "it runs",
+                    () ->
+                            engine.calls.size() == 1
+                                    || MetricsPage.of(gateway).sum("kvasir_requests_preparing")
+                                            == 1);
+            gateway.stopServing();
+            final String answer = client.readAll();
+            if (!answer.isEmpty()) {
+                assertIsDraining(answer);
+            }
+        }
+        assertEquals(0, MetricsPage.of(gateway).sum("kvasir_client_disconnects_total"));
+        gateway.close();
+        assertTrue(Files.readString(log).contains("\"status\":503"), Files.readString(log));
+    }
+
     @Test
     void aRequestWhoseHeadGoesOnComingIsServed() throws Exception {
         String answer = "";

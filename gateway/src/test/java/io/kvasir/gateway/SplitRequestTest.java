@@ -12,6 +12,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.openai.Json;
+import io.kvasir.gateway.testing.CountedRelease;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
@@ -46,6 +47,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Function;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 
@@ -86,10 +88,18 @@ class SplitRequestTest {
     }
 
     private void start(GatewayConfig.Builder config, WorkerConfigOf... workers) throws Exception {
+        start(GatewayServer::start, config, workers);
+    }
+
+    private void start(
+            Function<GatewayConfig, GatewayServer> how,
+            GatewayConfig.Builder config,
+            WorkerConfigOf... workers)
+            throws Exception {
         for (WorkerConfigOf worker : workers) {
             config.worker(WorkerConfig.parse(worker.flag));
         }
-        gateway = GatewayServer.start(config.build());
+        gateway = how.apply(config.build());
         Gateways.awaitContact(gateway);
     }
 
@@ -577,15 +587,61 @@ class SplitRequestTest {
         assertEquals(status, answer.statusCode(), answer.body());
         assertEquals(prefills, prefill.calls.size());
         assertTrue(prefillWorker().path("last_error").isNull(), prefillWorker().toString());
+        assertEquals(1, staleConnections());
+    }
+
+    /** The second answer names blocks that are held already, which the release throws at. */
+    @Test
+    void aDefectThatAPrefillsAnswerMeetsIsAFailureOfThePrefill() throws Exception {
+        start(
+                config -> GatewayServer.startWith(config, new CountedRelease()),
+                config(),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        assertEquals(200, ask(ASK).statusCode());
+        assertEquals(200, ask(ASK).statusCode());
         assertEquals(
-                1,
-                MetricsPage.of(gateway)
-                        .sum(
-                                "kvasir_upstream_attempts_total",
-                                "worker",
-                                "p",
-                                "outcome",
-                                "stale_connection"));
+                1, MetricsPage.of(gateway).sum("kvasir_leg_failures_total", "kind", "internal"));
+        assertEquals(0, prefillLeases());
+    }
+
+    /** Its worker has nothing of it: it is neither waited for nor sent, and no blocks are left. */
+    @Test
+    void aPrefillThatWaitsToBeSentAgainEndsWithItsClient() throws Exception {
+        prefill.health = call -> call.keepAlive("{}");
+        prefill.script =
+                call -> {
+                    if (call.first) {
+                        call.json(200, PREFILLED);
+                    } else {
+                        call.cut();
+                    }
+                };
+        start(
+                config().set(GatewaySettings.RETRY_BACKOFF, Duration.ofMinutes(1))
+                        .set(GatewaySettings.RETRY_BACKOFF_MAX, Duration.ofMinutes(1))
+                        .set(GatewaySettings.HEALTH_INTERVAL, Duration.ofMinutes(1)),
+                worker(prefill, "p", "prefill"),
+                worker(decode, "d", "decode"));
+        Eventually.holds(
+                "the probe has read the metrics",
+                () -> prefillWorker().path("engine_blocks").isInt());
+        final CompletableFuture<?> asked = Gateways.postAsync(gateway, "/v1/completions", ASK);
+        Eventually.holds("it waits", () -> staleConnections() == 1);
+        asked.cancel(true);
+        Eventually.holds("its booking has ended", () -> prefillLeases() == 0);
+        assertEquals(0, stranded());
+        assertEquals(1, prefill.calls.size());
+    }
+
+    private double staleConnections() {
+        return MetricsPage.of(gateway)
+                .sum(
+                        "kvasir_upstream_attempts_total",
+                        "worker",
+                        "p",
+                        "outcome",
+                        "stale_connection");
     }
 
     private JsonNode prefillWorker() {

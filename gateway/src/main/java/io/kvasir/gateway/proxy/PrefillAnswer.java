@@ -27,9 +27,13 @@ record PrefillAnswer(
         int status, byte[] body, UsageReader usage, UpstreamFault fault, String cause) {
     private static final byte[] NOTHING = {};
 
-    /** Reads one. */
-    static PrefillAnswer of(Response head, byte[] bytes) {
-        return areEvents(head) ? ofEvents(bytes) : ofBytes(head.getStatus(), bytes);
+    /**
+     * Reads one.
+     *
+     * @param form of the API that was asked
+     */
+    static PrefillAnswer of(InferenceRequest.Form form, Response head, byte[] bytes) {
+        return areEvents(head) ? ofEvents(form, bytes) : ofBytes(head.getStatus(), bytes);
     }
 
     private static boolean areEvents(Response head) {
@@ -52,9 +56,8 @@ record PrefillAnswer(
                 : UpstreamFault.ofStatus(status);
     }
 
-    private static PrefillAnswer ofEvents(byte[] bytes) {
-        final SseStream events =
-                new SseStream(InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
+    private static PrefillAnswer ofEvents(InferenceRequest.Form form, byte[] bytes) {
+        final SseStream events = new SseStream(form, false, () -> UsageReader.UNKNOWN);
         events.accept(ByteBuffer.wrap(bytes));
         if (events.sawError()) {
             final int status = events.errorStatus();

@@ -24,6 +24,8 @@ import java.util.concurrent.atomic.AtomicBoolean;
  * itself, a failure, or that it was aborted.
  */
 final class PrefillLeg {
+    private static final Logger LOG = LoggerFactory.getLogger(PrefillLeg.class);
+
     /** What becomes of it. */
     interface Listener {
         /**
@@ -46,11 +48,12 @@ final class PrefillLeg {
         /** The worker failed. */
         void failed(UpstreamFault fault);
 
-        /** It was aborted after it was sent: what the worker holds is not known. */
+        /** What came of it could not be worked off, by a defect; it is over. */
+        void defect();
+
+        /** It was aborted while its worker may have it: what that holds is not known. */
         void aborted();
     }
-
-    private static final Logger LOG = LoggerFactory.getLogger(PrefillLeg.class);
 
     /** Outcome of an answer that does what it was asked for. */
     static final String OK = "ok";
@@ -70,6 +73,7 @@ final class PrefillLeg {
     private final AtomicBoolean over = new AtomicBoolean();
     private volatile UpstreamAttempt attempt;
     private volatile Message message; // null before it is sent
+    private volatile boolean underWay; // its worker may have it
     private volatile long sentNs;
     private volatile int status; // of its answer, also one that an event states; 0 before the head
     private volatile BodyCollector collector;
@@ -109,6 +113,10 @@ final class PrefillLeg {
 
     private void send(Message what) {
         message = what;
+        underWay = true;
+        if (over.get()) { // read after it is set: one that ends it reports what may be sent
+            return;
+        }
         retries.begun();
         sentNs = System.nanoTime();
         final UpstreamAttempt sent = attempt;
@@ -129,9 +137,19 @@ final class PrefillLeg {
             return;
         }
         attempt.abort(new EOFException(why));
-        if (message != null) {
+        if (underWay) {
             listener.aborted();
         }
+    }
+
+    /** Whether it was sent, or is about to be sent again. */
+    boolean isSent() {
+        return message != null;
+    }
+
+    /** Whether its worker may have it; not while it waits to be sent again. */
+    boolean isUnderWay() {
+        return underWay;
     }
 
     /** Whether the worker has answered, if not to the end, that it has done its part. */
@@ -157,11 +175,7 @@ final class PrefillLeg {
         return over.get();
     }
 
-    private void outcome(UpstreamAttempt.Outcome outcome) {
-        guarded(() -> act(outcome));
-    }
-
-    /** A step that fails by a defect fails the leg; nothing else would before its deadline. */
+    /** A step that fails by a defect ends it; nothing else would. */
     private void guarded(Runnable step) {
         try {
             step.run();
@@ -169,15 +183,18 @@ final class PrefillLeg {
             LOG.atError()
                     .addKeyValue(RequestRecord.LOG_KEY, proxied.requestId())
                     .setCause(LogText.of(e))
-                    .log("{}: the prefill failed", proxied.requestId());
-            if (end("internal", 0)) {
-                attempt.abort(new IOException(e));
-            }
-            listener.failed(UpstreamFault.LOCAL);
+                    .log("the prefill of {} failed", proxied.requestId());
+            var _ = end("internal", 0);
+            attempt.abort(e);
+            listener.defect();
         }
     }
 
-    private void act(UpstreamAttempt.Outcome outcome) {
+    private void outcome(UpstreamAttempt.Outcome outcome) {
+        guarded(() -> take(outcome));
+    }
+
+    private void take(UpstreamAttempt.Outcome outcome) {
         switch (outcome) {
             case UpstreamAttempt.Answered answer -> {
                 status = answer.head().getStatus();
@@ -191,7 +208,11 @@ final class PrefillLeg {
                                                 () ->
                                                         whole(
                                                                 PrefillAnswer.of(
-                                                                        answer.head(), bytes))),
+                                                                        proxied.inference()
+                                                                                .route
+                                                                                .form,
+                                                                        answer.head(),
+                                                                        bytes))),
                                 failure ->
                                         failed(
                                                 failure instanceof BodyCollector.NoMemoryException
@@ -226,13 +247,10 @@ final class PrefillLeg {
         } else if (!over.get()) {
             context.metrics().attempt(booking.upstream().name(), failure.unprocessedOutcome());
             attempt = newAttempt();
-            context.split().deadlines().after(retries.backoffNs(), this::sendAgain);
-        }
-    }
-
-    private void sendAgain() {
-        if (!over.get()) {
-            send(message);
+            underWay = false;
+            context.split()
+                    .deadlines()
+                    .after(retries.backoffNs(), () -> guarded(() -> send(message)));
         }
     }
 

@@ -12,6 +12,7 @@ import io.kvasir.gateway.routing.RoutingHeaders;
 import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.gateway.server.ClientProbe;
 import io.kvasir.gateway.server.DisconnectWatcher;
+import io.kvasir.gateway.server.RequestRecords;
 import io.kvasir.gateway.server.Responses;
 import io.kvasir.gateway.server.StalledWrite;
 import io.kvasir.gateway.upstream.FaultAttribution;
@@ -433,12 +434,16 @@ public final class ProxyExchange {
             return;
         }
         endWatch();
+        final int status = RequestRecords.statusOfBrokenOff(request);
+        final boolean left = status == RequestRecord.CLIENT_LEFT;
         final BookedAttempt tried = current();
         if (tried != null) {
-            tried.abandon("client_left", RequestRecord.CLIENT_LEFT, cause);
+            tried.abandon(left ? "client_left" : "draining", status, cause);
         }
-        context.metrics().disconnected(proxied.inference().route);
-        finished(RequestRecord.CLIENT_LEFT);
+        if (left) {
+            context.metrics().disconnected(proxied.inference().route);
+        }
+        finished(status);
         callback.failed(cause);
     }
 

@@ -72,7 +72,6 @@ final class SplitExchange implements SplitLegs {
         private final ByteBuffer body;
         private final PrefillBlocks blocks = new PrefillBlocks();
         private final Rendezvous rendezvous; // null where the answer is waited for
-        private boolean sent;
         private volatile long answeredNs; // 0 before
         private volatile VerbatimJson answer;
         private volatile String verdict; // of the answer, which is judged once
@@ -91,9 +90,9 @@ final class SplitExchange implements SplitLegs {
     }
 
     /**
-     * A prefill whose client has left may end by itself for so long: its answer says which blocks
-     * are to be freed, and most prompts take less. One that takes longer is aborted; none has this
-     * time where the gateway ends.
+     * A prefill whose client has left may end by itself for so long, or its timeout if that is
+     * less: its answer says which blocks are to be freed, and most prompts take less. One that
+     * takes longer is aborted; none has this time where the gateway ends.
      */
     private static final long GRACE_NS = TimeUnit.SECONDS.toNanos(2);
 
@@ -539,7 +538,6 @@ final class SplitExchange implements SplitLegs {
     }
 
     private void send(Prefill prefill) {
-        prefill.sent = true;
         prefill.leg.send(
                 proxied.inference().route.target(request.getHttpURI().getQuery()),
                 ProxyHeaders.toWorker(context, request, proxied.requestId(), prefill.leg.booking()),
@@ -591,7 +589,7 @@ final class SplitExchange implements SplitLegs {
     @Override
     public void sendDecode() {
         final Prefill prefill = flow.isSplit() ? prefills[flow.attempt()] : null;
-        if (prefill != null && prefill.rendezvous != null && !prefill.sent) {
+        if (prefill != null && prefill.rendezvous != null && !prefill.leg.isSent()) {
             send(prefill);
         }
         decode.sendDecode();
@@ -640,8 +638,8 @@ final class SplitExchange implements SplitLegs {
         if (prefill.leg.isOver()) {
             return;
         }
-        if (prefill.sent && prefill.rendezvous == null && !cut) {
-            prefill.leg.abortAfter(GRACE_NS, "abandoned");
+        if (prefill.leg.isUnderWay() && prefill.rendezvous == null && !cut) {
+            prefill.leg.abortAfter(Math.min(GRACE_NS, rules.prefillTimeoutNs()), "abandoned");
         } else {
             prefill.leg.abort("abandoned");
         }
@@ -755,6 +753,11 @@ final class SplitExchange implements SplitLegs {
                 prefill.blocks.answered(new Stranded(prefill.protocol()));
             }
             flow.prefillFailed(attempt, fault.spelling());
+        }
+
+        @Override
+        public void defect() {
+            flow.prefillFailed(attempt, "internal");
         }
 
         @Override

@@ -283,7 +283,13 @@ public final class WorkerReservations {
             }
             booking.decision.queued(waitedNs);
             metrics.queued(part.pool(), waitedNs);
-            waiter.booked(booking, waitedNs);
+            try {
+                waiter.booked(booking, waitedNs);
+            } catch (RuntimeException | Error e) { // such as of an executor that has ended
+                booking.lease.close();
+                booking.decision.end("abandoned", 0, System.nanoTime() - beginNs);
+                throw e;
+            }
         }
 
         @Override

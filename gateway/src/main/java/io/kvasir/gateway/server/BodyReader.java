@@ -3,6 +3,7 @@ package io.kvasir.gateway.server;
 import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.HeapLimits;
+import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.HeaderElements;
 import io.kvasir.registry.FailureText;
@@ -134,7 +135,7 @@ public final class BodyReader {
                 throw e;
             }
         } catch (IOException e) {
-            throw broken(e);
+            throw broken(request, e);
         }
     }
 
@@ -228,7 +229,7 @@ public final class BodyReader {
         try (BodyStream arriving = stream(request, Limit.NONE)) {
             drain(request, arriving);
         } catch (IOException e) {
-            throw broken(e);
+            throw broken(request, e);
         }
     }
 
@@ -239,7 +240,7 @@ public final class BodyReader {
         }
     }
 
-    private static ApiException broken(IOException e) {
+    private static ApiException broken(Request request, IOException e) {
         for (Throwable t = e; t != null; t = t.getCause()) {
             if (t instanceof ApiException known) {
                 return known;
@@ -249,6 +250,9 @@ public final class BodyReader {
                         408, null, null, "timeout", "the request body did not arrive in time");
             }
             if (t instanceof EofException) {
+                if (RequestRecords.statusOfBrokenOff(request) != RequestRecord.CLIENT_LEFT) {
+                    return ApiException.draining();
+                }
                 return ApiException.brokenOff("the request body broke off: " + FailureText.of(e));
             }
         }

@@ -5,6 +5,7 @@ import io.kvasir.gateway.openai.Endpoint;
 
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.server.Request;
 
 import java.util.HexFormat;
@@ -29,6 +30,18 @@ public final class RequestRecords {
                         Endpoint.of(Request.getPathInContext(request)));
         request.setAttribute(ATTRIBUTE, made);
         return made;
+    }
+
+    /**
+     * What a request has come to that breaks off: where the server ends, it and not the client has
+     * broken it off, and may still get an error answer to the client.
+     *
+     * @return {@link RequestRecord#CLIENT_LEFT} or 503
+     */
+    public static int statusOfBrokenOff(Request request) {
+        return request.getConnectionMetaData().getConnector().getServer().isRunning()
+                ? RequestRecord.CLIENT_LEFT
+                : HttpStatus.SERVICE_UNAVAILABLE_503;
     }
 
     /** The client's id; null for none, several, or one that does not belong into logs. */

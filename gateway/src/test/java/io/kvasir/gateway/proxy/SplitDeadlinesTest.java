@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.disagg.BlockRelease;
 import io.kvasir.gateway.log.RequestRecord;
@@ -50,12 +51,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.nio.ByteBuffer;
 import java.time.Clock;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 
 /** Which deadlines run while workers meet: none longer than what it limits. */
 class SplitDeadlinesTest {
@@ -64,11 +67,13 @@ class SplitDeadlinesTest {
     /** Deadlines that fire by hand alone. */
     private static final class Kept implements Deadlines {
         private final AtomicInteger begun = new AtomicInteger();
+        private final AtomicLong longestNs = new AtomicLong();
         private final Map<Integer, Runnable> running = new ConcurrentHashMap<>();
 
         @Override
         public Runnable after(long delayNs, Runnable action) {
             final Integer number = begun.incrementAndGet();
+            longestNs.accumulateAndGet(delayNs, Math::max);
             running.put(number, action);
             return () -> running.remove(number);
         }
@@ -91,7 +96,10 @@ class SplitDeadlinesTest {
                         call.chunk("data: [DONE]\n\n");
                         call.endChunks();
                     });
-    private final GatewayConfig config = Gateways.config().build();
+    private final GatewayConfig config =
+            Gateways.config()
+                    .set(GatewaySettings.PREFILL_TIMEOUT, Duration.ofMillis(1_500))
+                    .build();
     private final PoolRouters routers = new PoolRouters(config);
     private final UpstreamRegistry registry = new UpstreamRegistry(config, routers);
     private final Fleet fleet = new Fleet(List.of(registry));
@@ -124,6 +132,8 @@ class SplitDeadlinesTest {
 
     @AfterEach
     void stop() throws Exception {
+        assertEquals(
+                config.get(GatewaySettings.PREFILL_TIMEOUT).toNanos(), deadlines.longestNs.get());
         server.stop();
         prefill.close();
         decode.close();

@@ -42,6 +42,7 @@ import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -221,6 +222,32 @@ class WorkerReservationsTest {
                 });
         assertEquals(List.of(500), refused.stream().map(ApiException::status).toList());
         assertEquals(0, routers.activeLeases());
+    }
+
+    @Test
+    void aBookingThatItsRequestCannotTakeEndsWithItsDecision() throws ApiException {
+        add("w", "role=both");
+        final List<ApiException> refused = new ArrayList<>();
+        reservations.admit(
+                RequestPart.WHOLE,
+                prompt(RoutingHeaders.NONE),
+                "r",
+                "c",
+                QueueRank.USUAL,
+                new WorkerReservations.Waiter() {
+                    @Override
+                    public void booked(WorkerReservations.Booking booking, long waitedNs) {
+                        throw new RejectedExecutionException("the executor has ended");
+                    }
+
+                    @Override
+                    public void refused(ApiException why) {
+                        refused.add(why);
+                    }
+                });
+        assertEquals(List.of(), refused);
+        assertEquals(0, routers.activeLeases());
+        assertEquals("abandoned", log.newest(1).getFirst().json().path("outcome").asText());
     }
 
     @Test

@@ -233,7 +233,8 @@ public final class NixlAgent implements AutoCloseable {
     /**
      * Ends the agent, its backends first. Does nothing the second time.
      *
-     * @throws NixlException if NIXL fails to end the agent; it is given up all the same
+     * @throws NixlException if NIXL fails to end the agent or a backend; all are given up all the
+     *     same
      */
     @Override
     public synchronized void close() {
@@ -242,12 +243,37 @@ public final class NixlAgent implements AutoCloseable {
         }
         final MemorySegment ending = agent;
         agent = null;
+        RuntimeException first = null;
         if (transfers != null) {
-            transfers.close();
+            first = failed(first, transfers::close);
         }
-        backends.forEach(NixlBackend::close);
+        for (NixlBackend backend : backends) {
+            first = failed(first, backend::close);
+        }
         backends.clear();
-        check(NixlFunction.DESTROY_AGENT, capi.call(NixlFunction.DESTROY_AGENT, ending));
+        first =
+                failed(
+                        first,
+                        () ->
+                                check(
+                                        NixlFunction.DESTROY_AGENT,
+                                        capi.call(NixlFunction.DESTROY_AGENT, ending)));
+        if (first != null) {
+            throw first;
+        }
+    }
+
+    /** Does a step of the end; the first failure is thrown once all steps are done. */
+    private static RuntimeException failed(RuntimeException first, Runnable step) {
+        try {
+            step.run();
+        } catch (RuntimeException e) {
+            if (first == null) {
+                return e;
+            }
+            first.addSuppressed(e);
+        }
+        return first;
     }
 
     @Override

@@ -72,7 +72,7 @@ final class Loopback {
         }
     }
 
-    private static SymbolLookup symbols(NixlLibrary library) {
+    static SymbolLookup symbols(NixlLibrary library) {
         return SymbolLookup.libraryLookup(library.path(), Arena.global());
     }
 }

@@ -14,6 +14,13 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.SymbolLookup;
+import java.lang.invoke.MethodHandle;
+import java.lang.invoke.MethodHandles;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
@@ -94,6 +101,38 @@ class NixlAgentTest {
         agent.close();
         backend.close();
         assertEquals(0, Loopback.liveHandles(library));
+    }
+
+    @Test
+    void anAgentEndsAlsoWhereTheEndOfABackendFails() {
+        final SymbolLookup symbols = Loopback.symbols(library);
+        final FunctionDescriptor end = NixlFunction.DESTROY_BACKEND.descriptor();
+        final String name = NixlFunction.DESTROY_BACKEND.symbol();
+        final MethodHandle real =
+                Linker.nativeLinker().downcallHandle(symbols.findOrThrow(name), end);
+        final MethodHandle failing =
+                MethodHandles.filterReturnValue(
+                        real,
+                        MethodHandles.dropArguments(
+                                MethodHandles.constant(int.class, NixlStatus.BACKEND.code()),
+                                0,
+                                int.class));
+        try (Arena arena = Arena.ofConfined()) {
+            final MemorySegment stub = Linker.nativeLinker().upcallStub(failing, end, arena);
+            final SymbolLookup failingEnd =
+                    symbol -> symbol.equals(name) ? Optional.of(stub) : symbols.find(symbol);
+            final NixlAgent agent =
+                    new NixlLibrary(
+                                    NixlCapi.bind(failingEnd),
+                                    NixlTransferCalls.bind(failingEnd),
+                                    library.path())
+                            .createAgent("worker-0", NixlAgentConfig.DEFAULT);
+            agent.createBackend("LOOPBACK", Map.of());
+            final NixlException e = assertThrows(NixlException.class, agent::close);
+            assertTrue(e.getMessage().contains("plugin=LOOPBACK"), e.getMessage());
+            agent.close();
+            assertEquals(0, Loopback.liveHandles(library));
+        }
     }
 
     @Test
