@@ -1,5 +1,6 @@
 package io.kvasir.gateway.proxy;
 
+import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.openai.SseStream;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.gateway.upstream.UpstreamFault;
@@ -52,7 +53,9 @@ record PrefillAnswer(
     }
 
     private static PrefillAnswer ofEvents(byte[] bytes) {
-        final SseStream events = new SseStream(false, () -> UsageReader.UNKNOWN);
+        final SseStream events =
+                new SseStream(
+                        InferenceRequest.Form.COMPLETION, false, () -> UsageReader.UNKNOWN);
         events.accept(ByteBuffer.wrap(bytes));
         if (events.sawError()) {
             final int status = events.errorStatus();
