@@ -41,17 +41,16 @@ import java.util.TreeMap;
  * nothing of its own.
  */
 class EtcdExchangeModelTest {
-    private static final int TRIALS = 4;
+    private static final int TRIALS = 2;
     private static final int STEPS = 40;
     private static final int QUIET_ROUNDS = 3;
     private static final String PREFIX = "/k/";
 
     @Test
     void whatIsPublishedIsThereAndIsSeenOnceAllIsQuiet() throws IOException {
-        final int trials = Integer.getInteger("trials", TRIALS);
         final long seed = Seeds.next("EtcdExchangeModelTest");
         try (Etcd etcd = new Etcd()) {
-            for (int trial = 0; trial < trials; trial++) {
+            for (int trial = 0; trial < TRIALS; trial++) {
                 try {
                     new Run(etcd, new Random(seed + trial)).run();
                 } catch (RuntimeException | Error e) {
