@@ -104,10 +104,11 @@ final class RecordBucket {
         }
     }
 
-    /** Null if the value is no record. */
+    /** Null if the value is no record of the key's name. */
     static PeerRecord decoded(KeyValueEntry entry) {
         try {
-            return PeerRecord.decode(entry.getValue());
+            final PeerRecord record = PeerRecord.decode(entry.getValue());
+            return entry.getKey().equals(key(record.name())) ? record : null;
         } catch (ExchangeException e) {
             return null;
         }

@@ -123,6 +123,22 @@ class NatsExchangeTest extends ServedExchangeContract {
     }
 
     @Test
+    void aRecordBelowAnotherNameIsNone() throws Exception {
+        final NatsExchange exchange = (NatsExchange) open();
+        exchange.publish(Records.record("first", 1, 1)); // the bucket is there
+        final Connection connection = Patient.connect(NATS.url());
+        try {
+            connection.keyValue(bucket).put("Yg", Records.record("a", 1, 1).encode());
+            exchange.publish(Records.record("last", 1, 1));
+            exchange.find("last", PATIENCE);
+            assertEquals(1, exchange.malformed());
+            assertThrows(ExchangeException.class, () -> exchange.find("a", Duration.ZERO));
+        } finally {
+            connection.close();
+        }
+    }
+
+    @Test
     void aNatsThatIsNotThereIsNamed() {
         final ExchangeException refusal =
                 assertThrows(

@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
@@ -45,8 +46,17 @@ final class MapFiles {
     private final Path path;
     private final MapLayout layout;
 
-    /** An opened map and its file. */
-    record Opened(ChronicleMap<byte[], byte[]> map, Path file) {}
+    /** An opened map, its file, and what no other file of that name has while it is open. */
+    record Opened(ChronicleMap<byte[], byte[]> map, Path file, Object key) {
+        /** Whether its file is there still, and no other one of its name. */
+        boolean isThere() {
+            try {
+                return key.equals(keyOf(file));
+            } catch (IOException e) {
+                return false;
+            }
+        }
+    }
 
     MapFiles(Path path, MapLayout layout) throws IOException {
         this.path = path;
@@ -57,20 +67,20 @@ final class MapFiles {
     /**
      * Opens the newest map, or makes one.
      *
-     * @param givenUp a file that is not to be opened again; null for none
+     * @param givenUp key of a file that is not to be opened again; null for none
      * @throws IOException if none can be opened or made
      */
-    Opened open(Path givenUp) throws IOException {
+    Opened open(Object givenUp) throws IOException {
         prepare();
         return folder.exclusively(layout.name() + ".lock", () -> openLocked(givenUp));
     }
 
-    private Opened openLocked(Path givenUp) throws IOException {
+    private Opened openLocked(Object givenUp) throws IOException {
         final List<Path> found = found();
         final Path newest = found.isEmpty() ? null : found.getLast();
-        if (newest != null && !newest.equals(givenUp) && isWhole(newest)) {
+        if (newest != null && !keyOf(newest).equals(givenUp) && isWhole(newest)) {
             try {
-                return new Opened(map(newest), newest);
+                return new Opened(map(newest), newest, keyOf(newest));
             } catch (IOException e) {
                 // damaged after its header: a new one replaces it
             }
@@ -89,6 +99,10 @@ final class MapFiles {
         return made;
     }
 
+    private static Object keyOf(Path file) throws IOException {
+        return Files.readAttributes(file, BasicFileAttributes.class).fileKey();
+    }
+
     /** Makes a map. Nothing is left of one that cannot be made. */
     private Opened make(Path file) throws IOException {
         Files.createFile(file, SharedFolder.ownerOnly());
@@ -96,7 +110,7 @@ final class MapFiles {
         try {
             map = map(file);
             complete(file);
-            return new Opened(map, file);
+            return new Opened(map, file, keyOf(file));
         } catch (Throwable t) {
             if (map != null) {
                 map.close();

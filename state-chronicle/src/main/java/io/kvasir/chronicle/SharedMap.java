@@ -11,7 +11,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.Map;
@@ -32,7 +31,7 @@ import java.util.function.UnaryOperator;
  * itself would wait a minute. Here a segment whose lock was refused to all calls of a second or
  * more is examined by a thread of this map's own: a lock that it cannot have for two seconds is
  * taken for dead, and the file is given up for a new, empty one. Other processes see that their
- * file is deleted, and follow. The same ends a map whose memory cannot be read.
+ * file is deleted or replaced, and follow. The same ends a map whose memory cannot be read.
  */
 final class SharedMap implements AutoCloseable {
     /** Patience for one lock. */
@@ -71,11 +70,13 @@ final class SharedMap implements AutoCloseable {
 
     /** A map in use, and since when which locks of it have been refused. */
     private static final class Use {
+        private final MapFiles.Opened opened;
         private final ChronicleMap<byte[], byte[]> map;
         private final Path file;
         private final Map<Kind, AtomicLongArray> refused = new EnumMap<>(Kind.class);
 
         Use(MapFiles.Opened opened) {
+            this.opened = opened;
             map = opened.map();
             file = opened.file();
             for (Kind kind : Kind.values()) {
@@ -291,7 +292,7 @@ final class SharedMap implements AutoCloseable {
             }
         } else if (ns - lookNs > LOOK_NS) {
             lookNs = ns;
-            if (!Files.exists(now.file)) {
+            if (!now.opened.isThere()) {
                 giveUp(now, "another process has made a new one");
             }
         }
@@ -321,7 +322,7 @@ final class SharedMap implements AutoCloseable {
             if (old != null) {
                 closeMap(old);
             }
-            final MapFiles.Opened opened = files.open(old == null ? null : old.file);
+            final MapFiles.Opened opened = files.open(old == null ? null : old.opened.key());
             synchronized (this) {
                 if (closed) {
                     opened.map().close();

@@ -5,13 +5,20 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import static java.nio.file.StandardCopyOption.REPLACE_EXISTING;
+
+import io.kvasir.testsupport.Eventually;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 
 /** A map's locks, which another map of the same file holds as another process does. */
 class SharedMapTest {
@@ -67,6 +74,25 @@ class SharedMapTest {
             assertTrue(map.update(KEY, old -> old));
             assertArrayEquals(VALUE, map.get(KEY));
             assertEquals(file, map.fileOrNull());
+        }
+    }
+
+    @Test
+    void aFileOfTheSameNameThatReplacedOneIsAnother(@TempDir Path elsewhere) throws Exception {
+        final byte[] next = {3};
+        try (SharedMap map = open(folder)) {
+            assertTrue(map.update(KEY, _ -> VALUE));
+            final Path file = map.fileOrNull();
+            try (SharedMap other = open(elsewhere)) { // as after all files were deleted by hand
+                assertTrue(other.update(KEY, _ -> next));
+            }
+            try (Stream<Path> all = Files.list(elsewhere)) {
+                for (Path each : all.toList()) {
+                    Files.move(each, folder.resolve(each.getFileName()), REPLACE_EXISTING);
+                }
+            }
+            Eventually.holds("it is seen", () -> Arrays.equals(next, map.get(KEY)));
+            assertEquals(file, map.fileOrNull(), "the new one stays");
         }
     }
 }

@@ -67,7 +67,11 @@ public final class JetStreamEventSource implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(JetStreamEventSource.class);
     private static final Pattern DELETED =
             Pattern.compile("(?:consumer|stream) deleted", Pattern.CASE_INSENSITIVE);
-    private static final int BATCH = 200;
+    private static final int BATCH = 200; // acknowledged together
+
+    /** So that even the largest messages of a server, 1 MiB by default, fit into a client's 64. */
+    private static final int PULL = 64;
+
     private static final long PULL_EXPIRES_MS = 10_000; // a lost one has no heartbeats
     private static final Duration NEXT = Duration.ofMillis(50);
     private static final Duration INACTIVE = Duration.ofHours(1);
@@ -249,7 +253,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         final IterableConsumer messages =
                 consumer.iterate(
                         ConsumeOptions.builder()
-                                .batchSize(BATCH)
+                                .batchSize(PULL)
                                 .expiresIn(PULL_EXPIRES_MS)
                                 .build());
         try {

@@ -12,11 +12,10 @@ import io.kvasir.registry.etcd.EtcdClient;
 import io.kvasir.registry.etcd.EtcdClient.Entry;
 import io.kvasir.registry.etcd.EtcdOptions;
 
-import java.util.HashSet;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
@@ -25,7 +24,8 @@ import java.util.concurrent.atomic.AtomicLong;
  * record from replacing a newer one.
  *
  * <p>While etcd cannot be reached, records known before stay; when it is back, even with other
- * contents, all records are read anew and own ones published again.
+ * contents, all records are read anew and own ones published again. So is an own record that the
+ * watch does not show, as another one deleted or overwrote it, with the next renewal.
  *
  * <p>Two daemon threads: one renews, one watches and calls listeners.
  */
@@ -44,7 +44,8 @@ public final class EtcdExchange extends ViewedExchange {
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread renewer;
     private final Thread watcher;
-    private long lease; // 0: own records have none; under the lock, as all that writes to etcd
+    private long lease; // 0: none yet; under the lock, as all that writes to etcd
+    private boolean isWhole; // all own records were stored with the lease; under the lock
     private volatile boolean closed;
 
     /**
@@ -53,10 +54,23 @@ public final class EtcdExchange extends ViewedExchange {
      * @param config where etcd is
      */
     public EtcdExchange(EtcdConfig config) {
+        this(config, true);
+    }
+
+    private EtcdExchange(EtcdConfig config, boolean isStarted) {
         this.config = config;
         client = new EtcdClient(EtcdOptions.of(config.endpoints(), config.ttl(), config.timeout()));
-        renewer = Thread.ofPlatform().daemon().name("kvasir-etcd-lease").start(this::renewAll);
-        watcher = Thread.ofPlatform().daemon().name("kvasir-etcd-watch").start(this::watchAll);
+        renewer = Thread.ofPlatform().daemon().name("kvasir-etcd-lease").unstarted(this::renewAll);
+        watcher = Thread.ofPlatform().daemon().name("kvasir-etcd-watch").unstarted(this::watchAll);
+        if (isStarted) {
+            renewer.start();
+            watcher.start();
+        }
+    }
+
+    /** One whose threads do not run: {@link #renew} and {@link #watchOnce} are called instead. */
+    static EtcdExchange stepped(EtcdConfig config) {
+        return new EtcdExchange(config, false);
     }
 
     @Override
@@ -65,8 +79,9 @@ public final class EtcdExchange extends ViewedExchange {
         own.check(record);
         try {
             undoAllBut(record.name()); // so that no more are kept than can be published
-            if (!isLeased()) { // it may have ended without anybody having noticed
-                leaseAnew();
+            keepLease(); // it may have ended unseen
+            if (!isWhole) {
+                storeOwn();
             }
         } catch (RegistryException e) {
             throw unavailable(e);
@@ -105,13 +120,18 @@ public final class EtcdExchange extends ViewedExchange {
                 "others wrote " + key + " each of " + MAX_TRIES + " times; is the name unique?");
     }
 
+    /** Null if the value is no record of that name. */
     private PeerRecord decoded(Entry entry) {
         try {
-            return PeerRecord.decode(entry.value());
+            final PeerRecord record = PeerRecord.decode(entry.value());
+            if (record.name().equals(name(entry.key()))) {
+                return record;
+            }
         } catch (ExchangeException e) {
-            countMalformed();
-            return null;
+            // counted below
         }
+        countMalformed();
+        return null;
     }
 
     @Override
@@ -154,7 +174,7 @@ public final class EtcdExchange extends ViewedExchange {
             client.deleteIf(key, entry.revision());
         }
         if (kept != null && (isUndone || entry == null)) {
-            lease = 0; // all of them again with the next lease
+            isWhole = false; // the own one may have been replaced by it
         }
         undone.remove(name);
     }
@@ -190,41 +210,49 @@ public final class EtcdExchange extends ViewedExchange {
         }
     }
 
-    private synchronized void renew() {
+    synchronized void renew() {
         if (closed) {
             return;
         }
         undoAllBut(null); // before own ones are stored, which what is undone may be newer than
         if (lease == 0 && own.all().isEmpty()) {
             client.get(config.prefix()); // only to notice if no server answers
-        } else if (!isLeased()) {
-            leaseAnew();
+            return;
+        }
+        keepLease();
+        if (!isWhole || !own.all().stream().allMatch(this::isSeen)) {
+            storeOwn();
         }
     }
 
-    private boolean isLeased() {
-        return lease != 0 && client.keepAlive(lease);
+    /** One that is not was overwritten, deleted or lost with the data of a server. */
+    private boolean isSeen(PeerRecord record) {
+        return record.equals(view.get(record.name()));
     }
 
-    /** Takes a lease and stores all own records with it. */
-    private void leaseAnew() {
-        lease = client.grant();
+    /** Takes another lease where there is none or it has ended. */
+    private void keepLease() {
+        if (lease == 0 || !client.keepAlive(lease)) {
+            lease = client.grant();
+            isWhole = false;
+        }
+    }
+
+    private void storeOwn() {
+        isWhole = false;
         for (PeerRecord record : own.all()) {
             try {
                 store(record);
             } catch (ExchangeException e) {
                 if (e.kind() != Kind.STALE) {
-                    lease = 0; // all of them again with the next lease
                     throw e;
                 }
                 if (!undone.containsKey(record.name())) { // else by what is to be deleted
                     own.remove(record.name()); // superseded
                 }
-            } catch (RegistryException e) {
-                lease = 0;
-                throw e;
             }
         }
+        isWhole = true;
     }
 
     private void pause(long ms) {
@@ -238,7 +266,21 @@ public final class EtcdExchange extends ViewedExchange {
     // -- the watching thread
 
     private void watchAll() {
-        final EtcdClient.Events events =
+        while (!closed) {
+            try {
+                watchOnce();
+            } catch (RuntimeException | Error e) { // what cannot be used, too: all is read anew
+                unreachable.incrementAndGet();
+            }
+            pause(closed ? 0 : RETRY_MS);
+        }
+    }
+
+    /** Reads all, and watches until that ends. */
+    void watchOnce() {
+        client.watch(
+                config.prefix(),
+                readAll(),
                 new EtcdClient.Events() {
                     @Override
                     public void onPut(Entry entry) {
@@ -249,32 +291,35 @@ public final class EtcdExchange extends ViewedExchange {
                     public void onDelete(String key) {
                         view.removed(name(key), SOURCE);
                     }
-                };
-        while (!closed) {
-            try {
-                client.watch(config.prefix(), readAll(), events);
-            } catch (RuntimeException | Error e) { // what cannot be used, too: all is read anew
-                unreachable.incrementAndGet();
-            }
-            pause(closed ? 0 : RETRY_MS);
-        }
+                });
     }
 
     /** Brings the view up to date; returns the moment at which it is. */
     private EtcdClient.Position readAll() {
         final EtcdClient.Range range = client.range(config.prefix(), MetadataExchange.MAX_RECORDS);
-        final Set<String> names = new HashSet<>();
+        final Map<String, PeerRecord> present = new HashMap<>();
         for (Entry entry : range.entries()) {
-            names.add(name(entry.key()));
+            final PeerRecord record = decoded(entry);
+            if (record != null) {
+                present.put(record.name(), record);
+            }
         }
-        view.goneFrom(SOURCE, name -> !names.contains(name));
-        range.entries().forEach(this::apply);
+        view.goneFrom(SOURCE, name -> !replaces(present.get(name), view.get(name)));
+        present.values().forEach(record -> view.offer(record, SOURCE, System.nanoTime()));
         return range.at();
+    }
+
+    /** Not an older one: that is there again, after the known one was withdrawn unseen. */
+    private static boolean replaces(PeerRecord presentOrNull, PeerRecord known) {
+        return presentOrNull != null
+                && (presentOrNull.equals(known) || presentOrNull.isNewerThan(known));
     }
 
     private void apply(Entry entry) {
         final PeerRecord record = decoded(entry);
-        if (record != null) {
+        if (record == null) {
+            view.removed(name(entry.key()), SOURCE); // it was overwritten
+        } else {
             view.offer(record, SOURCE, System.nanoTime());
         }
     }
