@@ -18,15 +18,15 @@ import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-import org.junit.jupiter.api.io.TempDir;
 
 import java.net.http.HttpResponse;
-import java.util.Objects;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Objects;
 
 /** Texts and chats: the gateway hashes the tokens that the engine computes. */
 class GatewayTokensTest {
@@ -79,7 +79,8 @@ class GatewayTokensTest {
                 assertTrue(tokens.get("token_strs").isNull(), "not asked for");
             }
             final String named =
-                    "{\"prompt\":\"h \u00e9\",\"add_special_tokens\":true,\"return_token_strs\":true}";
+                    "{\"prompt\":\"h"
+                            + " \u00e9\",\"add_special_tokens\":true,\"return_token_strs\":true}";
             assertEquals(
                     "[\"<|begin_of_text|>\",\"h\",\"\u0120\",\"\u00c3\",\"\u00a9\"]",
                     GatewayHttpTest.json(Gateways.post(gateway, "/tokenize", named))
@@ -123,7 +124,8 @@ class GatewayTokensTest {
                 Eventually.holds(
                         "compared",
                         () -> {
-                            final JsonNode worker = page(gateway, "/debug/workers").at("/workers/0");
+                            final JsonNode worker =
+                                    page(gateway, "/debug/workers").at("/workers/0");
                             return !worker.at("/tokenizer_detail").asText().equals("not asked yet")
                                     && Objects.equals(
                                             found, worker.get("other_models").textValue());

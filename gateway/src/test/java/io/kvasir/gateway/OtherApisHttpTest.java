@@ -326,7 +326,8 @@ class OtherApisHttpTest {
                                     "{\"usage\":{\"output_tokens\":1,\"input_tokens\":"
                                             + (call.path.equals(MESSAGES)
                                                     ? "0,\"cache_read_input_tokens\":" + tokens
-                                                    : tokens + 1 // BOS
+                                                    : tokens
+                                                            + 1 // BOS
                                                             + ",\"input_tokens_details\":{"
                                                             + "\"cached_tokens\":0}")
                                             + "}}");
@@ -346,8 +347,8 @@ class OtherApisHttpTest {
     }
 
     /** Whole and streamed, an answer states the cached tokens that were predicted. */
-    private static void stated(
-            GatewayServer gateway, String path, String asked, String predicted) throws Exception {
+    private static void stated(GatewayServer gateway, String path, String asked, String predicted)
+            throws Exception {
         assertTrue(Integer.parseInt(predicted) > 0, predicted);
         final String details =
                 path.equals(MESSAGES)

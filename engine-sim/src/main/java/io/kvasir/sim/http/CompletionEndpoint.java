@@ -66,8 +66,7 @@ final class CompletionEndpoint {
         this.models = models;
     }
 
-    void handle(Api form, Request request, Response response, Callback callback)
-            throws Exception {
+    void handle(Api form, Request request, Response response, Callback callback) throws Exception {
         final boolean chat = form != Api.COMPLETIONS;
         final ApiRequest api;
         try (InputStream body = Content.Source.asInputStream(request)) {

@@ -5,8 +5,8 @@ import io.kvasir.sim.batch.SimRequest;
 import java.util.List;
 
 /**
- * Writes answers of the Messages API and of the Responses API in the simplest form that vLLM's have:
- * one text, and what it took. One HTTP request, one thread.
+ * Writes answers of the Messages API and of the Responses API in the simplest form that vLLM's
+ * have: one text, and what it took. One HTTP request, one thread.
  */
 final class ConversationAnswers extends Answers {
     private final boolean isMessages;
@@ -45,7 +45,8 @@ final class ConversationAnswers extends Answers {
             object(out, false);
             out.append("}\n\n");
             event(out, "content_block_start")
-                    .append(",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n");
+                    .append(
+                            ",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n");
         } else {
             event(out, "response.created").append(",\"response\":");
             object(out, false);

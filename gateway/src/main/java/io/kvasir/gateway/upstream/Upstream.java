@@ -572,7 +572,9 @@ public final class Upstream {
         otherModels = namesOrNull;
     }
 
-    /** Models that its server lists where the one that it is asked for is not among them, or null. */
+    /**
+     * Models that its server lists where the one that it is asked for is not among them, or null.
+     */
     public String otherModels() {
         return otherModels;
     }

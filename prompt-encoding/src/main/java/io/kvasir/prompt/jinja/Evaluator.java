@@ -162,7 +162,7 @@ final class Evaluator {
             items = kept;
             walked = kept;
         }
-        final LoopContext context = 
+        final LoopContext context =
                 new LoopContext(
                         walked,
                         items,

@@ -106,8 +106,7 @@ final class Filters {
 
     /** A filter whose text is marked where the value is. */
     private static void marked(String name, Filter filter) {
-        FILTERS.put(
-                name, (value, arguments) -> Markup.like(value, filter.apply(value, arguments)));
+        FILTERS.put(name, (value, arguments) -> Markup.like(value, filter.apply(value, arguments)));
     }
 
     private static Object plainly(Arguments arguments, Object result) {

@@ -21,10 +21,7 @@ final class LoopContext implements Callable {
     private Object lastChanged = Absent.ABSENT;
 
     LoopContext(
-            Object source,
-            Iterator<?> items,
-            int depth,
-            UnaryOperator<Object> recursionOrNull) {
+            Object source, Iterator<?> items, int depth, UnaryOperator<Object> recursionOrNull) {
         this.recursionOrNull = recursionOrNull;
         this.source = source;
         this.items = items;

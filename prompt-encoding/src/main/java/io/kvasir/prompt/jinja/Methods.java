@@ -19,13 +19,7 @@ final class Methods {
 
     /** What Python has and this interpreter does not: an error instead of something undefined. */
     private static final Set<String> MISSING_TEXT =
-            Set.of(
-                    "encode",
-                    "format_map",
-                    "isidentifier",
-                    "isprintable",
-                    "maketrans",
-                    "translate");
+            Set.of("encode", "format_map", "isidentifier", "isprintable", "maketrans", "translate");
 
     private static final Set<String> MISSING_NUMBER =
             Set.of(

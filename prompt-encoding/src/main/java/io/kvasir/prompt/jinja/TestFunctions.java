@@ -32,11 +32,7 @@ final class TestFunctions {
                                 || value instanceof Map
                                 || value instanceof Undefined);
         plain("iterable", PythonValues::isIterable);
-        plain(
-                "callable",
-                value ->
-                        value instanceof Callable
-                                || value instanceof Undefined);
+        plain("callable", value -> value instanceof Callable || value instanceof Undefined);
         plain("escaped", value -> value instanceof Markup);
         plain("lower", value -> Methods.isLower(Text.of(value)));
         plain("upper", value -> Methods.isUpper(Text.of(value)));

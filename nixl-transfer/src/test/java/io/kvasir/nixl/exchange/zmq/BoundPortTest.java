@@ -34,15 +34,13 @@ class BoundPortTest {
                     failure("127.0.0.1", port));
         }
         final String elsewhere = failure("192.0.2.1", 0);
-        assertTrue(
-                elsewhere.startsWith("cannot bind tcp://192.0.2.1:*: Cannot assign"), elsewhere);
+        assertTrue(elsewhere.startsWith("cannot bind tcp://192.0.2.1:*: Cannot assign"), elsewhere);
     }
 
     @Test
     void aFreePortIsSaid() throws Exception {
         try (ZContext context = new ZContext(1)) {
-            assertTrue(
-                    BoundPort.bind(context.createSocket(SocketType.ROUTER), "127.0.0.1", 0) > 0);
+            assertTrue(BoundPort.bind(context.createSocket(SocketType.ROUTER), "127.0.0.1", 0) > 0);
         }
     }
 }
