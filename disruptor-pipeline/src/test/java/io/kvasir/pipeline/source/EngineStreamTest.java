@@ -1102,7 +1102,6 @@ class EngineStreamTest {
         assertEquals(IndexState.EXACT, stream.state());
     }
 
-    /** Hits of requests that were alone, each of a block that the engine has not. */
     /** Of two copies one was removed, and blocks are stored behind the other one. */
     @Test
     void refusedStoresTakeAConcludedRuleBack() {

@@ -104,6 +104,7 @@ class NixlAgentTest {
     }
 
     @Test
+    @SuppressWarnings("restricted") // puts a function of its own in place of NIXL's
     void anAgentEndsAlsoWhereTheEndOfABackendFails() {
         final SymbolLookup symbols = Loopback.symbols(library);
         final FunctionDescriptor end = NixlFunction.DESTROY_BACKEND.descriptor();
