@@ -48,11 +48,12 @@ class LeavingSplitClientsModelTest {
         ANSWERS
     }
 
+    private static final List<HandoffProtocol> PROTOCOLS = List.of(HandoffProtocol.values());
+
     @TempDir Path folder;
 
     private final long seed = Seeds.next("LeavingSplitClientsModelTest");
-    private final HandoffProtocol handoff =
-            HandoffProtocol.values()[Math.floorMod(seed, HandoffProtocol.values().length)];
+    private final HandoffProtocol handoff = PROTOCOLS.get(Math.floorMod(seed, PROTOCOLS.size()));
     private LeavingClients clients;
     private final List<FakeEngine> engines = new ArrayList<>();
     private final CountedRelease release = new CountedRelease();

@@ -10,7 +10,6 @@ import java.util.List;
  */
 final class ConversationAnswers extends Answers {
     private final boolean isMessages;
-    private final ApiRequest api;
     private final String model;
     private final String id;
     private final SimRequest part;
@@ -25,7 +24,6 @@ final class ConversationAnswers extends Answers {
             Handoff handoff) {
         super(true, api, model, id, parts, handoff);
         this.isMessages = isMessages;
-        this.api = api;
         this.model = model;
         this.id = (isMessages ? "msg_" : "resp_") + id;
         part = parts.getFirst();

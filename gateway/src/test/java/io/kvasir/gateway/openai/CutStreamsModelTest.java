@@ -21,6 +21,8 @@ import java.util.Random;
  */
 class CutStreamsModelTest {
     private static final int TRIALS = 500;
+    private static final List<InferenceRequest.Form> FORMS =
+            List.of(InferenceRequest.Form.values());
     private static final String[] CHOICES = {
         "{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}",
         "{\"index\":0,\"delta\":{\"content\":\"ä🙂\"}}",
@@ -145,9 +147,7 @@ class CutStreamsModelTest {
             final Random random = new Random(seed + trial);
             final String text = stream(random);
             final byte[] bytes = text.getBytes(UTF_8);
-            final InferenceRequest.Form form =
-                    InferenceRequest.Form.values()[
-                            random.nextInt(InferenceRequest.Form.values().length)];
+            final InferenceRequest.Form form = FORMS.get(random.nextInt(FORMS.size()));
             final boolean dropUsage = random.nextBoolean();
             final int cached = random.nextInt(3) == 0 ? UsageReader.UNKNOWN : random.nextInt(200);
             try {

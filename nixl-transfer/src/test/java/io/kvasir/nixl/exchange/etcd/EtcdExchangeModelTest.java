@@ -230,7 +230,7 @@ class EtcdExchangeModelTest {
     private static final class Etcd implements AutoCloseable {
         private static final ObjectMapper JSON = new ObjectMapper();
 
-        private record Change(String key, Value valueOrNull, long revision) {}
+        private record Written(String key, Value valueOrNull, long revision) {}
 
         private record Value(String base64, long revision, long lease) {}
 
@@ -246,7 +246,7 @@ class EtcdExchangeModelTest {
         private Random random;
         private State now;
         private State backup;
-        private List<Change> changes;
+        private List<Written> changes;
         private long revision;
         private long term;
         private long leases;
@@ -343,7 +343,7 @@ class EtcdExchangeModelTest {
         private void put(String key, String base64, long lease) {
             revision++;
             now.keys.put(key, new Value(base64, revision, lease));
-            changes.add(new Change(key, now.keys.get(key), revision));
+            changes.add(new Written(key, now.keys.get(key), revision));
             final PeerRecord record = recordOrNull(now.keys.get(key));
             for (Owner owner : owners) {
                 owner.published.values().stream()
@@ -356,7 +356,7 @@ class EtcdExchangeModelTest {
         private void delete(String key) {
             if (now.keys.remove(key) != null) {
                 revision++;
-                changes.add(new Change(key, null, revision));
+                changes.add(new Written(key, null, revision));
             }
         }
 
@@ -437,7 +437,7 @@ class EtcdExchangeModelTest {
                 writeAsAnother("b");
                 loseSomething();
             }
-            for (Change change : changes) {
+            for (Written change : changes) {
                 if (change.revision >= from && (!isFaulty || random.nextInt(8) > 0)) {
                     said.add(
                             "\"events\":[{%s\"kv\":%s}]"

@@ -27,7 +27,7 @@ class BoundPortTest {
 
     @Test
     void theReasonIsTheSystems() throws Exception {
-        try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getByName("127.0.0.1"))) {
+        try (ServerSocket other = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
             final int port = other.getLocalPort();
             assertEquals(
                     "cannot bind tcp://127.0.0.1:" + port + ": Address already in use",
