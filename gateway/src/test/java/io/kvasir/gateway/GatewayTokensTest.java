@@ -104,7 +104,13 @@ class GatewayTokensTest {
 
     /** An engine that takes any name lists its own alone: whether it has taken ours decides. */
     @ParameterizedTest
-    @CsvSource({"'other', 404, other", "'other', 200, ", "'m', 404, ", "'', 404, "})
+    @CsvSource({
+        "'other', 404, other",
+        "'other', 200, ",
+        "'m', 404, ",
+        "'', 404, ",
+        "'other\",\"owned_by\":\"sglang', 404, "
+    })
     void aWorkerThatDoesNotServeTheModelIsNamed(String listed, int tokenize, String found)
             throws Exception {
         try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"))) {

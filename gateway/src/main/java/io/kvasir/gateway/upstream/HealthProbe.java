@@ -39,6 +39,9 @@ import java.util.function.Supplier;
  * configuration says: same block size, same tokens. One virtual thread per server.
  */
 public final class HealthProbe {
+    /** Whose models are computed whatever name a completion or a chat has. */
+    private static final String TAKES_ANY = "sglang";
+
     /** Names that are said of a long list. */
     private static final int MOST_NAMES = 3;
 
@@ -226,7 +229,7 @@ public final class HealthProbe {
         final List<String> names = new ArrayList<>();
         for (JsonNode each : page.path("data")) {
             final String name = each.path("id").asText("");
-            if (name.equals(model)) {
+            if (name.equals(model) || TAKES_ANY.equals(each.path("owned_by").asText())) {
                 return null;
             }
             if (!name.isEmpty() && !each.path("parent").isTextual() && names.size() < MOST_NAMES) {

@@ -153,7 +153,7 @@ public final class FakeEngine implements AutoCloseable {
     public volatile String metricsPage =
             "vllm:cache_config_info{block_size=\"16\",num_gpu_blocks=\"100\"} 1\n";
     public volatile Script tokenize = call -> call.json(404, "{}");
-    public volatile Script models = call -> call.json(404, "{}");
+    public volatile Script models = call -> call.keepAlive("{}"); // lists none
     public volatile Script health = call -> call.json(200, "{}");
 
     public FakeEngine(Script script) {

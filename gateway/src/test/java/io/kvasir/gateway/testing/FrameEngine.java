@@ -167,7 +167,7 @@ public final class FrameEngine implements AutoCloseable {
             try {
                 switch (path) {
                     case "/health" -> health.answer(this);
-                    case "/metrics", "/tokenize" -> json(404, "{}");
+                    case "/metrics", "/tokenize", "/v1/models" -> json(404, "{}");
                     default -> {
                         calls.add(this);
                         inFlight.incrementAndGet();
