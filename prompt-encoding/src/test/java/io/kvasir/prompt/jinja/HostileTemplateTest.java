@@ -78,6 +78,20 @@ class HostileTemplateTest {
                 Map.entry("long filters", "{{ 'a'" + "|upper".repeat(200_000) + " }}"),
                 Map.entry("deep ifs", nested("{% if 1 %}", "x", "{% endif %}", 100_000)),
                 Map.entry("deep targets", "{% set " + nested("(", "a", ")", 100_000) + " = 1 %}"),
+                Map.entry(
+                        "a recursive loop without end",
+                        "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}"),
+                Map.entry(
+                        "recursive loops that call twice",
+                        "{% for x in range(30) recursive %}{% if x %}{{ loop(range(x)) }}"
+                                + "{{ loop(range(x)) }}{% endif %}{% endfor %}"),
+                Map.entry("wide tabs", "{{ ('\\t' * 100000).expandtabs(1000000) }}"),
+                Map.entry("tabs", again(999, "a.replace('a', '\\t').expandtabs(1)")),
+                Map.entry("groups", again(999, "(range(99999)|groupby(0)|list)")),
+                Map.entry("marked replacements", A100K + "{{ (a|safe).replace('a', '<' * 99999) }}"),
+                Map.entry("marked parts", again(9999, "(a|safe).split('a')|length")),
+                Map.entry("lines with ends", again(9999, "('\\n' * 99999).splitlines(true)|length")),
+                Map.entry("title case", again(9999, "a.istitle()")),
                 Map.entry("a macro without end", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
                 Map.entry(
                         "macros that call twice",
