@@ -88,9 +88,11 @@ class HostileTemplateTest {
                 Map.entry("wide tabs", "{{ ('\\t' * 100000).expandtabs(1000000) }}"),
                 Map.entry("tabs", again(999, "a.replace('a', '\\t').expandtabs(1)")),
                 Map.entry("groups", again(999, "(range(99999)|groupby(0)|list)")),
-                Map.entry("marked replacements", A100K + "{{ (a|safe).replace('a', '<' * 99999) }}"),
+                Map.entry(
+                        "marked replacements", A100K + "{{ (a|safe).replace('a', '<' * 99999) }}"),
                 Map.entry("marked parts", again(9999, "(a|safe).split('a')|length")),
-                Map.entry("lines with ends", again(9999, "('\\n' * 99999).splitlines(true)|length")),
+                Map.entry(
+                        "lines with ends", again(9999, "('\\n' * 99999).splitlines(true)|length")),
                 Map.entry("title case", again(9999, "a.istitle()")),
                 Map.entry("a macro without end", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"),
                 Map.entry(
