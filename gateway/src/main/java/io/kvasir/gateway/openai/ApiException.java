@@ -473,10 +473,7 @@ public final class ApiException extends Exception {
 
     /** The error as one server-sent event. */
     public byte[] event(InferenceRequest.Form form, String requestId) {
-        final String name =
-                form == InferenceRequest.Form.RESPONSES || form == InferenceRequest.Form.MESSAGES
-                        ? "event: error\n"
-                        : "";
+        final String name = form.hasTypedEvents() ? "event: error\n" : "";
         return (name + "data: " + json(form, requestId) + "\n\n").getBytes(StandardCharsets.UTF_8);
     }
 

@@ -27,7 +27,12 @@ public final class InferenceRequest {
         /** Anthropic's Messages: a chat as a list of blocks. */
         MESSAGES,
         /** Any other: the prompt is not known, and the worker is chosen by its load. */
-        OTHER
+        OTHER;
+
+        /** Whether events of a stream have names, and say by their {@code type} what they are. */
+        boolean hasTypedEvents() {
+            return this == RESPONSES || this == MESSAGES;
+        }
     }
 
     /** The endpoints that a worker answers. */

@@ -110,7 +110,7 @@ public final class SseStream {
             error = Arrays.copyOfRange(buffer, from, to);
             return true;
         }
-        if (form == InferenceRequest.Form.RESPONSES || form == InferenceRequest.Form.MESSAGES) {
+        if (form.hasTypedEvents()) {
             inspectTyped(buffer, from, to);
             return true;
         }

@@ -8,6 +8,7 @@ import io.kvasir.gateway.upstream.UpstreamFault;
 import io.kvasir.protocol.handoff.MalformedJsonException;
 import io.kvasir.protocol.handoff.VerbatimJson;
 
+import org.eclipse.jetty.client.Response;
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpStatus;
 import org.slf4j.Logger;
@@ -203,16 +204,7 @@ final class PrefillLeg {
                                 answer.content(),
                                 MAX_ANSWER_BYTES,
                                 context.answers(),
-                                bytes ->
-                                        guarded(
-                                                () ->
-                                                        whole(
-                                                                PrefillAnswer.of(
-                                                                        proxied.inference()
-                                                                                .route
-                                                                                .form,
-                                                                        answer.head(),
-                                                                        bytes))),
+                                bytes -> guarded(() -> whole(read(answer.head(), bytes))),
                                 failure ->
                                         failed(
                                                 failure instanceof BodyCollector.NoMemoryException
@@ -252,6 +244,10 @@ final class PrefillLeg {
                     .deadlines()
                     .after(retries.backoffNs(), () -> guarded(() -> send(message)));
         }
+    }
+
+    private PrefillAnswer read(Response head, byte[] bytes) {
+        return PrefillAnswer.of(proxied.inference().route.form, head, bytes);
     }
 
     private void whole(PrefillAnswer answer) {

@@ -59,7 +59,7 @@ final class ResponsesRequest {
         return chat;
     }
 
-    /** An answer that was cut is gone on with. */
+    /** An answer that was cut is continued. */
     private static void goOn(JsonNode last, ObjectNode chat) {
         final String type = last.path("type").asText("message");
         if ((type.equals("message") || type.equals("reasoning"))
