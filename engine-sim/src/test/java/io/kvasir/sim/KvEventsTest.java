@@ -14,14 +14,15 @@ import io.kvasir.sim.testing.Http;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.FreePorts;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Zmtp;
 
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.Socket;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -81,24 +82,13 @@ class KvEventsTest {
     /** Does the handshake of ZMTP 3.0, sends the frame and waits until that was read. */
     private static void sendImpossibleFrame(String endpoint, String type) throws IOException {
         final int port = Integer.parseInt(endpoint.substring(endpoint.lastIndexOf(':') + 1));
-        final String ready = "\5READY\13Socket-Type\0\0\0" + (char) type.length() + type;
-        final ByteBuffer bytes =
-                ByteBuffer.allocate(256)
-                        .put((byte) 0xFF)
-                        .position(9)
-                        .put((byte) 0x7F)
-                        .put((byte) 3)
-                        .put((byte) 0)
-                        .put("NULL".getBytes(StandardCharsets.US_ASCII))
-                        .position(64)
-                        .put((byte) 4)
-                        .put((byte) ready.length())
-                        .put(ready.getBytes(StandardCharsets.US_ASCII))
-                        .put((byte) 2)
-                        .putLong(-1);
+        final byte[] frame = ByteBuffer.allocate(9).put((byte) 2).putLong(-1).array();
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), port)) {
             socket.setSoTimeout(60_000);
-            socket.getOutputStream().write(bytes.array(), 0, bytes.position());
+            final OutputStream out = socket.getOutputStream();
+            out.write(Zmtp.greeting());
+            out.write(Zmtp.ready(type));
+            out.write(frame);
             socket.shutdownOutput();
             socket.getInputStream().readAllBytes();
         }

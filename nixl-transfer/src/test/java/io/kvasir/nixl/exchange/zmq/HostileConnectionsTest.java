@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.kvasir.nixl.exchange.Records;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Zmtp;
 
 import org.junit.jupiter.api.Test;
 
@@ -13,7 +14,6 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -83,23 +83,23 @@ class HostileConnectionsTest {
             case 0 -> {}
             case 1 -> chance(out, 200);
             case 2 -> {
-                final byte[] greeting = greeting();
+                final byte[] greeting = Zmtp.greeting();
                 out.write(greeting, 0, random.nextInt(greeting.length));
             }
             case 3 -> {
-                out.writeBytes(greeting());
+                out.writeBytes(Zmtp.greeting());
                 chance(out, 100);
             }
             case 4 -> {
-                out.writeBytes(greeting());
-                final byte[] ready = ready();
+                out.writeBytes(Zmtp.greeting());
+                final byte[] ready = Zmtp.ready("DEALER");
                 ready[random.nextInt(ready.length)] = (byte) random.nextInt();
                 out.writeBytes(ready);
                 frames(out);
             }
             default -> {
-                out.writeBytes(greeting());
-                out.writeBytes(ready());
+                out.writeBytes(Zmtp.greeting());
+                out.writeBytes(Zmtp.ready("DEALER"));
                 frames(out);
             }
         }
@@ -131,27 +131,6 @@ class HostileConnectionsTest {
         final byte[] bytes = new byte[random.nextInt(most + 1)];
         random.nextBytes(bytes);
         out.writeBytes(bytes);
-    }
-
-    private static byte[] greeting() {
-        return ByteBuffer.allocate(64)
-                .put((byte) 0xFF)
-                .position(9)
-                .put((byte) 0x7F)
-                .put((byte) 3)
-                .put((byte) 0)
-                .put("NULL".getBytes(StandardCharsets.US_ASCII))
-                .array();
-    }
-
-    private static byte[] ready() {
-        final byte[] body =
-                "\5READY\13Socket-Type\0\0\0\6DEALER".getBytes(StandardCharsets.US_ASCII);
-        return ByteBuffer.allocate(2 + body.length)
-                .put((byte) 4)
-                .put((byte) body.length)
-                .put(body)
-                .array();
     }
 
     /** A server that a side channel asks, and that answers by chance. */
