@@ -9,6 +9,7 @@ import io.kvasir.gateway.server.FailureWords;
 
 import java.io.IOException;
 import java.math.BigInteger;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -175,9 +176,17 @@ public final class JsonBody {
                 throw ServiceException.unusable(
                         name + ": more than " + MOST_TEXT_LENGTH + " characters");
             }
-            return node.textValue();
+            return whole(name, node.textValue());
         }
         throw ServiceException.unusable(name + ": a string is needed");
+    }
+
+    /** Checks that a text has no half of a surrogate pair, which no answer or page can show. */
+    private static String whole(String name, String text) throws ServiceException {
+        if (!StandardCharsets.UTF_8.newEncoder().canEncode(text)) {
+            throw ServiceException.unusable(name + ": half of a surrogate pair is no character");
+        }
+        return text;
     }
 
     /** A text, or what stands for it where there is none. */
@@ -259,7 +268,7 @@ public final class JsonBody {
                 throw ServiceException.unusable(
                         name + ": texts of " + MOST_TEXT_LENGTH + " characters by rank are needed");
             }
-            texts.put(Integer.valueOf(entry.getKey()), text);
+            texts.put(Integer.valueOf(entry.getKey()), whole(name, text));
         }
         return texts;
     }
@@ -278,7 +287,12 @@ public final class JsonBody {
             return List.of();
         }
         return switch (member(name)) {
-            case Texts(List<String> all) -> all;
+            case Texts(List<String> all) -> {
+                for (String text : all) {
+                    whole(name, text);
+                }
+                yield all;
+            }
             case long[] numbers when numbers.length == 0 -> List.of();
             case Unusable(String why) -> throw ServiceException.unusable(why);
             default -> throw ServiceException.unusable(name + ": a list of texts is needed");
@@ -294,7 +308,7 @@ public final class JsonBody {
                 if (!entry.getValue().isTextual()) {
                     throw ServiceException.unusable(name + ": texts by name are needed");
                 }
-                texts.put(entry.getKey(), entry.getValue().textValue());
+                texts.put(whole(name, entry.getKey()), whole(name, entry.getValue().textValue()));
             }
         }
         return texts;

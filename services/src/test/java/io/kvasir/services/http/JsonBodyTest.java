@@ -115,6 +115,16 @@ class JsonBodyTest {
         assertEquals(2_147_483_648L, body.unsigned32("i"));
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"\"\\ud800\"", "[\"a\",\"\\udfff\"]", "{\"1\":\"\\udc00\\ud800\"}"})
+    void halfOfASurrogatePairIsA422(String value) throws ServiceException {
+        final JsonBody body = parse("{\"a\":" + value + "}");
+        assertEquals(422, status(() -> body.text("a")));
+        assertEquals(422, status(() -> body.texts("a")));
+        assertEquals(422, status(() -> body.textsByName("a")));
+        assertEquals(422, status(() -> body.textsByRank("a")));
+    }
+
     @Test
     void aTextOfAnyLengthIsNotKept() throws ServiceException {
         assertEquals(422, status(() -> parse("{\"t\":\"" + "x".repeat(4_097) + "\"}").text("t")));
