@@ -27,6 +27,23 @@ public record GroupKey(String model, String routingGroup) implements Comparable<
                 : new GroupKey(name.substring(0, colon), name.substring(colon + 1));
     }
 
+    /**
+     * The same where a dump says the routing group as well.
+     *
+     * @return null if it is not at the name's end
+     */
+    public static GroupKey ofDumpOrNull(String name, String routingGroup) {
+        final int colon = name.length() - routingGroup.length() - 1;
+        return colon >= 0 && name.charAt(colon) == ':' && name.endsWith(routingGroup)
+                ? new GroupKey(name.substring(0, colon), routingGroup)
+                : null;
+    }
+
+    /** Whether the name that it has in a dump is enough to tell it from others. */
+    public boolean isMeantByDumpName() {
+        return routingGroup.indexOf(':') < 0;
+    }
+
     /** The name that it has in a dump. */
     public String dumpName() {
         return model + ':' + routingGroup;

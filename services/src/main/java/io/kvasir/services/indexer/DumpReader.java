@@ -51,20 +51,26 @@ final class DumpReader {
         try (JsonParser json = Json.FACTORY.createParser(in)) {
             expect(json.nextToken(), JsonToken.START_OBJECT);
             while (next(json) == JsonToken.FIELD_NAME) {
-                final GroupKey key = GroupKey.ofDump(json.currentName());
+                final String name = json.currentName();
                 expect(json.nextToken(), JsonToken.START_OBJECT);
-                readGroup(key, json);
+                readGroup(name, json);
             }
         }
     }
 
-    private void readGroup(GroupKey key, JsonParser json) throws IOException, ServiceException {
+    private void readGroup(String dumpName, JsonParser json) throws IOException, ServiceException {
+        GroupKey key = GroupKey.ofDump(dumpName);
         int blockSize = 0;
         while (next(json) == JsonToken.FIELD_NAME) {
             final String name = json.currentName();
             json.nextToken();
             if (name.equals("block_size")) {
                 blockSize = json.getValueAsInt();
+            } else if (name.equals("routing_group")) {
+                key = GroupKey.ofDumpOrNull(dumpName, json.getText());
+                if (key == null) {
+                    throw new IOException("no dump: " + dumpName + " of group " + json.getText());
+                }
             } else if (name.equals("events")) {
                 expect(json.currentToken(), JsonToken.START_ARRAY);
                 while (next(json) != JsonToken.END_ARRAY) {

@@ -20,7 +20,8 @@ final class DumpWriter {
     private DumpWriter() {}
 
     /**
-     * Writes {@code {"model:group": {"block_size": n, "events": […]}}}.
+     * Writes {@code {"model:group": {"block_size": n, "events": […]}}}; with {@code
+     * "routing_group"} first where the name alone would be read as another group's.
      *
      * @throws IOException if the caller is not there any more
      * @throws ClosedException if a group ends meanwhile
@@ -30,6 +31,9 @@ final class DumpWriter {
         json.writeStartObject();
         for (IndexGroup group : groups) {
             json.writeObjectFieldStart(group.key.dumpName());
+            if (!group.key.isMeantByDumpName()) {
+                json.writeStringField("routing_group", group.key.routingGroup());
+            }
             json.writeNumberField("block_size", group.blockSize);
             json.writeArrayFieldStart("events");
             long eventId = 0;
