@@ -263,10 +263,13 @@ final class GatewayHandler extends Handler.Abstract {
     }
 
     /** Sets the salt of the request's tenant; true if the worker must get it, too. */
-    private boolean salt(InferenceRequest inference, Request request) {
+    private boolean salt(InferenceRequest inference, Request request) throws ApiException {
         final String header = context.config().get(GatewaySettings.TENANT_HEADER);
         if (header == null) {
             return false;
+        }
+        if (request.getHeaders().getFields(header).size() > 1) { // one may be the client's own
+            throw ApiException.invalid(null, "there is more than one " + header + " header");
         }
         inference.clientSalt = inference.cacheSalt != null;
         inference.cacheSalt = TenantSalt.of(request.getHeaders().get(header), inference.cacheSalt);

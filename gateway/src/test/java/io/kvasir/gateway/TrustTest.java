@@ -406,6 +406,25 @@ class TrustTest {
         assertEquals(64, sent.path("prompt").size());
     }
 
+    @Test
+    void aRequestThatNamesTwoTenantsIsRefused() throws Exception {
+        start(untrusting().set(GatewaySettings.TENANT_HEADER, "X-Tenant"));
+        for (String second : List.of("b", "a", "")) {
+            final HttpResponse<String> answer =
+                    Gateways.post(
+                            gateway,
+                            "/v1/completions",
+                            "{\"prompt\":[1]}",
+                            "X-Tenant",
+                            "a",
+                            "x-tenant",
+                            second);
+            assertEquals(400, answer.statusCode(), answer.body());
+            assertTrue(answer.body().contains("more than one X-Tenant header"), answer.body());
+        }
+        assertTrue(engine.calls.isEmpty());
+    }
+
     private String predicted(String tenant, String prompt) throws Exception {
         return GatewayHttpTest.header(
                 Gateways.post(gateway, "/v1/completions", prompt, "X-Tenant", tenant),
