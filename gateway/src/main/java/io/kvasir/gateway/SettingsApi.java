@@ -80,7 +80,8 @@ final class SettingsApi {
             throw ApiException.invalid(DRY_RUN, "'dry_run' must be true or false");
         }
         final JsonNode expected = object.path(VERSION);
-        if (!expected.isMissingNode() && !expected.canConvertToLong()) {
+        if (!expected.isMissingNode()
+                && !(expected.canConvertToLong() && expected.canConvertToExactIntegral())) {
             throw ApiException.invalid(VERSION, "'version' must be a whole number");
         }
         final JsonNode model = object.path(MODEL);

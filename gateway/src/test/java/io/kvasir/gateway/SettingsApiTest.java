@@ -220,6 +220,7 @@ class SettingsApiTest {
                 "{'settings':{'block-size':32}}|block-size cannot be changed while",
                 "{'settings':{'temperature':1},'model':'x'}|no model is named 'x'",
                 "{'settings':{'temperature':1},'version':'x'}|must be a whole number",
+                "{'settings':{'temperature':1},'version':1.5}|must be a whole number",
                 "{'settings':{'temperature':1},'dry_run':1}|must be true or false",
                 "{'settings':{'temperature':-1,'block-size':1,'mod':'kv'}}|block-size cannot",
                 "{'settings':{'temperature':-1,'block-size':1,'mod':'kv'}}|temperature=-1",
