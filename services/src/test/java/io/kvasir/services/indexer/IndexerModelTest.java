@@ -16,6 +16,7 @@ import io.kvasir.testsupport.Seeds;
 import org.junit.jupiter.api.Test;
 
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -29,10 +30,11 @@ import java.util.TreeMap;
 /**
  * An indexer over HTTP whose engines come, announce, and go in any order, with calls among them
  * that are refused. What it answers is what naive sets of blocks say, its dump makes an index that
- * answers the same, and nothing is left once all have gone.
+ * answers the same, a second indexer that begins with the dump and follows the engines does too,
+ * and nothing is left in either at the end.
  */
 class IndexerModelTest {
-    private static final int STEPS = 30;
+    private static final int STEPS = 16;
     private static final int BLOCK = 2;
     private static final int MODELS = 3;
     private static final int RANKS = 4; // of one model and group
@@ -47,12 +49,14 @@ class IndexerModelTest {
     @Test
     void answersAndDumpsAreThoseOfNaiveSets() throws Exception {
         final long seed = Seeds.next("IndexerModelTest");
-        try (IndexerService service =
-                new IndexerService(
-                        IndexerConfig.of("127.0.0.1", 0).withSizes(RANKS, MODELS, 16 << 20))) {
+        try (IndexerService service = new IndexerService(config())) {
             service.start();
             new Model(seed, new Http(service.port())).run();
         }
+    }
+
+    private static IndexerConfig config() {
+        return IndexerConfig.of("127.0.0.1", 0).withSizes(RANKS, MODELS, 16 << 20);
     }
 
     /** A rank of an instance. */
@@ -85,12 +89,15 @@ class IndexerModelTest {
         private final long seed;
         private final Random random;
         private final Http http;
+        private final List<Http> all = new ArrayList<>(); // that follow the engines
+        private IndexerService late; // which began with the dump of the first one; null before
         private final Map<Rank, Engine> engines = new HashMap<>();
 
         Model(long seed, Http http) {
             this.seed = seed;
             this.random = new Random(seed);
             this.http = http;
+            all.add(http);
         }
 
         void run() throws Exception {
@@ -101,7 +108,10 @@ class IndexerModelTest {
                         case 3 -> unregister(instance(), key());
                         case 4, 5, 6, 7 -> store();
                         case 8, 9 -> remove();
-                        case 10 -> loadDump();
+                        case 10 -> {
+                            loadDump();
+                            follow();
+                        }
                         default -> nonsense();
                     }
                     check("step " + step);
@@ -113,8 +123,13 @@ class IndexerModelTest {
                     }
                 }
                 check("end");
-                assertEquals("{}", http.get("/dump").text(), this::words);
+                for (Http each : all) {
+                    assertEquals("{}", each.get("/dump").text(), this::words);
+                }
             } finally {
+                if (late != null) {
+                    late.close();
+                }
                 engines.values().forEach(engine -> engine.publisher.close());
             }
         }
@@ -138,11 +153,13 @@ class IndexerModelTest {
         }
 
         private void expect(int status, String path, ObjectNode body) {
-            final Http.Answer answer = http.post(path, body.toString());
-            assertEquals(
-                    status,
-                    answer.status(),
-                    () -> words() + ": " + path + " " + body + ": " + answer.text());
+            for (Http each : all) {
+                final Http.Answer answer = each.post(path, body.toString());
+                assertEquals(
+                        status,
+                        answer.status(),
+                        () -> words() + ": " + path + " " + body + ": " + answer.text());
+            }
         }
 
         private GroupKey keyOf(long instance) {
@@ -179,17 +196,50 @@ class IndexerModelTest {
             } else {
                 status = isAddress ? 201 : 400;
             }
-            final ObjectNode body =
-                    body(rank.instance, key)
-                            .put("endpoint", isAddress ? publisher.endpoint() : "tcp://nonsense")
-                            .put("block_size", status == 201 ? BLOCK : blockSize)
-                            .put("dp_rank", rank.dpRank);
-            expect(status, "/register", body);
+            final String endpoint = isAddress ? publisher.endpoint() : "tcp://nonsense";
+            final int size = status == 201 ? BLOCK : blockSize;
+            expect(status, "/register", registration(rank, key, endpoint, size));
             if (status == 201) {
-                engines.put(rank, new Engine(key, publisher.awaitSubscriber()));
+                all.forEach(each -> publisher.awaitSubscriber());
+                engines.put(rank, new Engine(key, publisher));
             } else {
                 publisher.close();
             }
+        }
+
+        private static ObjectNode registration(
+                Rank rank, GroupKey key, String endpoint, int blockSize) {
+            return body(rank.instance, key)
+                    .put("endpoint", endpoint)
+                    .put("block_size", blockSize)
+                    .put("dp_rank", rank.dpRank);
+        }
+
+        /**
+         * A second indexer begins with the first one's dump and follows the engines from now on.
+         */
+        private void follow() throws IOException {
+            if (late != null) {
+                return;
+            }
+            late = new IndexerService(config().withPeers(List.of(http.url("/"))));
+            late.start();
+            final Http second = new Http(late.port());
+            engines.forEach(
+                    (rank, engine) -> {
+                        final Http.Answer answer =
+                                second.post(
+                                        "/register",
+                                        registration(
+                                                        rank,
+                                                        engine.key,
+                                                        engine.publisher.endpoint(),
+                                                        BLOCK)
+                                                .toString());
+                        assertEquals(201, answer.status(), () -> words() + answer.text());
+                        engine.publisher.awaitSubscriber();
+                    });
+            all.add(second);
         }
 
         private void unregister(long instance, GroupKey key) {
@@ -299,13 +349,13 @@ class IndexerModelTest {
             return expected;
         }
 
-        private Map<Rank, Integer> answer(GroupKey key, List<Integer> prompt) {
+        private Map<Rank, Integer> answer(Http of, GroupKey key, List<Integer> prompt) {
             final ObjectNode body =
                     ServiceJson.object()
                             .put("model_name", key.model())
                             .put("routing_group", key.routingGroup());
             prompt.forEach(body.putArray("token_ids")::add);
-            final Http.Answer answer = http.post("/query", body.toString());
+            final Http.Answer answer = of.post("/query", body.toString());
             final Map<Rank, Integer> found = new HashMap<>();
             if (ranks(key) == 0) {
                 assertEquals(404, answer.status(), this::words);
@@ -325,8 +375,12 @@ class IndexerModelTest {
         }
 
         private void check(String when) {
+            all.forEach(each -> check(each, when + (each == http ? "" : ", late")));
+        }
+
+        private void check(Http of, String when) {
             final Map<String, String> shown = new TreeMap<>();
-            for (JsonNode worker : http.get("/workers").json()) {
+            for (JsonNode worker : of.get("/workers").json()) {
                 worker.path("endpoints")
                         .properties()
                         .forEach(
@@ -358,8 +412,8 @@ class IndexerModelTest {
                                             + " has "
                                             + expected
                                             + ", but "
-                                            + answer(key, prompt),
-                            () -> answer(key, prompt).equals(expected));
+                                            + answer(of, key, prompt),
+                            () -> answer(of, key, prompt).equals(expected));
                 }
             }
         }
