@@ -66,6 +66,9 @@ public final class RequestParser {
     private int embeds;
     private boolean maxTokens; // whether there is such a limit
     private Boolean maxCompletionTokens; // likewise; null where it is not given
+    private int answers = 1;
+    private int bestOf = 1;
+    private boolean beamSearch;
 
     private RequestParser(InferenceRequest request, JsonParser json, long treeBytes) {
         this.request = request;
@@ -262,7 +265,8 @@ public final class RequestParser {
             case "max_completion_tokens" ->
                     maxCompletionTokens =
                             json.currentToken() == JsonToken.VALUE_NULL ? null : outputLimit();
-            case "n", "best_of" -> samples(name);
+            case "n" -> answers = samples();
+            case "best_of" -> bestOf = samples();
             case "add_generation_prompt", "continue_final_message" -> {
                 final Boolean value = bool(name);
                 if (request.chat != null) {
@@ -278,7 +282,9 @@ public final class RequestParser {
             }
             case "prompt_embeds" -> embeds();
             case "top_logprobs" -> topLogprobs();
-            case "prompt_logprobs", "echo", "use_beam_search" -> wholePrompt(name);
+            case "prompt_logprobs" -> request.promptLogprobs = isAsked();
+            case "echo" -> request.echo = isAsked();
+            case "use_beam_search" -> beamSearch = isAsked();
             case "logprobs" -> request.logprobs = isAsked();
             default -> {
                 if (request.chat != null && CHAT_MEMBERS.contains(name)) {
@@ -290,7 +296,23 @@ public final class RequestParser {
         }
     }
 
+    /** What says something of the prompt's tokens needs an engine that computes them. */
+    private String wholeFor() {
+        if (request.promptLogprobs) {
+            return "prompt_logprobs";
+        }
+        if (request.echo) {
+            return "echo";
+        }
+        return beamSearch ? "use_beam_search" : null;
+    }
+
     private void check() throws ApiException {
+        request.samples = Math.max(answers, bestOf);
+        if (request.samples > 1) {
+            request.samplesIn = answers < bestOf ? "best_of" : "n";
+        }
+        request.wholeFor = wholeFor();
         if (request.chat == null) {
             if (!promptSeen && !embedsSeen) {
                 throw ApiException.invalid("prompt", "'prompt' is missing");
@@ -378,32 +400,16 @@ public final class RequestParser {
     }
 
     /** Answers for each prompt; what is no number is the engine's to refuse. */
-    private void samples(String name) throws IOException {
+    private int samples() throws IOException {
         final int given = Math.clamp(LaxInteger.read(json, 1), 1, MAX_SAMPLES);
-        if (given > request.samples) {
-            request.samples = given;
-            request.samplesIn = name;
-        }
         json.skipChildren();
+        return given;
     }
 
     /** What is no number is the engine's to refuse. */
     private void topLogprobs() throws IOException {
         request.topLogprobs = Math.max(0, LaxInteger.read(json, 0));
         json.skipChildren();
-    }
-
-    /** What says something of the prompt's tokens needs an engine that computes them. */
-    private void wholePrompt(String name) throws IOException {
-        final boolean asked = isAsked();
-        if (asked) {
-            request.wholeFor = name;
-        }
-        switch (name) {
-            case "echo" -> request.echo = asked;
-            case "prompt_logprobs" -> request.promptLogprobs = asked;
-            default -> {}
-        }
     }
 
     private boolean isAsked() throws IOException {

@@ -239,6 +239,24 @@ class RequestParserTest {
     }
 
     @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "'n':16,'n':1",
+                "'best_of':16,'best_of':null",
+                "'echo':true,'echo':false",
+                "'prompt_logprobs':1,'prompt_logprobs':null",
+                "'use_beam_search':true,'use_beam_search':false"
+            })
+    void whatIsTakenBackIsNotAskedFor(String members) throws Exception {
+        final InferenceRequest request =
+                completion("{\"prompt\":[1]," + members.replace('\'', '"') + "}");
+        assertEquals(1, request.sequences());
+        assertNull(request.samplesIn);
+        assertNull(request.wholeFor);
+        assertTrue(request.statesWhatWasCached());
+    }
+
+    @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             quoteCharacter = '`',
