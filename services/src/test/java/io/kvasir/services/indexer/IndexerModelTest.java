@@ -248,11 +248,11 @@ class IndexerModelTest {
                 engines.entrySet()
                         .removeIf(
                                 each -> {
-                                    final boolean gone = each.getKey().instance == instance;
-                                    if (gone) {
+                                    final boolean isIts = each.getKey().instance == instance;
+                                    if (isIts) {
                                         each.getValue().publisher.close();
                                     }
-                                    return gone;
+                                    return isIts;
                                 });
             }
         }
