@@ -158,12 +158,17 @@ final class ReplicaStory implements AutoCloseable {
 
     /** A prompt that shares a prefix with others, of a random length. */
     int[] prompt() {
-        final int[] prefix = prefixes[random.nextInt(prefixes.length)];
-        final int shared = BLOCK * (1 + random.nextInt(4));
-        final int tail = random.nextInt(5 * BLOCK);
+        return prompt(random);
+    }
+
+    /** The same by chance of a thread's own. */
+    int[] prompt(Random by) {
+        final int[] prefix = prefixes[by.nextInt(prefixes.length)];
+        final int shared = BLOCK * (1 + by.nextInt(4));
+        final int tail = by.nextInt(5 * BLOCK);
         final int[] prompt = Arrays.copyOf(prefix, shared + tail);
         for (int i = shared; i < prompt.length; i++) {
-            prompt[i] = random.nextInt(1000);
+            prompt[i] = by.nextInt(1000);
         }
         return prompt;
     }
