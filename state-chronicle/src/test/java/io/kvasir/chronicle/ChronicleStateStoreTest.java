@@ -111,6 +111,18 @@ class ChronicleStateStoreTest extends StateStoreContract {
     }
 
     @Test
+    void whatElseIsInTheFolderStopsNothing() throws IOException {
+        Files.createDirectories(folder().resolve("lost+found"));
+        Files.createDirectories(folder().resolve("backup"));
+        Files.writeString(folder().resolve("Notes.txt"), "mine");
+        try (ChronicleStateStore store = new ChronicleStateStore(folder(), shared())) {
+            assertTrue(store.lock());
+            store.put("a", out -> out.write(1));
+            assertEquals(List.of("state:a:1"), objects(store.host()));
+        }
+    }
+
+    @Test
     void namesTooLongToBeShownAndTenThousandWorkersDoNoHarm() throws IOException {
         try (ChronicleStateStore store = new ChronicleStateStore(folder(), shared())) {
             assertTrue(store.lock());

@@ -241,9 +241,9 @@ public final class FileStateStore implements StateStore {
     @Override
     public List<String> list() throws IOException {
         try (Stream<Path> files = Files.list(folder)) {
-            return files.filter(file -> !isUnfinished(file))
+            return files.filter(file -> !isUnfinished(file) && Files.isRegularFile(file))
                     .map(file -> file.getFileName().toString())
-                    .filter(name -> !name.startsWith("."))
+                    .filter(StateStore::isName)
                     .sorted()
                     .toList();
         } catch (NoSuchFileException e) {

@@ -110,6 +110,18 @@ class FileStateStoreTest extends StateStoreContract {
     }
 
     @Test
+    void whatIsNoObjectIsNotListed() throws IOException {
+        Files.createDirectories(folder().resolve("lost+found"));
+        Files.createDirectories(folder().resolve("backup"));
+        Files.writeString(folder().resolve("Notes.txt"), "mine");
+        try (StateStore store = openAgain()) {
+            assertTrue(store.lock());
+            store.put("a", out -> out.write(1));
+            assertEquals(List.of("a"), store.list());
+        }
+    }
+
+    @Test
     void itsOwnerAloneReadsIt() throws IOException {
         try (FileStateStore store = new FileStateStore(folder())) {
             store.lock();
