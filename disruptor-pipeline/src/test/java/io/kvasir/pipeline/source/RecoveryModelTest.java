@@ -30,8 +30,9 @@ import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A router beside a network that loses, repeats and reorders, workers that restart, and late
- * registrations: when the network is good again the router knows of each worker what is true.
+ * A router beside a network that loses, repeats and reorders, workers of several ranks that
+ * restart, late registrations, and an index whose ring is full or which has no room: when all is
+ * good again the router knows of each worker what is true.
  */
 @Order(1) // takes long: begins first, beside the others
 class RecoveryModelTest {
@@ -54,7 +55,7 @@ class RecoveryModelTest {
                 new PriorityQueue<>(
                         Comparator.comparingLong(Arrival::atNs).thenComparingLong(Arrival::order));
         private final PrefixIndex index =
-                new PrefixIndex(new PrefixIndexConfig(WORKERS + 1, 1 << 14, 1 << 14));
+                new PrefixIndex(new PrefixIndexConfig(WORKERS + 1, 1 << 10, 1 << 10));
         private final IndexApplier applier = new IndexApplier(index);
         private final List<SimulatedWorker> workers = new ArrayList<>();
         private final List<EngineStream> streams = new ArrayList<>();
@@ -64,9 +65,11 @@ class RecoveryModelTest {
         private long order;
         private boolean lossy = true;
         private boolean connected = true;
+        private final boolean tight; // another worker takes room of the index
 
         private Story(long seed, boolean recovers) {
             this.random = new Random(seed);
+            tight = random.nextInt(3) == 0;
             if (recovers) {
                 plane.recoverOver(this::ask, RecoveryLimits.DEFAULT);
             }
@@ -74,7 +77,8 @@ class RecoveryModelTest {
                 truths.add(new HashMap<>());
                 workers.add(
                         new SimulatedWorker(
-                                100 + i,
+                                100 + i / 2,
+                                i % 2,
                                 i,
                                 RING_EVENTS,
                                 bytes -> send(() -> plane.onMessage(bytes, 0, bytes.length))));
@@ -101,7 +105,8 @@ class RecoveryModelTest {
             if (!connected) {
                 return false;
             }
-            final SimulatedWorker worker = workers.get((int) query.workerId() - 100);
+            final SimulatedWorker worker =
+                    workers.get(2 * ((int) query.workerId() - 100) + query.dpRank());
             if (lossy && random.nextInt(20) == 0) {
                 send(() -> plane.onNoAnswerer(queryId)); // its relay restarts
                 return true;
@@ -116,23 +121,43 @@ class RecoveryModelTest {
             return true;
         }
 
+        /** The index's ring may be full. */
+        private boolean offer(KvBatch batch) {
+            return (!lossy || random.nextInt(20) > 0) && applier.offer(batch);
+        }
+
+        /** Another worker takes the room of these, or gives it back. */
+        private void other(boolean all) {
+            final KvBatch batch = new KvBatch();
+            batch.reset(
+                    WORKERS, KvBatch.NO_SEQUENCE, CopyRule.LAST_COPY, false, ApplyListener.NONE);
+            if (all || random.nextInt(8) == 0) {
+                batch.addCleared();
+            } else {
+                final long[] names = random.longs(100, 1_000, 1L << 40).toArray();
+                batch.addStored(true, 0, names, names, names.length);
+            }
+            applier.offer(batch);
+        }
+
         private void register(SimulatedWorker worker) {
             final EngineStream stream =
                     new EngineStream(
-                            SourceConfig.ofRouterEvents("w" + worker.slot, worker.slot, 1),
-                            applier,
+                            SourceConfig.ofRouterEvents("w" + worker.slot, worker.slot, 1)
+                                    .withDpRank(worker.rank),
+                            this::offer,
                             this::nowNs);
             if (streams.size() == worker.slot) {
                 streams.add(stream);
             } else {
                 streams.set(worker.slot, stream);
             }
-            plane.register(worker.id, 0, stream);
+            plane.register(worker.id, worker.rank, stream);
         }
 
         /** A worker goes, and comes again. */
         private void registerAnew(SimulatedWorker worker) {
-            plane.remove(worker.id, 0);
+            plane.remove(worker.id, worker.rank);
             streams.get(worker.slot).close();
             final KvBatch clear = new KvBatch();
             clear.reset(
@@ -198,7 +223,9 @@ class RecoveryModelTest {
                     } else {
                         plane.onDisconnected("cut");
                     }
-                } else if (what == 2 && worker.slot < registered) {
+                } else if (what < 6 && tight) {
+                    other(false);
+                } else if (what == 7 && worker.slot < registered) {
                     registerAnew(worker);
                 } else {
                     worker.change(random);
@@ -217,6 +244,7 @@ class RecoveryModelTest {
                 plane.onConnected();
             }
             lossy = false;
+            other(true);
             for (SimulatedWorker worker : workers) {
                 if (random.nextBoolean()) {
                     worker.store(null, 1); // else only a check of the tail finds what is missing

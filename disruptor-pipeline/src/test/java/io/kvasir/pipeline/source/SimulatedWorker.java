@@ -20,6 +20,7 @@ final class SimulatedWorker {
     private static final int NAMES = 80;
 
     final long id;
+    final int rank;
     final int slot;
     private final int maxEvents;
     private final Consumer<byte[]> network;
@@ -28,7 +29,12 @@ final class SimulatedWorker {
     private LocalIndexer indexer;
 
     SimulatedWorker(long id, int slot, int maxEvents, Consumer<byte[]> network) {
+        this(id, 0, slot, maxEvents, network);
+    }
+
+    SimulatedWorker(long id, int rank, int slot, int maxEvents, Consumer<byte[]> network) {
         this.id = id;
+        this.rank = rank;
         this.slot = slot;
         this.maxEvents = maxEvents;
         this.network = network;
@@ -38,7 +44,7 @@ final class SimulatedWorker {
     private void begin() {
         final Envelopes envelopes = new Envelopes("kv-events", () -> Instant.EPOCH);
         truth = new NaivePrefixIndex(1_000_000, 1_000_000);
-        indexer = new LocalIndexer(id, 0, envelopes.publisherId(), maxEvents, 1 << 20, 100_000);
+        indexer = new LocalIndexer(id, rank, envelopes.publisherId(), maxEvents, 1 << 20, 100_000);
         publisher =
                 new KvEventPublisher(
                         1,
