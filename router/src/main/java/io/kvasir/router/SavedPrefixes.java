@@ -84,7 +84,7 @@ final class SavedPrefixes implements AutoCloseable {
      * @param seedOrNull seed of the hashes where one is set; null to take that of the snapshots
      * @param newSeed seed where there is none
      * @throws IllegalStateException if another has the lock
-     * @throws IOException if the store cannot be read
+     * @throws IOException if the store cannot be read; a snapshot that cannot is not used
      */
     SavedPrefixes(StateStore store, int blockSize, int maxWorkers, Long seedOrNull, long newSeed)
             throws IOException {
@@ -123,6 +123,9 @@ final class SavedPrefixes implements AutoCloseable {
                     continue;
                 }
                 all = SnapshotReader.scan(in);
+            } catch (IOException e) { // the list was read: it is this object
+                LOG.warn("{} in {} cannot be read; it is not used", object, storeName, e);
+                continue;
             }
             counts.known(all.takenMs(), Clock.systemUTC().millis() - all.takenMs());
             if (!seedKnown && !all.workers().isEmpty()) {

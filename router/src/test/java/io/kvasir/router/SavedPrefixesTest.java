@@ -15,6 +15,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.SequenceInputStream;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
@@ -180,6 +182,34 @@ class SavedPrefixesTest {
         }
         try (SavedPrefixes saved = open()) {
             assertEquals(4, restored(saved, "c"));
+        }
+    }
+
+    @Test
+    void aSnapshotThatTheDiskCannotReadIsDoneWithout() throws Exception {
+        saveFirst("a");
+        saveFirst("b");
+        final MemoryStateStore store =
+                new MemoryStateStore(memory) {
+                    @Override
+                    public InputStream get(String name, long offset) {
+                        final InputStream in = super.get(name, offset);
+                        return name.equals(list().getLast())
+                                ? new SequenceInputStream(in, new BadSector())
+                                : in;
+                    }
+                };
+        try (SavedPrefixes saved = new SavedPrefixes(store, BLOCK, MAX_WORKERS, 7L, 7L)) {
+            assertEquals(1, restored(saved, "a"), "of the snapshot before");
+            assertEquals(-1, restored(saved, "b"));
+        }
+    }
+
+    /** Bytes that cannot be read. */
+    private static final class BadSector extends InputStream {
+        @Override
+        public int read() throws IOException {
+            throw new IOException("Input/output error");
         }
     }
 
