@@ -163,9 +163,11 @@ class ApproximateModeTest {
             value = {
                 "\"max_tokens\":1|4",
                 "\"prompt_logprobs\":0|0",
+                "\"prompt_logprobs\":false|0",
                 "\"prompt_logprobs\":null,\"logprobs\":2|4",
                 "\"echo\":true|4",
                 "\"echo\":true,\"logprobs\":0|0",
+                "\"echo\":true,\"logprobs\":false|0",
                 "\"echo\":true,\"logprobs\":null|4",
                 "\"echo\":false,\"logprobs\":1|4",
                 "\"use_beam_search\":true|4"

@@ -22,6 +22,7 @@ class ComparedAnswersTest {
                 "\"max_tokens\":1|1",
                 "\"n\":1,\"prompt_logprobs\":null,\"echo\":false,\"use_beam_search\":false|1",
                 "\"prompt_logprobs\":0|0",
+                "\"prompt_logprobs\":false|0",
                 "\"echo\":true,\"logprobs\":1,\"max_tokens\":0|0",
                 "\"use_beam_search\":true|0",
                 "\"extra_key\":null,\"lora_path\":null|1",

@@ -282,10 +282,10 @@ public final class RequestParser {
             }
             case "prompt_embeds" -> embeds();
             case "top_logprobs" -> topLogprobs();
-            case "prompt_logprobs" -> request.promptLogprobs = isAsked();
+            case "prompt_logprobs" -> request.promptLogprobs = isGiven();
             case "echo" -> request.echo = isAsked();
             case "use_beam_search" -> beamSearch = isAsked();
-            case "logprobs" -> request.logprobs = isAsked();
+            case "logprobs" -> request.logprobs = isGiven();
             default -> {
                 if (request.chat != null && CHAT_MEMBERS.contains(name)) {
                     request.chat.set(name, trees.<JsonNode>readValueAsTree());
@@ -410,6 +410,13 @@ public final class RequestParser {
     private void topLogprobs() throws IOException {
         request.topLogprobs = Math.max(0, LaxInteger.read(json, 0));
         json.skipChildren();
+    }
+
+    /** Of a number: vLLM reads false as 0, which is not the same as none. */
+    private boolean isGiven() throws IOException {
+        final JsonToken value = json.currentToken();
+        json.skipChildren();
+        return value != JsonToken.VALUE_NULL;
     }
 
     private boolean isAsked() throws IOException {
