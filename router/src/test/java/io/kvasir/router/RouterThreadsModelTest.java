@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertNotSame;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.core.memory.ClosedException;
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.pipeline.source.EngineStream;
 import io.kvasir.router.load.LoadReading;
@@ -180,8 +179,7 @@ class RouterThreadsModelTest {
         }
 
         private boolean applied() {
-            return router.bookingPipeline().backlog() == 0
-                    && router.indexPipeline().backlog() == 0;
+            return router.bookingPipeline().backlog() == 0 && router.indexPipeline().backlog() == 0;
         }
 
         private boolean isIdle(Worker worker) {
@@ -449,15 +447,16 @@ class RouterThreadsModelTest {
                         queue.admit(
                                 r -> r.tokens(tokens, tokens.length).tolerate("t"),
                                 new QueueRank(random.nextInt(3), 0, QueueRank.NO_DEADLINE));
-                var _ = lease.whenComplete(
-                        (_, failure) -> {
-                            if (failure != null
-                                    && !(failure instanceof RouteException)
-                                    && !(failure instanceof QueueException)
-                                    && !lease.isCancelled()) {
-                                failures.add(failure);
-                            }
-                        });
+                var _ =
+                        lease.whenComplete(
+                                (_, failure) -> {
+                                    if (failure != null
+                                            && !(failure instanceof RouteException)
+                                            && !(failure instanceof QueueException)
+                                            && !lease.isCancelled()) {
+                                        failures.add(failure);
+                                    }
+                                });
                 waiting.add(lease);
                 if (!goesOn) {
                     queue.step();
@@ -489,16 +488,17 @@ class RouterThreadsModelTest {
                 switch (random.nextInt(12)) {
                     case 0 -> router.mode(pick(random, RoutingMode.values()));
                     case 1 -> set(RouterSettings.TEMPERATURE, random.nextDouble());
-                    case 2 -> set(RouterSettings.SESSION_TTL, Duration.ofSeconds(random.nextInt(2)));
+                    case 2 ->
+                            set(RouterSettings.SESSION_TTL, Duration.ofSeconds(random.nextInt(2)));
                     case 3 -> set(RouterSettings.LORA_MODE, pick(random, LoraMode.values()));
                     case 4 -> set(RouterSettings.BUSY_PREFILL_TOKENS, random.nextLong(600));
-                    case 5 ->
-                            set(RouterSettings.BUSY_TTFT, Duration.ofSeconds(random.nextInt(2)));
+                    case 5 -> set(RouterSettings.BUSY_TTFT, Duration.ofSeconds(random.nextInt(2)));
                     case 6 ->
                             set(
                                     RouterSettings.BOOKING_TIMEOUT,
                                     Duration.ofSeconds(random.nextInt(4)));
-                    case 7 -> set(RouterSettings.SINGLE_FLIGHT, pick(random, SingleFlight.values()));
+                    case 7 ->
+                            set(RouterSettings.SINGLE_FLIGHT, pick(random, SingleFlight.values()));
                     case 8 -> set(RouterSettings.QUEUE_PREFILL_TOKENS, 1 + random.nextLong(600));
                     case 9 -> set(RouterSettings.TRACK_OUTPUT_BLOCKS, random.nextBoolean());
                     case 10 -> set(RouterSettings.TRACK_PREFILL_TOKENS, random.nextBoolean());

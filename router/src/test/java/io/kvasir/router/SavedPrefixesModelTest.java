@@ -325,8 +325,7 @@ class SavedPrefixesModelTest {
                 assertEquals(expected == null ? Set.of() : expected.held, held, "blocks of " + i);
                 assertTrue(start == null || expected.number == start.sequence(), "message of " + i);
             }
-            follow.stream =
-                    router.openDirect(worker, EngineMessages.source(name(i), BLOCK), start);
+            follow.stream = router.openDirect(worker, EngineMessages.source(name(i), BLOCK), start);
             if (random.nextBoolean()) {
                 catchUp(i, follow, start == null ? 0 : (int) start.sequence() + 1);
             }
