@@ -15,13 +15,27 @@ import java.util.Arrays;
  * LoRA name and for object ids as Dynamo makes them: 16 hex digits and 48 zeros. What is neither
  * the LoRA name, nor an object, nor in the place of the salt makes the block's hash depend on
  * something that its tokens do not tell. One thread.
+ *
+ * <p>vLLM 0.32 hashes its keys with tags and takes these off for events until consumers read them.
+ * They are read: {@code ("lora", name, path)}, {@code ("mm", object id, offset)}, {@code
+ * ("cache_salt", salt)}. A pair is told from a tagged salt by its offset, which is a number.
  */
 final class ExtraKeys {
     private static final byte[] SALT_PREFIX = EventFields.ascii("dynamo-cache-salt:");
+    private static final byte[] LORA_TAG = EventFields.ascii("lora");
+    private static final byte[] OBJECT_TAG = EventFields.ascii("mm");
+    private static final byte[] SALT_TAG = EventFields.ascii("cache_salt");
     private static final byte[] MM_OBJECTS = EventFields.ascii("mm_objects");
     private static final byte[] MM_HASH = EventFields.ascii("mm_hash");
     private static final int MM_ID_LENGTH = 64;
     private static final int MM_HASH_LENGTH = 16; // of an id that Dynamo has made, behind it zeros
+
+    private enum Tag {
+        LORA,
+        OBJECT,
+        SALT,
+        OTHER
+    }
 
     private String salt;
     private boolean multimodal;
@@ -159,7 +173,7 @@ final class ExtraKeys {
                     loraId != 0 && reader.readLong() == loraId
                             ? null
                             : DropReason.OPAQUE_EXTRA_KEYS;
-            case ARRAY -> readObjectPair(reader);
+            case ARRAY -> readParts(reader, saltPlace, loraName);
             case STRING -> {
                 reader.readData();
                 yield readText(reader, saltPlace, loraName);
@@ -183,16 +197,56 @@ final class ExtraKeys {
         return saltPlace ? takeSalt(reader.dataText()) : DropReason.OPAQUE_EXTRA_KEYS;
     }
 
-    private DropReason readObjectPair(MsgpackReader reader) {
+    private DropReason readParts(MsgpackReader reader, boolean saltPlace, byte[] loraName) {
         final long parts = reader.readArrayHeader();
         if (parts < 1 || reader.peek() != MsgpackReader.Kind.STRING || !reader.readData()) {
             return DropReason.OPAQUE_EXTRA_KEYS;
         }
-        addObject(objectHash(reader));
-        for (long i = 1; i < parts; i++) {
+        long read = 1;
+        DropReason reason = null;
+        if (parts == 1 || reader.peek() == MsgpackReader.Kind.INTEGER) {
+            addObject(objectHash(reader));
+        } else if (reader.peek() == MsgpackReader.Kind.STRING) {
+            final Tag tag = tag(reader);
+            reader.readData();
+            read = 2;
+            reason = readTagged(tag, reader, saltPlace, loraName);
+        } else {
+            reason = DropReason.OPAQUE_EXTRA_KEYS;
+        }
+        for (; read < parts; read++) {
             reader.skip();
         }
-        return null;
+        return reason;
+    }
+
+    private static Tag tag(MsgpackReader reader) {
+        if (reader.dataEquals(LORA_TAG)) {
+            return Tag.LORA;
+        }
+        if (reader.dataEquals(OBJECT_TAG)) {
+            return Tag.OBJECT;
+        }
+        return reader.dataEquals(SALT_TAG) ? Tag.SALT : Tag.OTHER;
+    }
+
+    private DropReason readTagged(
+            Tag tag, MsgpackReader reader, boolean saltPlace, byte[] loraName) {
+        switch (tag) {
+            case LORA -> {
+                return reader.dataEquals(loraName) ? null : DropReason.OPAQUE_EXTRA_KEYS;
+            }
+            case OBJECT -> {
+                addObject(objectHash(reader));
+                return null;
+            }
+            case SALT -> {
+                return saltPlace ? takeSalt(reader.dataText()) : DropReason.OPAQUE_EXTRA_KEYS;
+            }
+            default -> {
+                return DropReason.OPAQUE_EXTRA_KEYS;
+            }
+        }
     }
 
     /**

@@ -1036,6 +1036,79 @@ class EngineBatchDecoderTest {
     }
 
     @Test
+    void taggedKeysSayWhatUntaggedOnesDo() {
+        final String digest = "1234567890abcdef" + "7".repeat(48);
+        final List<Object> tagged =
+                list(
+                        List.of(
+                                List.of("lora", "my-lora", "/adapters/7"),
+                                List.of("mm", digest, 3),
+                                List.of("cache_salt", "tenant-a")),
+                        List.of(List.of("lora", "my-lora", "/adapters/7")));
+        final List<Object> untagged =
+                list(List.of("my-lora", List.of(digest, 3), "tenant-a"), List.of("my-lora"));
+        final String[] stored = new String[2];
+        for (int i = 0; i < stored.length; i++) {
+            final List<String> decoded =
+                    decode(
+                            batch(
+                                    stored(
+                                            List.of(5, 6),
+                                            null,
+                                            range(1, 8),
+                                            4,
+                                            "lora_name",
+                                            "my-lora",
+                                            "extra_keys",
+                                            i == 0 ? tagged : untagged)));
+            assertEquals(1, decoded.size());
+            stored[i] = decoded.getFirst();
+        }
+        assertEquals(stored[1], stored[0]);
+        assertEquals(Map.of(), decoder.drops().nonZero());
+        assertEquals(2, decoder.multimodalStores());
+    }
+
+    @Test
+    void taggedKeysThatTheTokensCannotTellMakeTheChainOpaque() {
+        final List<List<Object>> opaque =
+                List.of(
+                        list("prompt_embeds", "d1"),
+                        list("prompt_embeds", new byte[32]),
+                        list("lora", "another", "/adapters/7"),
+                        list("cache_salt", "tenant-a"), // behind the beginning of a prompt
+                        list("later", "x", "y"));
+        for (List<Object> key : opaque) {
+            assertEquals(
+                    List.of(),
+                    decode(
+                            batch(
+                                    stored(
+                                            List.of(5, 6),
+                                            null,
+                                            range(1, 8),
+                                            4,
+                                            "lora_name",
+                                            "my-lora",
+                                            "extra_keys",
+                                            list(List.of("my-lora"), List.of(key))))),
+                    key::toString);
+        }
+        assertEquals(Map.of("opaque_extra_keys", 5L), decoder.drops().nonZero());
+        assertEquals(
+                List.of("stored root [7] " + V2.substring(0, 16)),
+                decode(
+                        batch(
+                                stored(
+                                        List.of(7),
+                                        null,
+                                        range(1, 4),
+                                        4,
+                                        "extra_keys",
+                                        list(List.of(List.of("cache_salt", "")))))));
+    }
+
+    @Test
     void remainingCopyCountsAreHonoured() {
         assertEquals(
                 List.of("left 5: 2", "left 6: 0", "removed [7]", "removed [8, 9]"),
