@@ -1,6 +1,7 @@
 package io.kvasir.gateway.config;
 
 import io.kvasir.pipeline.source.RemovalRule;
+import io.kvasir.pipeline.source.ZmqAddress;
 import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.WrongSettingsException;
@@ -115,9 +116,11 @@ public record WorkerConfig(
                             + ": workers that take token ids do all of a request; use role=both or"
                             + " input=text");
         }
+        checkAddress("events", events, eventsBind);
+        checkAddress("replay", replay, false);
         if (dataParallelSize > 1) {
-            withPort(events, dataParallelSize - 1);
-            withPort(replay, dataParallelSize - 1);
+            checkAddress("events", withPort(events, dataParallelSize - 1), eventsBind);
+            checkAddress("replay", withPort(replay, dataParallelSize - 1), false);
         }
     }
 
@@ -167,8 +170,10 @@ public record WorkerConfig(
             throw new IllegalArgumentException(
                     "'"
                             + Setting.withoutPasswords(item)
-                            + "' is not key=value; known keys: "
-                            + KEYS);
+                            + (equals < 0 && values.isEmpty()
+                                    ? "' is no URL: http://host:port or https://host:port comes"
+                                            + " first"
+                                    : "' is not key=value; known keys: " + KEYS));
         }
         if (values.put(key, value) != null) {
             throw new IllegalArgumentException(key + " is given twice");
@@ -196,9 +201,13 @@ public record WorkerConfig(
                         Stream.<Runnable>of(
                                 () -> base(given(values)),
                                 () -> checkName(values.getOrDefault("name", "unnamed")),
-                                () -> endpoint("events", values.get("events")),
+                                () ->
+                                        checkAddress(
+                                                "events",
+                                                values.get("events"),
+                                                "true".equals(values.get("bind"))),
                                 () -> bool("bind", values.getOrDefault("bind", "false")),
-                                () -> endpoint("replay", values.get("replay")),
+                                () -> checkAddress("replay", values.get("replay"), false),
                                 () -> checkSize(number("dp", values.getOrDefault("dp", "1"))),
                                 () -> rule(values.getOrDefault("removals", "auto")),
                                 () -> Disaggregation.of(values, ANY_URL),
@@ -247,9 +256,9 @@ public record WorkerConfig(
                 values.getOrDefault("name", base.getAuthority()),
                 base,
                 basic(given.getRawUserInfo()),
-                endpoint("events", values.get("events")),
+                values.get("events"),
                 bool("bind", values.getOrDefault("bind", "false")),
-                endpoint("replay", values.get("replay")),
+                values.get("replay"),
                 number("dp", values.getOrDefault("dp", "1")),
                 rule(values.getOrDefault("removals", "auto")),
                 values.getOrDefault("topic", ""),
@@ -369,12 +378,20 @@ public record WorkerConfig(
                                 .encodeToString(userAndPassword.getBytes(StandardCharsets.UTF_8)));
     }
 
-    private static String endpoint(String key, String value) {
-        if (value != null && !value.matches("(tcp|ipc|inproc)://.+")) {
-            throw new IllegalArgumentException(
-                    key + "=" + value + " is no ZMQ endpoint, e.g. tcp://127.0.0.1:5557");
+    /** By what the transport takes: it would leave the worker out, and its requests with it. */
+    private static void checkAddress(String key, String addressOrNull, boolean isBound) {
+        if (addressOrNull == null) {
+            return;
         }
-        return value;
+        try {
+            if (isBound) {
+                ZmqAddress.checkBindable(addressOrNull);
+            } else {
+                ZmqAddress.checkConnectable(addressOrNull);
+            }
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException(key + ": " + e.getMessage(), e);
+        }
     }
 
     private static boolean bool(String key, String value) {
@@ -428,6 +445,6 @@ public record WorkerConfig(
             throw new IllegalArgumentException(
                     endpoint + " has no port to count dp ranks from; give tcp://host:port");
         }
-        return port.group(1) + (Integer.parseInt(port.group(2)) + rank);
+        return port.group(1) + (Long.parseLong(port.group(2)) + rank);
     }
 }

@@ -60,6 +60,9 @@ import java.util.concurrent.Future;
 
 /** Workers of several models in one gateway. */
 class FleetTest {
+    /** An address of no machine. */
+    private static final String UNBINDABLE = ",events=tcp://192.0.2.1:7,bind=true";
+
     private List<PoolRouters> routers;
     private List<UpstreamRegistry> registries;
     private Fleet fleet;
@@ -341,7 +344,7 @@ class FleetTest {
     void whatIsLeftOutIsSaidAgainOnlyWhereItOrTheReasonIsAnother() {
         start(config().set(RouterSettings.MAX_WORKERS, 2));
         final DiscoveredWorker wide = worker("m", "c", ",dp=2");
-        final DiscoveredWorker odd = worker("m", "d", ",events=tcp://h:99999");
+        final DiscoveredWorker odd = worker("m", "d", UNBINDABLE);
         source.view(List.of(worker("m", "a"), worker("m", "b"), wide, odd));
         assertLeftOut(2);
         source.view(List.of(worker("m", "a"), worker("m", "e"), wide, odd));
@@ -428,10 +431,9 @@ class FleetTest {
 
     private List<DiscoveredWorker> refused(int takenPort) {
         return List.of(
-                worker("m", "w", ",events=tcp://h:99999"),
-                worker("m", "w", ",events=tcp://h:1,replay=tcp://*:1"),
-                worker("n", "w", ",events=tcp://h:99999"),
-                worker("m", "w", ",role=prefill,events=tcp://h:99999"),
+                worker("m", "w", UNBINDABLE),
+                worker("n", "w", UNBINDABLE),
+                worker("m", "w", ",role=prefill" + UNBINDABLE),
                 worker("m", "w", bound("" + takenPort)),
                 worker("m", "w", ",lora=" + "x".repeat(1_000)),
                 worker("m", "w", ",event-worker=7"));
