@@ -5,10 +5,12 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.discovery.Discoveries;
+import io.kvasir.gateway.discovery.RegisteredWorkers;
 import io.kvasir.gateway.upstream.Discovery;
 import io.kvasir.gateway.upstream.FileDiscovery;
 import io.kvasir.gateway.upstream.NatsAccesses;
 import io.kvasir.registry.FailureText;
+import io.kvasir.registry.Registration;
 
 import java.net.URI;
 import java.nio.file.Path;
@@ -80,6 +82,15 @@ public final class WorkerStores {
             views.add(look.end(endNs));
         }
         return views;
+    }
+
+    /**
+     * Checks a registration before it is stored.
+     *
+     * @throws IllegalArgumentException if no gateway can use it: each would leave the worker out
+     */
+    public static void check(Registration registration) {
+        var _ = RegisteredWorkers.of(registration, false);
     }
 
     private static String place(String source, GatewayConfig config) {

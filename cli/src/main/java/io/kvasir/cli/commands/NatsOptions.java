@@ -1,7 +1,9 @@
 package io.kvasir.cli.commands;
 
+import io.kvasir.gateway.config.NatsUrls;
 import io.kvasir.nats.KeyStores;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.router.settings.Setting;
 
 import org.slf4j.LoggerFactory;
 
@@ -33,6 +35,12 @@ final class NatsOptions {
                     "Java key store with the own certificate for NATS; its password is in"
                             + " KVASIR_NATS_STORE_PASSWORD, too.")
     private Path keyStore;
+
+    /** Complains of an address in {@code --nats} that is none of NATS. */
+    void check(CommonOptions common, String urls) {
+        common.checked(
+                "--nats " + Setting.withoutPasswords(urls) + " ", () -> NatsUrls.parse(urls));
+    }
 
     /**
      * Access to servers. Each connection goes by what the files have when it is opened; what cannot

@@ -3,6 +3,7 @@ package io.kvasir.cli.commands;
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.cli.http.BoundedClient;
+import io.kvasir.gateway.WorkerStores;
 import io.kvasir.gateway.openai.HealthAnswer;
 import io.kvasir.nats.NatsStore;
 import io.kvasir.registry.InstanceId;
@@ -313,6 +314,9 @@ public final class RegisterCommand implements Callable<Integer> {
         common.within("--ttl-ms", ttlMs, LeaseTtl.LEAST.toMillis(), LeaseTtl.MOST.toMillis());
         common.atLeast("--drain-ms", drainMs, 0);
         OF_STORES.forEach(this::checkStore);
+        if (target.nats != null) {
+            natsAccess.check(common, target.nats);
+        }
         if (target.etcd != null) {
             common.checked("--etcd: ", () -> etcdAccess.check(target.etcd));
         }
@@ -337,7 +341,9 @@ public final class RegisterCommand implements Callable<Integer> {
             if (handoff != null) {
                 builder.handoff(new Registration.Handoff(handoff, bootstrap));
             }
-            return builder.build();
+            final Registration described = builder.build();
+            WorkerStores.check(described);
+            return described;
         } catch (IllegalArgumentException e) {
             throw common.wrong(e.getMessage());
         }

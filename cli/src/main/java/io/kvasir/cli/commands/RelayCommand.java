@@ -238,6 +238,9 @@ public final class RelayCommand implements Callable<Integer> {
                     "--local-indexer-blocks " + localIndexerBlocks + " is not a positive number");
         }
         checkAddresses();
+        if (target.nats != null) {
+            nats.check(common, target.nats);
+        }
         final long worker = worker();
         final Shutdown shutdown = Shutdown.of(this::end);
         final RouterEventTransport transport = transport();

@@ -124,6 +124,7 @@ public final class SlotsCommand implements Callable<Integer> {
         if (natsUrls == null) {
             throw common.wrong("--replica-sync needs --nats");
         }
+        nats.check(common, natsUrls);
         if (replicaId != null) {
             common.atLeast("--replica-id", replicaId, 1);
         }

@@ -82,6 +82,37 @@ class RegisterCommandTest {
 
     @ParameterizedTest
     @CsvSource({
+        "--url h:1, url=h:1 must be http://host:port",
+        "--url x, url=x must be http://host:port",
+        "--url http://h:1/v1, must be the server's base",
+        "--url http://h:1 --events tcp://*:5557, tcp://*:5557: host and port are needed",
+        "--url http://h:1 --events tcp://h:1 --replay h:2, h:2: it must begin with tcp://",
+        "--url http://h:1 --handoff vlm, handoff=vlm",
+    })
+    void whatNoGatewayCouldUseIsRefused(String options, String words) {
+        final String line = "register --model m --name w --etcd http://127.0.0.1:1 " + options;
+        final CommandRun run = CommandRun.of(line.split(" ", -1));
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains(words), run.err());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                ENGINE + "--nats ",
+                "relay --engine tcp://127.0.0.1:1 --block-size 4 --nats ",
+                "slots --port 0 --replica-sync --nats "
+            })
+    void anAddressThatIsNoneOfNatsIsAWrongCommandLine(String line) {
+        final CommandRun run = CommandRun.of((line + "http://u:secret@h:1").split(" ", -1));
+        assertEquals(2, run.exitCode(), run.err());
+        assertTrue(run.err().contains("--nats http://"), run.err());
+        assertTrue(run.err().contains("is no address of NATS"), run.err());
+        assertFalse(run.err().contains("secret"), run.err());
+    }
+
+    @ParameterizedTest
+    @CsvSource({
         "--etcd http://h:1 --ttl-ms 999, --ttl-ms 999 is not within 1000..3600000",
         "--nats nats://h:1 --ttl-ms 3600001, --ttl-ms 3600001 is not within 1000..3600000",
         "--kubernetes serving --ttl-ms -1, --ttl-ms -1 is not within 1000..3600000",

@@ -71,7 +71,11 @@ class ServiceCommandsTest {
                     CommandRun.of("slots", "--host=::1", "--port=" + taken.getLocalPort());
             assertEquals(ExitCode.FAILED, run.exitCode());
             assertTrue(
-                    run.err().contains("cannot listen on [::1]:" + taken.getLocalPort() + ": "),
+                    run.err()
+                            .contains(
+                                    "cannot listen on [::1]:"
+                                            + taken.getLocalPort()
+                                            + ": Address already in use"),
                     run.err());
         }
     }

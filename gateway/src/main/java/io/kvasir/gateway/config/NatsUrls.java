@@ -4,8 +4,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 
-/** Addresses of NATS servers, as a setting has them. */
-final class NatsUrls {
+/** Addresses of NATS servers, as settings and options have them. */
+public final class NatsUrls {
     private static final List<String> SCHEMES = List.of("nats", "tls", "opentls", "ws", "wss");
     private static final String SCHEME_END = "://";
 
@@ -17,7 +17,7 @@ final class NatsUrls {
      * @return the same, each with its scheme
      * @throws IllegalArgumentException if a scheme is none of NATS
      */
-    static String parse(String text) {
+    public static String parse(String text) {
         return Arrays.stream(text.split(",", -1))
                 .map(String::strip)
                 .filter(url -> !url.isEmpty())

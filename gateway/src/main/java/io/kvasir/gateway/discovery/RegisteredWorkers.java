@@ -9,7 +9,7 @@ import java.util.Map;
 import java.util.stream.Collectors;
 
 /** What a registration says, as a worker of the gateway. */
-final class RegisteredWorkers {
+public final class RegisteredWorkers {
     private RegisteredWorkers() {}
 
     /**
@@ -19,7 +19,7 @@ final class RegisteredWorkers {
      *     there if it is there, too
      * @throws IllegalArgumentException if the gateway cannot use it; the message says why
      */
-    static DiscoveredWorker of(Registration r, boolean onPlane) {
+    public static DiscoveredWorker of(Registration r, boolean onPlane) {
         final Map<String, String> texts = new LinkedHashMap<>();
         texts.put("url", r.url().toString());
         texts.put("name", r.id().instance());
