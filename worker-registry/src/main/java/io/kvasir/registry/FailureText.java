@@ -3,6 +3,8 @@ package io.kvasir.registry;
 import com.fasterxml.jackson.core.JsonProcessingException;
 
 import java.io.EOFException;
+import java.io.IOException;
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.UnknownHostException;
 import java.nio.channels.ClosedChannelException;
@@ -66,6 +68,7 @@ public final class FailureText {
             case ConnectException e -> connecting(e);
             case ClosedChannelException _ -> "the connection was closed";
             case EOFException _ -> "the connection was closed";
+            case IOException e when e.getCause() instanceof BindException -> ""; // Jetty's
             default -> isOfItsCause(t) ? "" : words(t.getMessage());
         };
     }

@@ -14,6 +14,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.net.BindException;
 import java.net.ConnectException;
 import java.net.URI;
 import java.net.UnknownHostException;
@@ -93,6 +94,7 @@ class FailureTextTest {
         assertSaid("it is no text in UTF-8", new MalformedInputException(1));
         assertSaid("there is no permission for it", new AccessDeniedException("f"));
         assertSaid("it is there already", new FileAlreadyExistsException("f"));
+        assertSaid("in use", new IOException("Failed to bind to /x", new BindException("in use")));
         assertSaid("it is no folder", new NotDirectoryException("f"));
         assertSaid("Too many levels", new FileSystemException("f", null, "Too many levels"));
     }
