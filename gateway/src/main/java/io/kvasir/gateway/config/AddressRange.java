@@ -25,10 +25,19 @@ public final class AddressRange {
      */
     static String check(String text) {
         if (!text.matches("[0-9A-Fa-f:.\\[\\]/-]+")) { // a name would be looked up
-            throw new IllegalArgumentException("is no address range, as 10.0.0.0/8 is");
+            throw none(null);
         }
-        var _ = new InetAddressSet().add(plain(text));
+        final String plain = plain(text);
+        try {
+            var _ = new InetAddressSet().add(plain);
+        } catch (IllegalArgumentException e) {
+            throw none(e);
+        }
         return text;
+    }
+
+    private static IllegalArgumentException none(IllegalArgumentException causeOrNull) {
+        return new IllegalArgumentException("is no address range, as 10.0.0.0/8 is", causeOrNull);
     }
 
     /**

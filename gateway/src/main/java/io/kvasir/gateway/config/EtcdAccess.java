@@ -60,6 +60,13 @@ public record EtcdAccess(
         endpoints.forEach(endpoint -> EtcdOptions.check(endpoint, login));
     }
 
+    /** A member of {@code discovery-etcd-endpoints}. */
+    static URI endpoint(String text) {
+        final URI endpoint = URI.create(text);
+        EtcdOptions.check(endpoint, "discovery-etcd-user and discovery-etcd-password-file");
+        return endpoint;
+    }
+
     private static void stays(String problem) {
         LOG.warn("{}; what was read before stays", problem);
     }

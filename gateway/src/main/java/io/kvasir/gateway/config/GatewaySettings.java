@@ -281,7 +281,7 @@ public final class GatewaySettings {
                     Setting.list(
                             "discovery-etcd-endpoints",
                             "URL",
-                            URI::create,
+                            EtcdAccess::endpoint,
                             "Member of the etcd cluster with registrations of workers, such as"
                                     + " http://etcd-0:2379; the next is asked when one fails."));
 
