@@ -27,7 +27,7 @@ final class StorageFailure {
         return switch (cause) {
             case NoSuchFileException _ -> "there is no such file";
             case AccessDeniedException _ -> "there is no permission for it";
-            case FileAlreadyExistsException _ -> "it is there already";
+            case FileAlreadyExistsException _ -> "it is there already, and is no folder";
             case NotDirectoryException _ -> "it is no folder";
             default -> orElse(cause.getReason());
         };
