@@ -275,6 +275,7 @@ public final class GatewayServer implements AutoCloseable {
                                     encoder,
                                     registry::maxModelLength,
                                     registry::hasTokensWorkers,
+                                    registry::promptRules,
                                     registry::hasAdapter),
                             new HealthProbe(client, staleConnections, workerKey, model, encoder),
                             new LoadPoll(client, workerKey, model),

@@ -140,6 +140,54 @@ class GatewayTokensTest {
         }
     }
 
+    /** Two texts of a message have a blank between them in SGLang, an end of line in vLLM. */
+    @ParameterizedTest
+    @CsvSource({"sglang, sglang, ' '", "vllm, vllm, '\\n'", "sglang, vllm, '\\n'", "sglang, none, ' '"})
+    void chatsBecomeThePromptsOfTheEngines(String first, String second, String between)
+            throws Exception {
+        try (FakeEngine one = new FakeEngine(call -> call.json(200, "{}"));
+                FakeEngine other = new FakeEngine(call -> call.json(200, "{}"))) {
+            one.models = call -> call.json(200, ownedBy(first));
+            other.models = call -> call.json(200, ownedBy(second));
+            try (GatewayServer gateway =
+                    GatewayServer.start(
+                            Gateways.config(one.worker("v"), other.worker("w"))
+                                    .set(GatewaySettings.TOKENIZER, SimModel.files())
+                                    .build())) {
+                final JsonNode expected = tokens(gateway, "\"a" + between + "b\"");
+                Eventually.holds(
+                        "known",
+                        () ->
+                                expected.equals(
+                                        tokens(
+                                                gateway,
+                                                "[{\"type\":\"text\",\"text\":\"a\"},"
+                                                    + "{\"type\":\"text\",\"text\":\"b\"}]")));
+            }
+        }
+    }
+
+    private static JsonNode tokens(GatewayServer gateway, String content) {
+        try {
+            return GatewayHttpTest.json(
+                            Gateways.post(
+                                    gateway,
+                                    "/tokenize",
+                                    "{\"messages\":[{\"role\":\"user\",\"content\":"
+                                            + content
+                                            + "}]}"))
+                    .get("tokens");
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private static String ownedBy(String owner) {
+        return owner.equals("none")
+                ? "no list"
+                : "{\"data\":[{\"id\":\"m\",\"owned_by\":\"" + owner + "\"}]}";
+    }
+
     @Test
     void anEngineWithOtherTokensIsNamed() throws Exception {
         try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"))) {

@@ -11,6 +11,7 @@ import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.prompt.chat.PromptRules;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.testsupport.Eventually;
 
@@ -115,6 +116,7 @@ class PromptLengthTest {
                             model,
                             () -> LIMIT,
                             () -> false,
+                            () -> PromptRules.VLLM,
                             _ -> false);
             final String body =
                     "{\"truncate_prompt_tokens\":-1," + members.formatted("a".repeat(200)) + "}";

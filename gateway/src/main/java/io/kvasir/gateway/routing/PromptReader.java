@@ -11,6 +11,7 @@ import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.openai.TokenForm;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.prompt.chat.PromptRules;
 import io.kvasir.prompt.tokenizer.PromptException;
 import io.kvasir.router.settings.RouterSettings;
 
@@ -25,6 +26,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 import java.util.function.Predicate;
+import java.util.function.Supplier;
 
 /**
  * Finds out what a request asks to compute: the model and the prompt's tokens. Safe from any
@@ -43,6 +45,7 @@ public final class PromptReader {
     private final ChatModel encoder;
     private final IntSupplier maxModelLength;
     private final BooleanSupplier someTakeTokens;
+    private final Supplier<PromptRules> rules;
     private final Predicate<String> listedAdapters;
     private final AtomicBoolean complained = new AtomicBoolean();
 
@@ -51,6 +54,7 @@ public final class PromptReader {
      * @param maxModelLength most tokens of a prompt that a worker takes, {@link
      *     UsageReader#UNKNOWN} if that is not known
      * @param someTakeTokens whether a worker is sent token ids
+     * @param rules by which the workers make prompts of chats
      * @param listedAdapters whether a worker has listed an adapter, which is served then beside
      *     those that are configured
      */
@@ -59,6 +63,7 @@ public final class PromptReader {
             ChatModel encoder,
             IntSupplier maxModelLength,
             BooleanSupplier someTakeTokens,
+            Supplier<PromptRules> rules,
             Predicate<String> listedAdapters) {
         this.model = config.get(GatewaySettings.MODEL);
         this.loraAdapters = config.get(GatewaySettings.LORA);
@@ -66,6 +71,7 @@ public final class PromptReader {
         this.encoder = encoder;
         this.maxModelLength = maxModelLength;
         this.someTakeTokens = someTakeTokens;
+        this.rules = rules;
         this.listedAdapters = listedAdapters;
     }
 
@@ -225,7 +231,7 @@ public final class PromptReader {
     /** The chat that the engine makes of another API's conversation. */
     private ObjectNode chat(InferenceRequest request) {
         return request.route.form == InferenceRequest.Form.MESSAGES
-                ? encoder.ofMessages(request.conversation)
+                ? encoder.ofMessages(request.conversation, rules.get())
                 : encoder.ofResponses(request.conversation);
     }
 
@@ -303,6 +309,8 @@ public final class PromptReader {
             request.chat.put("add_special_tokens", true);
         }
         return kept(
-                request, encoder.chatTokens(request.chat, maxTokens, request.cacheSalt), marked);
+                request,
+                encoder.chatTokens(request.chat, maxTokens, request.cacheSalt, rules.get()),
+                marked);
     }
 }

@@ -10,6 +10,7 @@ import io.kvasir.gateway.openai.HealthAnswer;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.prompt.chat.ChatModel;
+import io.kvasir.prompt.chat.PromptRules;
 import io.kvasir.registry.FailureText;
 import io.kvasir.router.settings.RouterSettings;
 
@@ -39,8 +40,10 @@ import java.util.function.Supplier;
  * configuration says: same block size, same tokens. One virtual thread per server.
  */
 public final class HealthProbe {
-    /** Whose models are computed whatever name a completion or a chat has. */
-    private static final String TAKES_ANY = "sglang";
+    /**
+     * Owner of SGLang's models, which are computed whatever name a completion or a chat has.
+     */
+    private static final String SGLANG = "sglang";
 
     /** Names that are said of a long list. */
     private static final int MOST_NAMES = 3;
@@ -157,7 +160,7 @@ public final class HealthProbe {
         }
         if (anew) {
             compareTokens(upstream);
-            compareNames(upstream);
+            learnModels(upstream);
         }
     }
 
@@ -197,21 +200,28 @@ public final class HealthProbe {
         }
     }
 
-    /** Whether it serves the model by the name that requests have, as far as that can be known. */
-    private void compareNames(Upstream upstream) throws InterruptedException {
+    /**
+     * Whose engine it is, and whether it serves the model by the name that requests have, as far as
+     * that can be known.
+     */
+    private void learnModels(Upstream upstream) throws InterruptedException {
         final String model = config.get(GatewaySettings.MODEL);
         String others = null;
-        if (upstream.tokenizer() == Upstream.TokenizerCheck.UNKNOWN) { // else it took the name
-            try {
-                final ContentResponse answer = get(upstream, AdapterProbe.PATH);
-                others =
-                        answer.getStatus() == 200
-                                ? othersOrNull(Json.MAPPER.readTree(answer.getContent()), model)
-                                : null;
-            } catch (ProbeException | IOException | RuntimeException e) {
-                LOG.debug("worker {}: its models cannot be read", upstream.name(), LogText.of(e));
+        PromptRules rules = null;
+        try {
+            final ContentResponse answer = get(upstream, AdapterProbe.PATH);
+            if (answer.getStatus() == 200) {
+                final JsonNode page = Json.MAPPER.readTree(answer.getContent());
+                final String owner = page.path("data").path(0).path("owned_by").asText();
+                rules = owner.equals(SGLANG) ? PromptRules.SGLANG : PromptRules.VLLM;
+                if (upstream.tokenizer() == Upstream.TokenizerCheck.UNKNOWN) { // else it took it
+                    others = othersOrNull(page, model);
+                }
             }
+        } catch (ProbeException | IOException | RuntimeException e) {
+            LOG.debug("worker {}: its models cannot be read", upstream.name(), LogText.of(e));
         }
+        upstream.promptRules(rules);
         upstream.otherModels(others);
         if (others != null) {
             LOG.warn(
@@ -229,7 +239,7 @@ public final class HealthProbe {
         final List<String> names = new ArrayList<>();
         for (JsonNode each : page.path("data")) {
             final String name = each.path("id").asText("");
-            if (name.equals(model) || TAKES_ANY.equals(each.path("owned_by").asText())) {
+            if (name.equals(model) || SGLANG.equals(each.path("owned_by").asText())) {
                 return null;
             }
             if (!name.isEmpty() && !each.path("parent").isTextual() && names.size() < MOST_NAMES) {

@@ -9,6 +9,7 @@ import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.wire.LoraNumbers;
+import io.kvasir.prompt.chat.PromptRules;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.WorkerPace;
@@ -67,6 +68,7 @@ public final class Upstream {
     private volatile TokenizerCheck tokenizer = TokenizerCheck.UNKNOWN;
     private volatile String tokenizerDetail = "not asked yet";
     private volatile String otherModels; // null unless they are known to lack its own
+    private volatile PromptRules promptRules; // null until its server's list of models names it
     private volatile int engineBlockSize = UsageReader.UNKNOWN;
     private volatile int engineBlocks = UsageReader.UNKNOWN;
     private volatile int maxModelLength = UsageReader.UNKNOWN;
@@ -171,6 +173,7 @@ public final class Upstream {
     void takeLearned(Upstream former) {
         tokenizer(former.tokenizer, former.tokenizerDetail);
         otherModels(former.otherModels);
+        promptRules(former.promptRules);
         maxModelLength(former.maxModelLength);
         statesCachedTokens = former.statesCachedTokens;
         cache(former.engineBlockSize, former.engineBlocks);
@@ -577,6 +580,15 @@ public final class Upstream {
      */
     public String otherModels() {
         return otherModels;
+    }
+
+    void promptRules(PromptRules rulesOrNull) {
+        promptRules = rulesOrNull;
+    }
+
+    /** By whose rules its server makes prompts of chats; null where that is not known. */
+    PromptRules promptRules() {
+        return promptRules;
     }
 
     void cache(int blockSize, int blocks) {

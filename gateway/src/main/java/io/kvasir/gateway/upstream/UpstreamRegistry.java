@@ -11,6 +11,7 @@ import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.log.LogText;
 import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.source.SourceConfig;
+import io.kvasir.prompt.chat.PromptRules;
 import io.kvasir.router.KvRouter;
 import io.kvasir.router.Worker;
 import io.kvasir.router.WorkerSpec;
@@ -336,6 +337,23 @@ public final class UpstreamRegistry {
             most = Math.max(most, upstream.maxModelLength());
         }
         return most;
+    }
+
+    /**
+     * By whose rules prompts are made of chats: SGLang's where servers are known to be that, and
+     * none to be another engine.
+     */
+    public PromptRules promptRules() {
+        PromptRules rules = PromptRules.VLLM;
+        final List<Upstream> all = upstreams();
+        for (int i = 0; i < all.size(); i++) {
+            final PromptRules known = all.get(i).promptRules();
+            if (known == PromptRules.VLLM) {
+                return known;
+            }
+            rules = known == null ? rules : known;
+        }
+        return rules;
     }
 
     /** Of all pools, in order of registration. */

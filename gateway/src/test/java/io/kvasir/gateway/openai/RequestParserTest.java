@@ -15,6 +15,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.routing.RoutedPrompt;
+import io.kvasir.prompt.chat.PromptRules;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -186,6 +187,7 @@ class RequestParserTest {
                         null,
                         () -> UsageReader.UNKNOWN,
                         () -> false,
+                        () -> PromptRules.VLLM,
                         _ -> false);
         final InferenceRequest chat = chat("{\"messages\":[{\"role\":\"user\"}],\"n\":2}");
         final InferenceRequest batch = completion("{\"prompt\":[[1,2],[3],[4]],\"n\":4}");

@@ -30,6 +30,7 @@ import io.kvasir.gateway.upstream.PoolRouters;
 import io.kvasir.gateway.upstream.StaleConnectionDetector;
 import io.kvasir.gateway.upstream.UpstreamRegistry;
 import io.kvasir.gateway.upstream.WorkerKey;
+import io.kvasir.prompt.chat.PromptRules;
 import io.kvasir.router.disagg.Deadlines;
 import io.kvasir.router.queue.QueueRank;
 import io.kvasir.testsupport.Eventually;
@@ -169,7 +170,13 @@ class SplitDeadlinesTest {
         final InferenceRequest inference =
                 RequestParser.parse(InferenceRequest.Route.COMPLETIONS, body);
         final PromptReader reader =
-                new PromptReader(config, null, () -> UsageReader.UNKNOWN, () -> false, _ -> false);
+                new PromptReader(
+                        config,
+                        null,
+                        () -> UsageReader.UNKNOWN,
+                        () -> false,
+                        () -> PromptRules.VLLM,
+                        _ -> false);
         return new ProxyRequest(
                 inference,
                 reader.read(inference, RoutingHeaders.NONE, "r"),

@@ -254,8 +254,28 @@ public final class ChatModel implements AutoCloseable {
      *     more
      */
     public int[] chatTokens(JsonNode request, int maxTokens, String saltOrNull) {
+        return chatTokens(request, maxTokens, saltOrNull, PromptRules.VLLM);
+    }
+
+    /**
+     * Token ids that an engine computes for a chat request, with the memo's help; see {@link
+     * #chat}. SGLang reads no {@code add_generation_prompt} and no {@code add_special_tokens}.
+     *
+     * @param request body of the request
+     * @param maxTokens most of them
+     * @param saltOrNull the tenant's, as in {@link #encode(String, boolean, int, String)}
+     * @param rules the engine's
+     * @return fresh array of ids
+     * @throws PromptException if the request is wrong, or its tokens cannot be known, or there are
+     *     more
+     */
+    public int[] chatTokens(
+            JsonNode request, int maxTokens, String saltOrNull, PromptRules rules) {
         return encode(
-                render(request), flag(request, "add_special_tokens", false), maxTokens, saltOrNull);
+                render(request, rules),
+                rules == PromptRules.VLLM && flag(request, "add_special_tokens", false),
+                maxTokens,
+                saltOrNull);
     }
 
     /**
@@ -277,7 +297,20 @@ public final class ChatModel implements AutoCloseable {
      * @throws PromptException if the request is wrong, or its chat cannot be known
      */
     public ObjectNode ofMessages(JsonNode request) {
-        return MessagesRequest.chat(request, traits.mergesSystem(), traits::effortWithoutThinking);
+        return ofMessages(request, PromptRules.VLLM);
+    }
+
+    /**
+     * The chat that an engine makes of a request of Anthropic's Messages API.
+     *
+     * @param request body of the request; not changed
+     * @param rules the engine's
+     * @return what {@link #chatTokens(JsonNode, int, String, PromptRules)} takes
+     * @throws PromptException if the request is wrong, or its chat cannot be known
+     */
+    public ObjectNode ofMessages(JsonNode request, PromptRules rules) {
+        return MessagesRequest.chat(
+                request, traits.mergesSystem(), traits::effortWithoutThinking, rules);
     }
 
     /**
@@ -320,7 +353,11 @@ public final class ChatModel implements AutoCloseable {
     }
 
     String render(JsonNode request) {
-        final Map<String, Object> variables = variables(request);
+        return render(request, PromptRules.VLLM);
+    }
+
+    String render(JsonNode request, PromptRules rules) {
+        final Map<String, Object> variables = variables(request, rules);
         final CompiledTemplate compiled = template(request, variables.get("tools") != null);
         if (compiled.template() == null) {
             if (compiled.problem().kind() == TemplateException.Kind.LIMIT) {
@@ -331,6 +368,29 @@ public final class ChatModel implements AutoCloseable {
                     name + ": the chat template cannot be used: " + compiled.problem().getMessage(),
                     compiled.problem());
         }
+        return rules == PromptRules.SGLANG
+                ? sglangText(request, compiled, variables)
+                : vllmText(request, compiled, variables);
+    }
+
+    private static String sglangText(
+            JsonNode request, CompiledTemplate compiled, Map<String, Object> variables) {
+        final List<Map<String, Object>> conversation =
+                SglangChat.convert(
+                        request.path("messages"), compiled.template().expectsContentParts());
+        String answer = "";
+        if (flag(request, "continue_final_message", false)) {
+            answer = SglangChat.takeAnswer(conversation);
+        } else {
+            SglangChat.giveAnswerToUser(conversation);
+        }
+        variables.put("messages", conversation);
+        variables.put("add_generation_prompt", true);
+        return text(compiled, variables) + answer;
+    }
+
+    private static String vllmText(
+            JsonNode request, CompiledTemplate compiled, Map<String, Object> variables) {
         List<Map<String, Object>> conversation =
                 ChatMessages.convert(
                         request.path("messages"), compiled.template().expectsContentParts());
@@ -346,9 +406,13 @@ public final class ChatModel implements AutoCloseable {
         }
         final String finalText = open ? FinalMessage.mark(conversation) : null;
         variables.put("messages", conversation);
+        final String text = text(compiled, variables);
+        return open ? FinalMessage.cut(text, finalText) : text;
+    }
+
+    private static String text(CompiledTemplate compiled, Map<String, Object> variables) {
         try {
-            final String text = compiled.template().render(variables);
-            return open ? FinalMessage.cut(text, finalText) : text;
+            return compiled.template().render(variables);
         } catch (TemplateException e) {
             if (e.kind() == TemplateException.Kind.LIMIT) {
                 throw overLimit(e);
@@ -366,9 +430,13 @@ public final class ChatModel implements AutoCloseable {
         return new PromptException(PromptException.Kind.LIMIT, e.reason(), e);
     }
 
-    private Map<String, Object> variables(JsonNode request) {
+    private Map<String, Object> variables(JsonNode request, PromptRules rules) {
         final Map<String, Object> variables = new LinkedHashMap<>(specialTokens);
-        variables.put("tools", ChatMessages.tools(request.path("tools")));
+        variables.put(
+                "tools",
+                rules == PromptRules.SGLANG
+                        ? SglangChat.tools(request)
+                        : ChatMessages.tools(request.path("tools")));
         variables.put("documents", null);
         final JsonNode given = request.path("chat_template_kwargs");
         for (String reserved : new String[] {"chat_template", "tokenize"}) {
@@ -380,7 +448,7 @@ public final class ChatModel implements AutoCloseable {
         given.properties()
                 .forEach(
                         entry -> {
-                            if (isSet(entry.getValue())
+                            if ((rules == PromptRules.SGLANG || isSet(entry.getValue()))
                                     && !NOT_FOR_TEMPLATES.contains(entry.getKey())) {
                                 variables.put(entry.getKey(), JsonValues.of(entry.getValue()));
                             }
@@ -395,6 +463,9 @@ public final class ChatModel implements AutoCloseable {
         }
         if (!effort.isNull() && !effort.isMissingNode() && !given.has("enable_thinking")) {
             variables.put("enable_thinking", !effort.asText().equals("none"));
+        }
+        if (rules == PromptRules.SGLANG && isSet(effort) && !given.has("thinking")) {
+            variables.put("thinking", !effort.asText().equals("none"));
         }
         return variables;
     }

@@ -25,11 +25,13 @@ final class MessagesRequest {
 
     private final JsonNode request;
     private final boolean mergesSystem;
+    private final boolean bySglang;
     private final ArrayNode messages = JSON.arrayNode();
 
-    private MessagesRequest(JsonNode request, boolean mergesSystem) {
+    private MessagesRequest(JsonNode request, boolean mergesSystem, PromptRules rules) {
         this.request = request;
         this.mergesSystem = mergesSystem;
+        bySglang = rules == PromptRules.SGLANG;
     }
 
     /**
@@ -40,12 +42,17 @@ final class MessagesRequest {
      * @param mergesSystem whether system messages within the conversation belong to the leading one
      * @param effortWithoutThinking what reasoning effort stands for thinking that is disabled;
      *     asked where it is needed alone
+     * @param rules whose chat it is: SGLang joins texts of the system by ends of lines, and keeps a
+     *     text before the results of tools that follow it
      * @return what {@link ChatModel#chatTokens(JsonNode)} takes
      * @throws PromptException if it is not known
      */
     static ObjectNode chat(
-            JsonNode request, boolean mergesSystem, Supplier<String> effortWithoutThinking) {
-        final MessagesRequest reading = new MessagesRequest(request, mergesSystem);
+            JsonNode request,
+            boolean mergesSystem,
+            Supplier<String> effortWithoutThinking,
+            PromptRules rules) {
+        final MessagesRequest reading = new MessagesRequest(request, mergesSystem, rules);
         reading.system();
         reading.messages();
         final ObjectNode chat = JSON.objectNode();
@@ -73,7 +80,7 @@ final class MessagesRequest {
                 }
             }
         }
-        final String text = String.join("", texts);
+        final String text = String.join(bySglang ? "\n" : "", texts);
         if (!text.isEmpty()) {
             add("system").put("content", text);
         }
@@ -83,22 +90,26 @@ final class MessagesRequest {
         return message.path("role").asText().equals("system");
     }
 
-    private static String systemText(JsonNode message) {
+    private String systemText(JsonNode message) {
         final JsonNode content = message.path("content");
         if (!content.isTextual()) {
-            return String.join("", systemTexts(content));
+            return String.join(bySglang ? "\n" : "", systemTexts(content));
         }
-        return content.textValue().startsWith(ChatMessages.ATTRIBUTION) ? "" : content.textValue();
+        return isLeftOut(content.textValue()) ? "" : content.textValue();
     }
 
-    private static List<String> systemTexts(JsonNode blocks) {
+    private boolean isLeftOut(String text) {
+        return text.isEmpty() || (!bySglang && text.startsWith(ChatMessages.ATTRIBUTION));
+    }
+
+    private List<String> systemTexts(JsonNode blocks) {
         final List<String> texts = new ArrayList<>();
         for (JsonNode block : blocks(blocks)) {
             if (type(block).equals("tool_addition") || type(block).equals("tool_removal")) {
                 throw PromptException.unknown("messages: tools that change in a conversation");
             }
             final String text = block.path("text").asText();
-            if (type(block).equals("text") && !text.startsWith(ChatMessages.ATTRIBUTION)) {
+            if (type(block).equals("text") && !isLeftOut(text)) {
                 texts.add(text);
             }
         }
@@ -154,6 +165,10 @@ final class MessagesRequest {
                 case "tool_use" -> calls.add(call(block));
                 case "tool_result" -> {
                     if (role.equals("user")) {
+                        if (bySglang && !parts.isEmpty()) {
+                            add(role).set("content", parts.deepCopy());
+                            parts.removeAll();
+                        }
                         result(block);
                     } else {
                         parts.add(text("Tool result: " + plainResult(block)));

@@ -1,0 +1,201 @@
+package io.kvasir.prompt.chat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+
+import io.kvasir.prompt.tokenizer.PromptException;
+
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+
+/**
+ * Brings the messages and tools of a chat request into the form in which SGLang hands them to a
+ * template (its {@code _apply_jinja_template}, version 0.5.23): texts of a message are joined by a
+ * blank, an answer at the end is the user's, and tools keep the order of their members.
+ */
+final class SglangChat {
+    private static final Set<String> TEXT_PARTS = Set.of("text", "input_text");
+    private static final List<String> FURTHER_MEMBERS = List.of("tool_call_id", "name", "phase");
+
+    private SglangChat() {}
+
+    /**
+     * Converts messages.
+     *
+     * @param asParts whether the template wants content as a list of parts instead of a string
+     * @throws PromptException if a message is malformed, or has parts other than text
+     */
+    static List<Map<String, Object>> convert(JsonNode messages, boolean asParts) {
+        if (!messages.isArray() || messages.isEmpty()) {
+            throw PromptException.invalid("messages: expected an array that is not empty");
+        }
+        final List<Map<String, Object>> conversation = new ArrayList<>(messages.size());
+        for (JsonNode message : messages) {
+            conversation.add(message(message, asParts));
+        }
+        return conversation;
+    }
+
+    /**
+     * Takes the text of an answer at the end out of a conversation: the prompt goes on with it.
+     *
+     * @return empty where there is none
+     */
+    static String takeAnswer(List<Map<String, Object>> conversation) {
+        return endsWithAnswer(conversation)
+                ? (String) conversation.removeLast().get("content")
+                : "";
+    }
+
+    /** Makes an answer at the end a message of the user. */
+    static void giveAnswerToUser(List<Map<String, Object>> conversation) {
+        if (endsWithAnswer(conversation)) {
+            final Map<String, Object> ofUser = new LinkedHashMap<>();
+            ofUser.put("role", "user");
+            ofUser.put("content", conversation.removeLast().get("content"));
+            conversation.add(ofUser);
+        }
+    }
+
+    private static boolean endsWithAnswer(List<Map<String, Object>> conversation) {
+        final Map<String, Object> last = conversation.getLast();
+        return last.get("role").equals("assistant") && last.get("content") instanceof String;
+    }
+
+    private static Map<String, Object> message(JsonNode message, boolean asParts) {
+        final String role = message.path("role").textValue();
+        if (role == null) {
+            throw PromptException.invalid("messages: a message without role");
+        }
+        final Map<String, Object> result = new LinkedHashMap<>();
+        result.put("role", role);
+        result.put("content", content(message.path("content"), asParts && !role.equals("tool")));
+        if (role.equals("user")) {
+            return result;
+        }
+        for (String member : FURTHER_MEMBERS) {
+            if (message.path(member).isTextual()) {
+                result.put(member, message.get(member).textValue());
+            }
+        }
+        final String reasoning =
+                JsonValues.has(message, "reasoning_content")
+                        ? message.get("reasoning_content").textValue()
+                        : message.path("reasoning").textValue();
+        if (reasoning != null) {
+            result.put("reasoning_content", reasoning);
+        }
+        if (JsonValues.has(message, "tool_calls")) {
+            result.put("tool_calls", toolCalls(message.get("tool_calls")));
+        }
+        return result;
+    }
+
+    private static Object content(JsonNode content, boolean asParts) {
+        if (!content.isArray()) {
+            return content.isTextual() ? content.textValue() : "";
+        }
+        final List<String> texts = new ArrayList<>(content.size());
+        final List<Object> parts = new ArrayList<>(content.size());
+        for (JsonNode part : content) {
+            final String text = part.path("text").textValue();
+            if (text == null || !TEXT_PARTS.contains(part.path("type").asText())) {
+                throw PromptException.unknown(
+                        "messages: tokens of a content part of type '"
+                                + part.path("type").asText()
+                                + "' are not known here");
+            }
+            texts.add(text);
+            final Map<String, Object> known = new LinkedHashMap<>();
+            known.put("type", "text");
+            known.put("text", text);
+            parts.add(known);
+        }
+        return asParts ? parts : String.join(" ", texts);
+    }
+
+    private static List<Object> toolCalls(JsonNode calls) {
+        if (!calls.isArray()) {
+            throw PromptException.invalid("messages: tool_calls is not an array");
+        }
+        final List<Object> out = new ArrayList<>(calls.size());
+        for (JsonNode call : calls) {
+            final JsonNode given = call.path("function");
+            final JsonNode arguments = given.path("arguments");
+            final Map<String, Object> function = new LinkedHashMap<>();
+            function.put("name", JsonValues.of(given.path("name")));
+            function.put(
+                    "arguments",
+                    arguments.isTextual()
+                            ? JsonValues.parseDict(arguments.textValue())
+                            : JsonValues.of(arguments));
+            final Map<String, Object> result = new LinkedHashMap<>();
+            result.put("id", JsonValues.of(call.path("id")));
+            result.put("index", JsonValues.of(call.path("index")));
+            result.put("type", "function");
+            result.put("function", function);
+            out.add(result);
+        }
+        return out;
+    }
+
+    /**
+     * Converts tools; null when there are none, or none may be called.
+     *
+     * @throws PromptException if a tool has no function with a name
+     */
+    static List<Object> tools(JsonNode request) {
+        final JsonNode choice = request.path("tool_choice");
+        if (!JsonValues.has(request, "tools") || choice.asText().equals("none")) {
+            return null;
+        }
+        final String only = choice.path("function").path("name").textValue();
+        final List<Object> out = new ArrayList<>();
+        for (JsonNode tool : request.get("tools")) {
+            final JsonNode function = tool.path("function");
+            final String name = function.path("name").textValue();
+            if (name == null) {
+                throw PromptException.invalid("tools: a function without name");
+            }
+            if (only == null || only.equals(name)) {
+                final Map<String, Object> result = new LinkedHashMap<>();
+                result.put("type", "function");
+                result.put("function", function(tool, function));
+                result.put("defer_loading", JsonValues.of(tool.path("defer_loading")));
+                out.add(result);
+            }
+        }
+        return out.isEmpty() ? null : out;
+    }
+
+    /** In the request's order; a description and parameters that are not given are null at the end. */
+    private static Map<String, Object> function(JsonNode tool, JsonNode given) {
+        final Map<String, Object> function = new LinkedHashMap<>();
+        given.properties()
+                .forEach(
+                        member -> {
+                            switch (member.getKey()) {
+                                case "name", "description", "parameters" ->
+                                        function.put(
+                                                member.getKey(), JsonValues.of(member.getValue()));
+                                case "strict", "defer_loading" -> {
+                                    if (!member.getValue().isNull()) {
+                                        function.put(
+                                                member.getKey(), JsonValues.of(member.getValue()));
+                                    }
+                                }
+                                default -> {
+                                    // not known to the engine
+                                }
+                            }
+                        });
+        function.putIfAbsent("description", null);
+        function.putIfAbsent("parameters", null);
+        if (JsonValues.has(tool, "defer_loading")) {
+            function.putIfAbsent("defer_loading", JsonValues.of(tool.get("defer_loading")));
+        }
+        return function;
+    }
+}

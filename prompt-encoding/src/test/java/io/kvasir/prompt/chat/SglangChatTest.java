@@ -1,0 +1,120 @@
+package io.kvasir.prompt.chat;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+
+import io.kvasir.prompt.files.TestFiles;
+import io.kvasir.prompt.tokenizer.PromptException;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+/** Chats become the prompts that a real SGLang computed for them; see chat/ORIGIN.md. */
+class SglangChatTest {
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+    private static final String PLAIN =
+            "{% for message in messages %}[{{ message.role }}]{{ message.content }}{% endfor %}"
+                    + "{% if add_generation_prompt %}[assistant]{% endif %}";
+
+    @TempDir private Path folder;
+
+    private ChatModel model(String template) throws IOException {
+        Files.write(
+                folder.resolve("tokenizer.json"), TestFiles.read("tokenizer/tiny/tokenizer.json"));
+        final ObjectNode config = MAPPER.createObjectNode();
+        config.put("chat_template", template);
+        MAPPER.writeValue(folder.resolve("tokenizer_config.json").toFile(), config);
+        return ChatModel.load(folder);
+    }
+
+    private static int[] tokens(ChatModel model, JsonNode chat) {
+        return model.chatTokens(chat, Integer.MAX_VALUE, null, PromptRules.SGLANG);
+    }
+
+    @Test
+    void promptsAreThoseThatSglangComputes() throws IOException {
+        final List<String> lines =
+                new ArrayList<>(
+                        new String(TestFiles.read("chat/sglang.jsonl"), StandardCharsets.UTF_8)
+                                .lines()
+                                .toList());
+        final String template = MAPPER.readTree(lines.removeFirst()).get("template").asText();
+        int compared = 0;
+        try (ChatModel model = model(template)) {
+            for (String line : lines) {
+                final JsonNode recorded = MAPPER.readTree(line);
+                final JsonNode request = recorded.get("request");
+                if (!recorded.has("text")) {
+                    continue; // refused
+                }
+                compared++;
+                final int[] tokens;
+                try {
+                    tokens = tokens(model, request);
+                } catch (PromptException e) {
+                    throw new AssertionError("not known: " + request, e);
+                }
+                final String text = recorded.get("text").asText();
+                assertEquals(text, model.render(request, PromptRules.SGLANG), request.toString());
+                assertArrayEquals(model.encode(text, false), tokens, request.toString());
+            }
+        }
+        assertTrue(compared > 90, "enough");
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '\0',
+            value = {
+                "{'messages':[{'role':'user','content':'a'},{'role':'assistant','content':'b'}]}"
+                        + "|[user]a[user]b[assistant]",
+                "{'messages':[{'role':'user','content':'a'},{'role':'assistant','content':'b'}],"
+                        + "'add_generation_prompt':false}|[user]a[user]b[assistant]",
+                "{'messages':[{'role':'user','content':'a'},{'role':'assistant','content':'b'}],"
+                        + "'continue_final_message':true}|[user]a[assistant]b",
+                "{'messages':[{'role':'user','content':[{'type':'text','text':'a'},"
+                        + "{'type':'text','text':'b'}]}]}|[user]a b[assistant]",
+                "{'messages':[{'role':'developer','content':'a'},{'role':'user','content':'b'}],"
+                        + "'add_special_tokens':true}|[developer]a[user]b[assistant]",
+            })
+    void chatsAreThoseOfSglang(String request, String prompt) throws IOException {
+        final JsonNode chat = MAPPER.readTree(request.replace('\'', '"'));
+        try (ChatModel model = model(PLAIN)) {
+            assertEquals(prompt, model.render(chat, PromptRules.SGLANG));
+            assertArrayEquals(model.encode(prompt, false), tokens(model, chat));
+        }
+    }
+
+    @Test
+    void messagesHaveTheirSystemTextsOnLinesAndTextsBeforeResults() throws IOException {
+        final JsonNode request =
+                MAPPER.readTree(
+                        """
+                        {"system":[{"type":"text","text":"a"},{"type":"text","text":"b"}],
+                         "messages":[{"role":"user","content":[{"type":"text","text":"c"},
+                          {"type":"tool_result","tool_use_id":"i","content":"d"}]}]}""");
+        try (ChatModel model = model(PLAIN)) {
+            assertEquals(
+                    "[system]a\nb[user]c[tool]d[assistant]",
+                    model.render(
+                            model.ofMessages(request, PromptRules.SGLANG), PromptRules.SGLANG));
+            assertEquals(
+                    "[system]ab[tool]d[user]c[assistant]", model.render(model.ofMessages(request)));
+        }
+    }
+}
