@@ -204,6 +204,9 @@ public final class InferenceRequest {
     /** Whether SGLang is to keep its blocks apart from others' in a way that no event says. */
     boolean cachedApart;
 
+    /** Whether a chat brings token ids of its own, which SGLang computes instead of its messages. */
+    boolean ownIds;
+
     /** Member {@link #ROUTER_OVERRIDE}; null where there is none. */
     public JsonNode routerOverride;
 
@@ -260,6 +263,11 @@ public final class InferenceRequest {
         moreTexts = List.of();
         moreIds = List.of();
         moreEmbeds = 0;
+    }
+
+    /** Whether an engine may compute other tokens than those of the chat. */
+    public boolean hasOtherTokens() {
+        return ownIds;
     }
 
     /** Answers that are generated in all. */

@@ -280,6 +280,10 @@ public final class RequestParser {
                     json.skipChildren();
                 }
             }
+            case "input_ids" -> {
+                final boolean asked = isAsked();
+                request.ownIds = asked && request.chat != null;
+            }
             case "prompt_embeds" -> embeds();
             case "top_logprobs" -> topLogprobs();
             case "prompt_logprobs" -> request.promptLogprobs = isGiven();

@@ -149,6 +149,9 @@ public final class PromptReader {
      */
     private int[] tokens(InferenceRequest request, String requestId, List<int[]> prompts)
             throws ApiException {
+        if (request.hasOtherTokens()) {
+            return null;
+        }
         try {
             final int maxTokens = request.truncates ? Integer.MAX_VALUE : maxTokens();
             final int[] first = tokens(request, maxTokens);

@@ -3,6 +3,7 @@ package io.kvasir.gateway.openai;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
@@ -15,6 +16,7 @@ import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.routing.PromptReader;
 import io.kvasir.gateway.routing.RoutedPrompt;
+import io.kvasir.prompt.chat.ChatModel;
 import io.kvasir.prompt.chat.PromptRules;
 
 import org.junit.jupiter.api.Test;
@@ -199,6 +201,28 @@ class RequestParserTest {
         assertEquals(3, batch.prompts());
         assertEquals(12, batch.sequences());
         assertArrayEquals(new int[] {1, 2, 3, 4}, prompt.tokens());
+    }
+
+    /** SGLang computes them instead of the messages; completions have no such member. */
+    @Test
+    void doesNotKnowTheTokensOfAChatThatBringsItsOwn() throws Exception {
+        final PromptReader reader =
+                new PromptReader(
+                        GatewayConfig.builder().set(GatewaySettings.MODEL, "sim").build(),
+                        ChatModel.simulated(),
+                        () -> UsageReader.UNKNOWN,
+                        () -> false,
+                        () -> PromptRules.VLLM,
+                        _ -> false);
+        final String messages = "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]";
+        assertEquals(0, read(reader, chat("{\"input_ids\":[1]," + messages + "}")).length);
+        assertNotEquals(0, read(reader, chat("{\"input_ids\":null," + messages + "}")).length);
+        assertArrayEquals(
+                new int[] {1}, read(reader, completion("{\"input_ids\":[2],\"prompt\":[1]}")));
+    }
+
+    private static int[] read(PromptReader reader, InferenceRequest request) throws Exception {
+        return reader.read(request, null, "id").tokens();
     }
 
     @ParameterizedTest
