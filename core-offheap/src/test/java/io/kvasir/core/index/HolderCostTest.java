@@ -18,7 +18,7 @@ import java.util.SplittableRandom;
  * holders, segments and blocks that were asked one by one.
  */
 class HolderCostTest {
-    private static final int SLOTS = 1000;
+    private static final int SLOTS = 300;
     private static final int BLOCKS = 512;
 
     /** A list of holders has so many at most; a split goes through it twice. */

@@ -12,6 +12,7 @@ import io.kvasir.core.memory.StoreCounter;
 import io.kvasir.core.memory.StoreRecorder;
 import io.kvasir.core.radix.RadixTree;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -30,8 +31,7 @@ import java.util.stream.IntStream;
  */
 class KilledWriterTest {
     private static final int SLOTS = 24; // more than a list of holders has room for
-    private static final int MESSAGES = 12;
-    private static final int MANY_MESSAGES = 150;
+    private static final int MESSAGES = Trials.of(6, 150);
     private static final int REOPENED_PER_MESSAGE = 3;
 
     private static RecoverableMemory.Shape shape(PrefixIndexConfig config) {
@@ -101,20 +101,14 @@ class KilledWriterTest {
         }
     }
 
+    @Tag("trials")
     @ParameterizedTest
     @EnumSource(CapacityRule.class)
     void aWriterKilledAfterAnyOfItsStoresLeavesTheIndexBeforeOrAfterTheMessage(CapacityRule rule) {
-        killAfterEachStore(rule, MESSAGES);
+        killAfterEachStore(rule);
     }
 
-    @Tag("integration") // a quarter of a minute
-    @ParameterizedTest
-    @EnumSource(CapacityRule.class)
-    void soItDoesForManyMessages(CapacityRule rule) {
-        killAfterEachStore(rule, MANY_MESSAGES);
-    }
-
-    private static void killAfterEachStore(CapacityRule rule, int messages) {
+    private static void killAfterEachStore(CapacityRule rule) {
         if (!StoreCounter.isPossible()) {
             return;
         }
@@ -124,8 +118,8 @@ class KilledWriterTest {
         long maps = 0;
         int m = 0;
         try (Recorded all = new Recorded(random, rule)) {
-            for (; m < messages || full == 0 || maps == 0; m++) {
-                assertTrue(m < 20 * MANY_MESSAGES, full + " times full, " + maps + " maps");
+            for (; m < MESSAGES || full == 0 || maps == 0; m++) {
+                assertTrue(m < 3_000, full + " times full, " + maps + " maps");
                 final SlotMessage message = SlotMessage.next(all.events, SLOTS, m);
                 final IndexAnswers before = IndexAnswers.of(all.index, all.events);
                 final byte[] image = all.recorder.image();
@@ -154,7 +148,7 @@ class KilledWriterTest {
                 full += all.index.missingBlocks(message.slot()) > 0 ? 1 : 0;
             }
         }
-        assertTrue(points > 30L * m, "too few stores: " + points);
+        assertTrue(points > 10L * m, "too few stores: " + points);
         System.out.println("killed after each of " + points + " stores, " + rule);
     }
 

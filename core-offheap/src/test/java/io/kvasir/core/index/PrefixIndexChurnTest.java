@@ -5,6 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.kvasir.testsupport.Trials;
+
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -19,10 +22,12 @@ import java.util.Random;
  * Memory under churn: blocks that were never seen before come and others go, in cycles that each
  * end with the same content.
  *
- * <p>{@code -Dkvasir.churn.blocks=N} is how many blocks are stored in all, 1,200,000 by default.
+ * <p>{@code -Dkvasir.churn.blocks=N} is how many blocks are stored in all, 300,000 by default and
+ * 1,200,000 with all trials.
  */
 class PrefixIndexChurnTest {
-    private static final long BLOCKS = Long.getLong("kvasir.churn.blocks", 1_200_000);
+    private static final long BLOCKS =
+            Long.getLong("kvasir.churn.blocks", Trials.of(300_000, 1_200_000));
     private static final int CYCLES = 8;
     private static final int SLOTS = 16;
     private static final int LIVE_PROMPTS = 150;
@@ -46,6 +51,7 @@ class PrefixIndexChurnTest {
     private long blocks;
     private long fresh;
 
+    @Tag("trials")
     @Test
     void theSameContentTakesTheSameMemoryHoweverMuchWasThereBefore() throws Exception {
         assumeTrue(Files.exists(STATUS), "resident memory is read from /proc");

@@ -28,7 +28,7 @@ class PrefixIndexCostTest {
     private final long[] oneLocal = new long[1];
 
     @ParameterizedTest(name = "{0} prompts held")
-    @ValueSource(ints = {50, 5_000})
+    @ValueSource(ints = {50, 1_000})
     void eventsCostTheirOwnBlocksWithRoomAndAtTheLimit(int prompts) {
         final long blocks = (long) prompts * PROMPT;
         final PrefixIndexConfig config =
@@ -55,7 +55,7 @@ class PrefixIndexCostTest {
     }
 
     @ParameterizedTest(name = "{0} prompts held")
-    @ValueSource(ints = {50, 5_000})
+    @ValueSource(ints = {50, 1_000})
     void storesThatEvictCostTheirOwnBlocks(int prompts) {
         final long blocks = (long) prompts * PROMPT;
         final PrefixIndexConfig config =

@@ -7,7 +7,9 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Seeds;
 import io.kvasir.testsupport.Shares;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -28,11 +30,12 @@ import java.util.concurrent.Future;
  */
 class PrefixIndexDeepSoakTest {
     private static final long FACTOR = Long.getLong("kvasir.soak", 1);
-    private static final long OPERATIONS = 2_000 * FACTOR; // of a round, at least
-    private static final long MATCHES = 3_000 * FACTOR;
+    private static final long OPERATIONS = Trials.of(400, 2_000) * FACTOR; // of a round, at least
+    private static final long MATCHES = Trials.of(600, 3_000) * FACTOR;
     private static final int ROUNDS = 2;
     private static final int PINNED_PROMPTS = 2;
 
+    @Tag("trials")
     @ParameterizedTest(name = "{0} slots, {1} KiB, parts of up to {2} blocks")
     @CsvSource({"2, 400, 600", "40, 256, 20", "40, 3500, 600", "1000, 5000, 60"})
     void aReaderNeverSeesABlockThatTheSlotNeverHeld(int slots, int kib, int longest)

@@ -7,6 +7,7 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.NaivePrefixIndex;
 import io.kvasir.testsupport.NaivePrefixIndex.Held;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.Tag;
@@ -29,14 +30,14 @@ import java.util.stream.LongStream;
 
 /** What an index does at its limits of blocks, held blocks and bytes. */
 class PrefixIndexEvictionTest {
-    private static final int OPERATIONS = 400;
-    private static final int MANY_OPERATIONS = 10_000;
+    private static final int OPERATIONS = Trials.of(100, 2_000);
     private static final long NO_LIMIT = 1 << 20;
     private static final int SELDOM = 60;
     private static final int OFTEN = 3;
 
     private final SplittableRandom fresh = new SplittableRandom(5);
 
+    @Tag("trials")
     @ParameterizedTest(name = "{0} {1} slots, {2} blocks, {3} held blocks, {4} KiB")
     @CsvSource({
         "EVICT, 3, 60, 1048576, 4096",
@@ -53,20 +54,6 @@ class PrefixIndexEvictionTest {
     void holdsWhatTheModelSaysButWhatItWasEvicted(
             CapacityRule rule, int slots, long blocks, long held, long kib) {
         tell(OPERATIONS, rule, slots, blocks, held, kib, SELDOM);
-    }
-
-    @Tag("integration") // takes a minute
-    @ParameterizedTest(name = "{0} {1} slots, {2} blocks, {3} held blocks, {4} KiB")
-    @CsvSource({
-        "EVICT, 3, 60, 1048576, 4096",
-        "EVICT, 3, 1048576, 90, 4096",
-        "EVICT, 70, 300, 900, 4096",
-        "EVICT, 20, 1048576, 1048576, 128",
-        "REFUSE, 3, 1048576, 1048576, 64"
-    })
-    void holdsForLongWhatTheModelSaysButWhatItWasEvicted(
-            CapacityRule rule, int slots, long blocks, long held, long kib) {
-        tell(MANY_OPERATIONS, rule, slots, blocks, held, kib, SELDOM);
     }
 
     /** Releases for want of memory what is behind a block, and stores go on from there. */
@@ -90,7 +77,7 @@ class PrefixIndexEvictionTest {
                 new PrefixIndexConfig(slots, blocks, held, kib << 10, rule);
         try (PrefixIndex index = new PrefixIndex(config)) {
             final Story story = new Story(new Random(seed), index, renames);
-            for (int i = 0; i < operations; i++) {
+            for (int i = 0; i < operations || (story.beyond == 0 && i < 5_000); i++) {
                 story.step();
                 if (i % 5 == 0) {
                     IndexInvariants.check(index);
@@ -600,6 +587,7 @@ class PrefixIndexEvictionTest {
      * A full index is fragmented: its free lines are between others. What a slot has grows all the
      * same, by small blocks: its tables of names and held runs, and the children of the root.
      */
+    @Tag("trials")
     @ParameterizedTest(name = "prompts go on by up to {0} blocks")
     @ValueSource(ints = {9, 40})
     void aWorkerThatComesToAFullIndexGetsItsShare(int most) {
@@ -611,8 +599,9 @@ class PrefixIndexEvictionTest {
             final long[][] recent = new long[300][];
             Arrays.setAll(recent, _ -> prompt(1 + random.nextInt(most)));
             int refused = 0;
-            for (int i = 0; i < 20_000; i++) {
-                final int slot = random.nextInt(i < 10_000 ? 2 : 3);
+            final int stores = Trials.of(8_000, 20_000);
+            for (int i = 0; i < stores; i++) {
+                final int slot = random.nextInt(i < stores / 2 ? 2 : 3);
                 final int at = random.nextInt(recent.length);
                 final int same = random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(recent[at].length);
                 final long[] prompt = Arrays.copyOf(recent[at], same + 1 + random.nextInt(most));
@@ -624,7 +613,7 @@ class PrefixIndexEvictionTest {
             }
             IndexInvariants.check(index);
             assertTrue(index.evictedBlocks() > index.heldBlocks(), "the index was not full");
-            assertTrue(refused <= 2, refused + " of 20000 were refused");
+            assertTrue(refused <= 2, refused + " of " + stores + " were refused");
             final long share = index.heldBlocks() / 3;
             assertTrue(
                     index.heldBlocks(2) > share * 9 / 10,
@@ -635,6 +624,7 @@ class PrefixIndexEvictionTest {
     /**
      * Where memory is fragmented a store evicts first and comes upon an engine hash in use then.
      */
+    @Tag("trials")
     @Test
     void aStoreThatNamesABlockAnewIsDoneWhereMemoryIsShort() {
         final long seed = Seeds.next("PrefixIndexEvictionTest names");
@@ -643,8 +633,9 @@ class PrefixIndexEvictionTest {
                 new PrefixIndexConfig(3, NO_LIMIT, NO_LIMIT, 64 << 10, CapacityRule.EVICT);
         try (PrefixIndex index = new PrefixIndex(config)) {
             final long[][] trunks = {prompt(30), prompt(30), prompt(30)};
+            final int stores = Trials.of(1_500, 8_000);
             int refused = 0;
-            for (int i = 0; i < 8_000; i++) {
+            for (int i = 0; i < stores; i++) {
                 final int slot = random.nextInt(3);
                 final long[] old = prompt(1 + random.nextInt(9));
                 assertEquals(StoreResult.STORED, store(index, slot, old));
@@ -661,8 +652,8 @@ class PrefixIndexEvictionTest {
                 refused += result == StoreResult.STORED ? 0 : 1;
             }
             IndexInvariants.check(index);
-            assertTrue(refused <= 1, refused + " of 8000 were refused");
-            assertTrue(index.conflictingStores() > 4_000, "the engine hashes were not in use");
+            assertTrue(refused <= 1, refused + " of " + stores + " were refused");
+            assertTrue(index.conflictingStores() > stores / 2, "the engine hashes were not in use");
         }
     }
 

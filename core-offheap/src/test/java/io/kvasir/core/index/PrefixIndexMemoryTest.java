@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Allocations;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 class PrefixIndexMemoryTest {
@@ -17,11 +19,12 @@ class PrefixIndexMemoryTest {
     private final long[] locals = new long[DEPTH];
     private final OverlapScores scores = new OverlapScores(SLOTS);
 
+    @Tag("trials")
     @Test
-    void churnOfAThousandTimesTheCapacityNeedsNoMoreMemoryAndIsNeverRefused() {
+    void churnOfManyTimesTheCapacityNeedsNoMoreMemoryAndIsNeverRefused() {
         try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(SLOTS, BLOCKS, BLOCKS))) {
             final long bytes = index.bytes();
-            for (int prompt = 0; prompt < 1_000 * LIVE_PROMPTS; prompt++) {
+            for (int prompt = 0; prompt < Trials.of(200, 1_000) * LIVE_PROMPTS; prompt++) {
                 if (prompt >= LIVE_PROMPTS) {
                     remove(index, prompt - LIVE_PROMPTS);
                 }
@@ -51,11 +54,12 @@ class PrefixIndexMemoryTest {
         }
     }
 
+    @Tag("trials")
     @Test
     void storesBehindBlocksInTheMiddleOfPromptsNeedNoMoreMemoryInTheEnd() {
         try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(1, 1 << 16, 1 << 16))) {
             long used = 0;
-            for (int prompt = 0; prompt < 5_000; prompt++) {
+            for (int prompt = 0; prompt < Trials.of(1_500, 5_000); prompt++) {
                 name(prompt);
                 index.store(0, true, 0, names, locals, DEPTH, true);
                 final long[] name = {-1_000_000_000L - prompt};

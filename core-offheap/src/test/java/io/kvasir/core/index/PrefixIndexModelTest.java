@@ -7,6 +7,7 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.NaivePrefixIndex;
 import io.kvasir.testsupport.NaivePrefixIndex.Held;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -26,9 +27,9 @@ import java.util.TreeMap;
 
 /** Random operations on the index and on the naive one; both must always say the same. */
 class PrefixIndexModelTest {
-    private static final int OPERATIONS = 2_000;
-    private static final int MANY_OPERATIONS = 10_000;
+    private static final int OPERATIONS = Trials.of(500, 10_000);
 
+    @Tag("trials")
     @ParameterizedTest(name = "{0} slots, {1} blocks, {2} held blocks")
     @CsvSource({
         "3, 1000, 3000",
@@ -39,22 +40,15 @@ class PrefixIndexModelTest {
         "2, 8, 3"
     })
     void saysWhatTheNaiveIndexSays(int slots, long maxBlocks, long maxHeldBlocks) {
-        tell(OPERATIONS, slots, maxBlocks, maxHeldBlocks);
+        tell(slots, maxBlocks, maxHeldBlocks);
     }
 
-    @Tag("integration") // takes seconds
-    @ParameterizedTest(name = "{0} slots, {1} blocks, {2} held blocks")
-    @CsvSource({"3, 1000, 3000", "3, 40, 60", "70, 400, 3000", "130, 60, 200"})
-    void saysWhatTheNaiveIndexSaysForLong(int slots, long maxBlocks, long maxHeldBlocks) {
-        tell(MANY_OPERATIONS, slots, maxBlocks, maxHeldBlocks);
-    }
-
-    private static void tell(int operations, int slots, long maxBlocks, long maxHeldBlocks) {
+    private static void tell(int slots, long maxBlocks, long maxHeldBlocks) {
         final long seed = Seeds.next("PrefixIndexModelTest " + slots + "/" + maxBlocks);
         try (PrefixIndex index =
                 new PrefixIndex(new PrefixIndexConfig(slots, maxBlocks, maxHeldBlocks))) {
             final Story story = new Story(new Random(seed), index, slots, maxBlocks, maxHeldBlocks);
-            for (int i = 0; i < operations; i++) {
+            for (int i = 0; i < OPERATIONS; i++) {
                 story.step();
                 if (i % 7 == 0) {
                     story.compareMatches();

@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -17,7 +19,7 @@ import java.util.Random;
 /** Stores that are refused half way leave everything as it was. */
 class PrefixIndexRefusalTest {
     private static final int SLOTS = 3;
-    private static final int OPERATIONS = 800;
+    private static final int OPERATIONS = Trials.of(250, 1_500);
 
     @Test
     void aStoreThatNamesAHeldBlockAndANewOneAlikeIsTakenBack() {
@@ -41,6 +43,7 @@ class PrefixIndexRefusalTest {
         }
     }
 
+    @Tag("trials")
     @ParameterizedTest
     @ValueSource(ints = {64, 72, 80})
     void storesWithRepeatedNamesInTooLittleMemoryChangeNothingOrAll(int kib) {
@@ -49,14 +52,14 @@ class PrefixIndexRefusalTest {
                 new PrefixIndexConfig(SLOTS, 1 << 20, 1 << 20).withBudgetBytes((long) kib << 10);
         try (PrefixIndex index = new PrefixIndex(config)) {
             int stored = 0;
-            for (int i = 0; i < OPERATIONS; i++) {
+            for (int i = 0; i < OPERATIONS || index.capacityRefusals() == 0; i++) {
+                assertTrue(i < 10_000, "never full");
                 stored += step(index, random) ? 1 : 0;
                 if (i % 100 == 0) {
                     IndexInvariants.check(index);
                 }
             }
             assertTrue(stored > OPERATIONS / 20, "stored=" + stored);
-            assertTrue(index.capacityRefusals() > 0, "never full");
             for (int slot = 0; slot < SLOTS; slot++) {
                 index.clear(slot);
             }

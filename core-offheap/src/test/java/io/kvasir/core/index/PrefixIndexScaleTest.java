@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.radix.OverlapScores;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -91,6 +93,7 @@ class PrefixIndexScaleTest {
     }
 
     /** The median of three: by its random key, one index in some thousands takes 1.5 more. */
+    @Tag("trials")
     @ParameterizedTest
     @ValueSource(ints = {30, 65, 200, 257, 1_000})
     void blocksStoredOneByOneTakeAsLittleAsTheyAreAllowed(int blocks) {
@@ -100,7 +103,7 @@ class PrefixIndexScaleTest {
     }
 
     private static double bytesForEachBlock(int blocks) {
-        final int prompts = 40_000 / blocks;
+        final int prompts = Trials.of(10_000, 40_000) / blocks;
         try (PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(1, 1 << 17, 1 << 17))) {
             for (int p = 0; p < prompts; p++) {
                 final long[] locals = shortLocals(p, blocks);

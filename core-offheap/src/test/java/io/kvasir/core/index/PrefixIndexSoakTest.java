@@ -7,7 +7,9 @@ import io.kvasir.core.hash.BlockHasher;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Seeds;
 import io.kvasir.testsupport.Shares;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -24,12 +26,13 @@ import java.util.concurrent.Future;
  */
 class PrefixIndexSoakTest {
     private static final int ROUNDS = 3;
-    private static final long OPERATIONS = 15_000; // of a round, at least
-    private static final long MATCHES = 50_000;
+    private static final long OPERATIONS = Trials.of(4_000, 15_000); // of a round, at least
+    private static final long MATCHES = Trials.of(12_000, 50_000);
     private static final int PROMPTS = 120;
     private static final int DEPTH = 24;
     private static final int PINNED_PROMPTS = 10;
 
+    @Tag("trials")
     @ParameterizedTest
     @ValueSource(ints = {8, 130})
     void aReaderNeverSeesABlockThatTheSlotNeverHeld(int slots) throws Exception {

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -19,17 +21,19 @@ import java.util.Random;
  * and must answer the same to everything.
  */
 class SlotExportModelTest {
+    private static final int ROUNDS = Trials.of(15, 60);
     private static final int SLOTS = 4;
     private static final int SLOT = 1;
     private static final int COPY = 2;
 
-    @ParameterizedTest(name = "{0} rounds, {1} blocks, {2} held blocks")
-    @CsvSource({"60, 2000, 4000", "60, 60, 90", "20, 8, 8"})
-    void aCopyAnswersAsItsOriginalWhateverFollows(int rounds, long maxBlocks, long maxHeld) {
+    @Tag("trials")
+    @ParameterizedTest(name = "{0} blocks, {1} held blocks")
+    @CsvSource({"2000, 4000", "60, 90", "8, 8"})
+    void aCopyAnswersAsItsOriginalWhateverFollows(long maxBlocks, long maxHeld) {
         final Random random = new Random(Seeds.next("SlotExportModelTest " + maxBlocks));
         long holes = 0;
         long missing = 0;
-        for (int round = 0; round < rounds; round++) {
+        for (int round = 0; round < ROUNDS; round++) {
             final PrefixIndexConfig config = new PrefixIndexConfig(SLOTS, maxBlocks, maxHeld);
             // the copy needs room for the holes, too, and must not refuse what the other takes
             final PrefixIndexConfig larger = new PrefixIndexConfig(SLOTS, 8_000, 16_000);

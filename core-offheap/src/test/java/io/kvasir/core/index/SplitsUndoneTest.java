@@ -17,7 +17,7 @@ import java.util.Arrays;
 /** Branches of a prompt that stays come and go; what they have split is as it was before. */
 class SplitsUndoneTest {
     private static final int SLOTS = 100;
-    private static final int BLOCKS = 2560;
+    private static final int BLOCKS = 1280;
 
     private final PrefixIndex index =
             new PrefixIndex(new PrefixIndexConfig(SLOTS, 1 << 16, 1 << 20));

@@ -9,7 +9,9 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.NaivePrefixIndex;
 import io.kvasir.testsupport.NaivePrefixIndex.Held;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -30,13 +32,14 @@ import java.util.Random;
  * the end all memory is free again.
  */
 class WholeIndexModelTest {
-    private static final int TRIALS = 4;
+    private static final int TRIALS = Trials.of(2, 40);
     private static final int STEPS = 100;
     private static final int SLOTS = 5;
     private static final int WIDE_SLOTS = 70;
 
     @TempDir Path folder;
 
+    @Tag("trials")
     @ParameterizedTest
     @EnumSource(CapacityRule.class)
     void holdsNothingThatNoEngineHasAndLeaksNothing(CapacityRule rule) throws IOException {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.NaiveActiveRequests;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -23,9 +24,9 @@ import java.util.TreeSet;
  * same.
  */
 class ActiveRequestsModelTest {
-    private static final int OPERATIONS = 2_000;
-    private static final int MANY_OPERATIONS = 20_000;
+    private static final int OPERATIONS = Trials.of(500, 8_000);
 
+    @Tag("trials")
     @ParameterizedTest(name = "{0} slots, {1} requests, {2} blocks, {3} followed")
     @CsvSource({"3, 40, 1000, 1000", "3, 40, 50, 1000", "70, 100, 800, 6", "1, 1, 1, 1"})
     void saysWhatTheNaiveTableSays(
@@ -36,27 +37,7 @@ class ActiveRequestsModelTest {
                 OPERATIONS);
     }
 
-    @Tag("integration") // takes seconds
-    @ParameterizedTest(name = "{0} slots, {1} requests, {2} blocks, {3} followed")
-    @CsvSource({"3, 40, 1000, 1000", "70, 100, 800, 6"})
-    void saysForLongWhatTheNaiveTableSays(
-            int slots, int maxRequests, long maxActiveBlocks, int maxBlocksPerRequest) {
-        compare(
-                new ActiveRequestsConfig(slots, maxRequests, maxActiveBlocks, maxBlocksPerRequest),
-                8,
-                MANY_OPERATIONS);
-    }
-
-    @Tag("integration") // takes seconds
-    @ParameterizedTest(name = "{0} slots, prompts to {1} blocks, {2} bytes")
-    @CsvSource({"200, 1300, 1000000", "20, 700, 65536"})
-    void saysForLongWhatTheNaiveTableSaysOfLongPrompts(int slots, int maxPrompt, long budgetBytes) {
-        compare(
-                new ActiveRequestsConfig(slots, 60, 1 << 20, 1_200, budgetBytes),
-                maxPrompt,
-                MANY_OPERATIONS / 5);
-    }
-
+    @Tag("trials")
     @ParameterizedTest(name = "{0} slots, prompts to {1} blocks, {2} bytes")
     @CsvSource({"3, 1300, 1000000", "200, 1300, 1000000", "20, 700, 65536", "9, 60, 65536"})
     void saysWhatTheNaiveTableSaysOfLongPrompts(int slots, int maxPrompt, long budgetBytes) {

@@ -9,7 +9,9 @@ import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Allocations;
 import io.kvasir.testsupport.Seeds;
 import io.kvasir.testsupport.Shares;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.Random;
@@ -25,13 +27,14 @@ class ActiveRequestsSoakTest {
     private static final int DEPTH = 40;
     private static final int COMMON = 8;
     private static final long TICK_NS = 1 << 20;
-    private static final long BOOKINGS = 40_000; // at least
-    private static final long MATCHES = 40_000;
+    private static final long BOOKINGS = Trials.of(10_000, 40_000); // at least
+    private static final long MATCHES = Trials.of(10_000, 40_000);
 
     private final LoadBoard board = new LoadBoard(SLOTS);
     private final ActiveRequests table =
             new ActiveRequests(new ActiveRequestsConfig(SLOTS, 64, 800, DEPTH), board);
 
+    @Tag("trials")
     @Test
     void loadEndsAtZeroAndNoSlotIsCreditedWithBlocksItNeverUsed() throws Exception {
         final Random random = new Random(Seeds.next("ActiveRequestsSoakTest"));

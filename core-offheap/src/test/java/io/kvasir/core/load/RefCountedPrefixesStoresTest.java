@@ -8,7 +8,9 @@ import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.core.radix.SteppedReader;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -25,7 +27,7 @@ import java.util.Random;
  */
 class RefCountedPrefixesStoresTest {
     private static final int SLOTS = 20;
-    private static final int MATCHES = 6_000;
+    private static final int MATCHES = Trials.of(1_500, 30_000);
     private static final int DEPTH = 12;
 
     @SuppressWarnings("ArrayRecordComponent") // never compared
@@ -39,6 +41,7 @@ class RefCountedPrefixesStoresTest {
 
     private long[] prompt = {};
 
+    @Tag("trials")
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void aSlotIsFoundWithNoMoreThanItUsed(boolean anyOrder) {

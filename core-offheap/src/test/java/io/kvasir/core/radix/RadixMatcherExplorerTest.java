@@ -8,6 +8,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StoreResult;
 import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -24,11 +25,12 @@ import java.util.stream.Stream;
  * something else a moment later. {@link WatchedIndex} says which blocks a match may find; without
  * an operation during the call it says exactly which ones it must find.
  *
- * <p>{@code -Dkvasir.explore.operations=N} is how many operations a case makes at least, 2,500 by
- * default; under the tag integration twenty times as many.
+ * <p>{@code -Dkvasir.explore.operations=N} is how many operations a case makes at least, 600 by
+ * default and 50,000 with all trials.
  */
 class RadixMatcherExplorerTest {
-    private static final long OPERATIONS = Long.getLong("kvasir.explore.operations", 2_500);
+    private static final long OPERATIONS =
+            Long.getLong("kvasir.explore.operations", Trials.of(600, 50_000));
     private static final int MATCHES_PER_CHECK = 64;
     private static final int CHECKED_MATCHES = 4_000;
 
@@ -56,23 +58,15 @@ class RadixMatcherExplorerTest {
                                         arguments(order, 3, 128, 2, 120)));
     }
 
+    @Tag("trials")
     @ParameterizedTest(name = "{0}: {1} slots, {2} KiB, prompts to {3} blocks, {4} kinds of block")
     @MethodSource("cases")
     void aMatchFindsOnlyWhatWasHeldAtSomeMomentOfIt(
             Order order, int slots, int kib, int depth, int kinds) {
-        explore(OPERATIONS, order, slots, kib, depth, kinds);
+        explore(order, slots, kib, depth, kinds);
     }
 
-    @Tag("integration") // takes half a minute
-    @ParameterizedTest(name = "{0}: {1} slots, {2} KiB, prompts to {3} blocks, {4} kinds of block")
-    @MethodSource("cases")
-    void aMatchFindsForLongOnlyWhatWasHeldAtSomeMomentOfIt(
-            Order order, int slots, int kib, int depth, int kinds) {
-        explore(20 * OPERATIONS, order, slots, kib, depth, kinds);
-    }
-
-    private static void explore(
-            long operations, Order order, int slots, int kib, int depth, int kinds) {
+    private static void explore(Order order, int slots, int kib, int depth, int kinds) {
         final long seed = Seeds.next("RadixMatcherExplorerTest " + slots + "/" + kib + "/" + depth);
         final PrefixIndexConfig config =
                 new PrefixIndexConfig(slots, 1 << 20, 1 << 20, (long) kib << 10);
@@ -83,7 +77,7 @@ class RadixMatcherExplorerTest {
                         : WatchedIndex.lagging(config)) {
             final Explorer explorer =
                     new Explorer(new Random(seed), index, order, slots, depth, kinds);
-            while (explorer.operations < operations || !explorer.hasDisturbed()) {
+            while (explorer.operations < OPERATIONS || !explorer.hasDisturbed()) {
                 explorer.match();
                 if (explorer.matches < CHECKED_MATCHES
                         ? explorer.matches % MATCHES_PER_CHECK == 0

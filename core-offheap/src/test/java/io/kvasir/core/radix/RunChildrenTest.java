@@ -11,8 +11,10 @@ import io.kvasir.core.memory.BuddyArena;
 import io.kvasir.core.memory.BuddyArenaInvariants;
 import io.kvasir.core.memory.StoreCounter;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -150,13 +152,14 @@ class RunChildrenTest {
         return ArenaBlocks.fragment(arena, 1);
     }
 
+    @Tag("trials")
     @Test
     void noChangeStoresMoreThanAFewTablesHoweverManyChildrenThereAre() {
         assumeTrue(StoreCounter.isPossible(), "stores can not be seen");
         final SplittableRandom random = new SplittableRandom(3);
         final List<Integer> all = new ArrayList<>();
         try (StoreCounter counter = new StoreCounter(arena.memory())) {
-            for (int i = 0; i < 200_000; i++) {
+            for (int i = 0; i < Trials.of(20_000, 200_000); i++) {
                 all.add(add(random.nextLong()));
                 final long stores = counter.takeStores();
                 assertTrue(stores <= ALLOWED_STORES, () -> "stores: " + stores);

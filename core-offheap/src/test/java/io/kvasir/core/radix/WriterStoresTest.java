@@ -10,6 +10,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.memory.LaggingMemory;
 import io.kvasir.core.memory.LaggingMemory.Store;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -35,10 +36,10 @@ class WriterStoresTest {
     private static final int SLOTS = 55;
 
     private static final int LIST = 16;
-    private static final int ORDERS = 60;
+    private static final int ORDERS = Trials.of(12, 1_200);
 
     /** Matches of one change at most; from there on random ones of all. */
-    private static final int MATCHES = 6_000;
+    private static final int MATCHES = Trials.of(1_200, 120_000);
 
     private static final PrefixIndexConfig CONFIG =
             new PrefixIndexConfig(SLOTS, 1 << 20, 1 << 20, 128 << 10);
@@ -414,35 +415,24 @@ class WriterStoresTest {
         return WatchedIndex.prompt(prompt);
     }
 
+    @Tag("trials")
     @ParameterizedTest(name = "{0}")
     @MethodSource("changes")
     void aReaderBetweenAnyTwoStoresFindsOnlyWhatWasHeld(
             String name, String prompt, Consumer<WatchedIndex> before, Consumer<WatchedIndex> op) {
-        readWhileItChanges(1, name, prompt, before, op);
-    }
-
-    @Tag("integration") // takes half a minute
-    @ParameterizedTest(name = "{0}")
-    @MethodSource("changes")
-    void aReaderBetweenManyMoreStoresFindsOnlyWhatWasHeld(
-            String name, String prompt, Consumer<WatchedIndex> before, Consumer<WatchedIndex> op) {
-        readWhileItChanges(20, name, prompt, before, op);
+        readWhileItChanges(name, prompt, before, op);
     }
 
     private static void readWhileItChanges(
-            int times,
-            String name,
-            String prompt,
-            Consumer<WatchedIndex> before,
-            Consumer<WatchedIndex> op) {
+            String name, String prompt, Consumer<WatchedIndex> before, Consumer<WatchedIndex> op) {
         assumeTrue(LaggingMemory.isPossible());
         final long seed = Seeds.next("WriterStoresTest " + name);
         try (WatchedIndex index = WatchedIndex.lagging(CONFIG)) {
             before.accept(index);
             index.lag().clear();
             op.accept(index);
-            readBetweenAll(index, hashes(prompt), new Random(seed), times * MATCHES);
-            readInAnyOrder(index, hashes(prompt), new Random(seed), times * ORDERS);
+            readBetweenAll(index, hashes(prompt), new Random(seed), MATCHES);
+            readInAnyOrder(index, hashes(prompt), new Random(seed), ORDERS);
             index.check();
         }
     }
