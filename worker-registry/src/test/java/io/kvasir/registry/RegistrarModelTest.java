@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.net.URI;
@@ -25,11 +27,12 @@ import java.util.Random;
  * registered is there as it was described last, and what was closed is gone.
  */
 class RegistrarModelTest {
-    private static final int TRIALS = 400;
+    private static final int TRIALS = Trials.of(100, 2_000);
     private static final int STEPS = 40;
     private static final int PROCESSES = 3;
     private static final int NAMES = 2;
 
+    @Tag("trials")
     @Test
     void whatIsRegisteredIsThereAsItWasDescribedLast() {
         final long seed = Seeds.next("RegistrarModelTest");

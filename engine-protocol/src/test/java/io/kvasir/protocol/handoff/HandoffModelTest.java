@@ -10,7 +10,9 @@ import com.fasterxml.jackson.core.JsonToken;
 import com.fasterxml.jackson.core.StreamReadConstraints;
 
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.ByteArrayOutputStream;
@@ -29,7 +31,7 @@ import java.util.function.Supplier;
  * fails on what it finds there.
  */
 class HandoffModelTest {
-    private static final int TRIALS = 500;
+    private static final int TRIALS = Trials.of(120, 3_000);
     private static final JsonFactory PARSERS =
             JsonFactory.builder()
                     .streamReadConstraints(
@@ -91,6 +93,7 @@ class HandoffModelTest {
     /** A top-level member as another parser finds it. */
     private record Found(String name, int start, int end) {}
 
+    @Tag("trials")
     @Test
     void handOffsAreSplicedAndReadWhateverABodyHolds() throws IOException {
         final long seed = Seeds.next("HandoffModelTest");

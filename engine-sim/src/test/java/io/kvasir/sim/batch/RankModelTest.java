@@ -15,7 +15,9 @@ import io.kvasir.sim.state.HandoffState;
 import io.kvasir.sim.state.SimState;
 import io.kvasir.sim.testing.EventClient;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
@@ -31,11 +33,12 @@ import java.util.TreeMap;
  * holds, and in the end each request has ended and none of its blocks is in use.
  */
 class RankModelTest {
-    private static final int TRIALS = 400;
+    private static final int TRIALS = Trials.of(100, 2_000);
     private static final int STEPS = 120;
     private static final int BLOCK = 4;
     private static final long END_NS = 1_000_000_000_000L;
 
+    @Tag("trials")
     @Test
     void eventsSayWhatIsHeldAndEachRequestEnds() {
         final long seed = Seeds.next("RankModelTest");

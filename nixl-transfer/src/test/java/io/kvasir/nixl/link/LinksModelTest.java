@@ -16,7 +16,9 @@ import io.kvasir.nixl.link.ManagedLink.State;
 import io.kvasir.nixl.transport.KvTransport;
 import io.kvasir.nixl.transport.StrictTransport;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.nio.charset.StandardCharsets;
@@ -36,11 +38,12 @@ import java.util.Set;
  * left of it.
  */
 class LinksModelTest {
-    private static final int TRIALS = 200;
+    private static final int TRIALS = Trials.of(50, 600);
     private static final int STEPS = 150;
     private static final int PEERS = 3;
     private static final long MS = 1_000_000;
 
+    @Tag("trials")
     @Test
     void linksComeUpAgainAndLeaveNothing() {
         final long seed = Seeds.next("LinksModelTest");

@@ -213,6 +213,7 @@ class LoopbackProcessTest {
         }
     }
 
+    @Tag("integration") // starts JVMs
     @Test
     void aPeerThatIsKilledIsNamedAndAnotherTakesItsPlace()
             throws IOException, InterruptedException {

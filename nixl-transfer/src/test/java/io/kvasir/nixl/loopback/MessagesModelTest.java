@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.lang.foreign.ValueLayout;
@@ -22,10 +24,11 @@ import java.util.Random;
  * name: what was sent to an end that lives on arrives there once, in order, and nothing else.
  */
 class MessagesModelTest {
-    private static final int TRIALS = 120;
+    private static final int TRIALS = Trials.of(30, 500);
     private static final int STEPS = 300;
     private static final int ENDS = 4;
 
+    @Tag("trials")
     @Test
     void whatIsSentToALivingEndArrivesOnceInOrder() throws Exception {
         final long seed = Seeds.next("MessagesModelTest");

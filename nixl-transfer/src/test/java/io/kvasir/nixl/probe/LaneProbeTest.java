@@ -3,6 +3,7 @@ package io.kvasir.nixl.probe;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -30,6 +31,7 @@ class LaneProbeTest {
         assertEquals("the measurement failed: no result: no line of ours", lanes.describe());
     }
 
+    @Tag("integration") // starts a JVM
     @Test
     void anotherProcessIsMeasuredOverSharedMemory() throws IOException {
         final LaneProbe.Lanes lanes = LaneProbe.measure(TransferEnd.Kind.LOOPBACK);

@@ -9,7 +9,9 @@ import io.kvasir.nixl.transport.KvTransportException;
 import io.kvasir.nixl.transport.StrictTransport;
 import io.kvasir.panama.nixl.NixlMemory;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -27,10 +29,11 @@ import java.util.concurrent.TimeUnit;
  * end nothing is left.
  */
 class PullsModelTest {
-    private static final int TRIALS = 500;
+    private static final int TRIALS = Trials.of(120, 1_500);
     private static final int STEPS = 120;
     private static final int HEADS = 2;
 
+    @Tag("trials")
     @Test
     void blocksThatWereGivenBackAreNotReadAndNoRankIsToldTwice() {
         final long seed = Seeds.next("PullsModelTest");

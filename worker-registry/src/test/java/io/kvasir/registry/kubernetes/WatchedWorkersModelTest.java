@@ -9,7 +9,9 @@ import io.kvasir.registry.InstanceId;
 import io.kvasir.registry.InstanceView;
 import io.kvasir.registry.Registration;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.net.URI;
@@ -32,10 +34,11 @@ import java.util.TreeMap;
  * all is quiet, what is known is what is there.
  */
 class WatchedWorkersModelTest {
-    private static final int TRIALS = 300;
+    private static final int TRIALS = Trials.of(80, 1_500);
     private static final int STEPS = 60;
     private static final Duration LEASE = Duration.ofSeconds(10);
 
+    @Tag("trials")
     @Test
     void whatIsKnownIsWhatIsThere() {
         final long seed = Seeds.next("WatchedWorkersModelTest");
