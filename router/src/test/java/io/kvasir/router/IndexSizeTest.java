@@ -54,7 +54,7 @@ class IndexSizeTest {
     @Test
     void theBudgetOfTheLimitsHasRoomForThem() {
         final int workers = 8;
-        final long limit = 1 << 15;
+        final long limit = 1 << 13;
         for (int length : new int[] {8, 16, 33, 200}) {
             try (PrefixIndex index =
                     new PrefixIndex(new PrefixIndexConfig(workers, limit, limit))) {

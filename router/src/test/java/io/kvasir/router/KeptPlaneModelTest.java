@@ -12,7 +12,9 @@ import io.kvasir.pipeline.wire.RouterEventWriter;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -32,7 +34,7 @@ import java.util.stream.Stream;
  * moment, whose workers come and go in any order. In the end each worker has all that it said.
  */
 class KeptPlaneModelTest {
-    private static final int TRIALS = 15;
+    private static final int TRIALS = Trials.of(5, 60);
     private static final int STEPS = 60;
     private static final int WORKERS = 3;
     private static final int BLOCK = 4;
@@ -40,6 +42,7 @@ class KeptPlaneModelTest {
 
     @TempDir Path folder;
 
+    @Tag("trials")
     @Test
     void inTheEndEachWorkerHasAllThatItSaid() throws Exception {
         final long seed = Seeds.next("KeptPlaneModelTest");

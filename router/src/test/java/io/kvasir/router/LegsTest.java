@@ -327,7 +327,7 @@ class LegsTest {
         restart(false, false);
         final List<Worker> workers = List.of(worker(1, 0), worker(2, 0), worker(3, 0));
         final List<Lease> open = new ArrayList<>();
-        for (int i = 0; i < 10_000; i++) {
+        for (int i = 0; i < 2_000; i++) {
             final Lease lease = router.reserve(request(prompt(1 + i % 7)), decision);
             assertNotEquals(0, lease.requestId());
             open.add(lease);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -30,18 +31,10 @@ class ManyLifecyclesTest {
     private final LongAdder booked = new LongAdder();
     private final LongAdder refused = new LongAdder();
 
+    @Tag("trials")
     @Test
     void loadsReturnToZero() throws Exception {
-        live(30_000);
-    }
-
-    @Tag("integration") // takes long
-    @Test
-    void loadsReturnToZeroAfterAMillionRequests() throws Exception {
-        live(1_000_000);
-    }
-
-    private void live(int requests) throws Exception {
+        final int requests = Trials.of(10_000, 1_000_000);
         final SplittableRandom random = new SplittableRandom(Seeds.next("ManyLifecyclesTest"));
         try (KvRouter router =
                         KvRouter.builder().maxBlocks(4_096, 4_096).maxActiveRequests(256).build();

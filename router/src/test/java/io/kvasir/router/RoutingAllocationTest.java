@@ -31,7 +31,7 @@ import java.util.concurrent.TimeUnit;
 
 /** Heap bytes of the calling thread, the router warmed up: none. */
 class RoutingAllocationTest {
-    private static final int CALLS = 5_000;
+    private static final int CALLS = 1_000;
     private static final int PROMPTS = 16;
 
     private final Decision decision = new Decision();
@@ -271,7 +271,7 @@ class RoutingAllocationTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"64, 2000", "2000, 2000", "16000, 1000", "1048576, 150"})
+    @CsvSource({"64, 500", "2000, 500", "16000, 250", "1048576, 30"})
     void reservingAllocatesNothingUpToTheConfiguredPromptLength(int tokens, int calls) {
         router.close();
         router = KvRouter.builder().maxWorkers(8).build();

@@ -11,8 +11,10 @@ import io.kvasir.router.policy.CostModel;
 import io.kvasir.router.policy.RandomSource;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -110,12 +112,13 @@ class WorkerSelectorTest {
         return costs;
     }
 
+    @Tag("trials")
     @ParameterizedTest
     @ValueSource(ints = {1, 7, 64, 65, 290, 2_200})
     void itPicksWhatALookAtEveryWorkerPicks(int count) throws RouteException {
         register(count);
         workers.stream().filter(w -> random.nextBoolean()).forEach(this::trust);
-        for (int round = count < 1_000 ? 600 : 150; round > 0; round--) {
+        for (int round = Trials.of(600, 6_000) / (count < 1_000 ? 3 : 12); round > 0; round--) {
             changeSomething();
             final RouteRequest request = request(1 + random.nextInt(40));
             match(random.nextInt(4) == 0 ? random.nextInt(2 * count) : random.nextInt(5), request);
@@ -136,12 +139,13 @@ class WorkerSelectorTest {
         }
     }
 
+    @Tag("trials")
     @ParameterizedTest
     @ValueSource(ints = {1, 10, 64, 150})
     void weightsThatAreNoBinaryFractionsFindTheCheapest(int count) throws RouteException {
         register(count);
         workers.forEach(this::trust);
-        for (int round = 0; round < 2_000; round++) {
+        for (int round = 0; round < Trials.of(500, 5_000); round++) {
             changeSomething();
             final RouteRequest request = request(1 + random.nextInt(40));
             final int blocks = request.tokenCount() / BLOCK_SIZE;

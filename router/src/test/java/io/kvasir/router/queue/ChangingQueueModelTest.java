@@ -13,7 +13,9 @@ import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.SingleFlight;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.time.Duration;
@@ -36,9 +38,10 @@ class ChangingQueueModelTest {
     private static final long FLIGHT_NS = SECOND / 2;
     private static final int PREFIX = 256; // tokens: two strides
     private static final double FAR = Double.POSITIVE_INFINITY;
-    private static final int TRIALS = 40;
+    private static final int TRIALS = Trials.of(12, 200);
     private static final int STEPS = 100;
 
+    @Tag("trials")
     @Test
     void noneWaitsForNothingAndNoneIsRefusedForOneOfLowerPriority() {
         final long seed = Seeds.next("ChangingQueueModelTest");

@@ -11,7 +11,9 @@ import io.kvasir.router.settings.QueuePolicy;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -30,7 +32,7 @@ class RouterQueueModelTest {
     private static final int MAX_TOKENS = 4_000;
     private static final long MAX_WAIT_NS = 30 * SECOND;
     private static final long AGING_NS = 3 * SECOND;
-    private static final int STEPS = 1_500;
+    private static final int STEPS = Trials.of(500, 5_000);
 
     private final Random random = new Random(Seeds.next("RouterQueueModelTest"));
     private final List<Worker> workers = new ArrayList<>();
@@ -42,6 +44,7 @@ class RouterQueueModelTest {
     private QueueWorld world;
     private long startNs;
 
+    @Tag("trials")
     @ParameterizedTest
     @EnumSource(QueuePolicy.class)
     void nobodyWaitsWhileThereIsRoomAndTheOrderIsThatOfASortedList(QueuePolicy by) {

@@ -15,7 +15,9 @@ import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.SingleFlight;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -30,8 +32,8 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * 64 threads that admit, give up and end, a queue with a thread of its own, ten thousand that wait.
- * No queue here looks by itself from time to time: what waits goes on by signals alone.
+ * 64 threads that admit, give up and end, a queue with a thread of its own, thousands that wait. No
+ * queue here looks by itself from time to time: what waits goes on by signals alone.
  */
 class RouterQueueStressTest {
     private static final int THREADS = 64;
@@ -89,16 +91,17 @@ class RouterQueueStressTest {
         }
     }
 
+    @Tag("trials")
     @ParameterizedTest
     @EnumSource(QueuePolicy.class)
-    void eachOfTenThousandHasOneOutcomeAndNoWakeUpIsLost(QueuePolicy policy) throws Exception {
+    void eachOfThousandsHasOneOutcomeAndNoWakeUpIsLost(QueuePolicy policy) throws Exception {
         final long seed = Seeds.next("RouterQueueStressTest");
         final List<Prompt> prompts = new ArrayList<>();
         try (KvRouter router = router(policy);
                 RouterQueue queue = RouterQueue.start(router, NEVER)) {
             final CountDownLatch entered = new CountDownLatch(THREADS);
             final CountDownLatch done = new CountDownLatch(THREADS);
-            final int each = 10_000 / THREADS + 1;
+            final int each = Trials.of(2_000, 10_000) / THREADS + 1;
             for (int t = 0; t < THREADS; t++) {
                 final Random random = new Random(seed + t);
                 final List<Prompt> own = new ArrayList<>();
@@ -131,7 +134,7 @@ class RouterQueueStressTest {
                                 });
             }
             await(entered);
-            assertTrue(queue.status().requests() > 5_000, "most of them wait");
+            assertTrue(queue.status().requests() > prompts.size() / 2, "most of them wait");
             await(done);
             final Random random = new Random(seed);
             while (admitted.get() + refused.get() + cancelled.get() < prompts.size()) {

@@ -9,7 +9,9 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.pipeline.booking.BookingPipelineConfig;
 import io.kvasir.pipeline.booking.LockedReplica;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -29,7 +31,7 @@ import java.util.concurrent.TimeUnit;
  * time is repaired within two digests.
  */
 class ReplicaModelTest {
-    private static final int TRIALS = 40;
+    private static final int TRIALS = Trials.of(15, 200);
     private static final int STEPS = 120;
     private static final int WORKERS = 4;
     private static final int REQUESTS = 12;
@@ -41,6 +43,7 @@ class ReplicaModelTest {
     /** Longer than two digests by the list and the answer. */
     private static final int TWO_DIGESTS = (int) (2 * DIGEST_NS / TICK_NS) + 4;
 
+    @Tag("trials")
     @Test
     void whatIsLostIsRepairedWithinTwoDigests() {
         final long seed = Seeds.next("ReplicaModelTest of digests");
@@ -51,6 +54,7 @@ class ReplicaModelTest {
         }
     }
 
+    @Tag("trials")
     @Test
     void inTheEndEachOnesLoadIsThatOfAll() {
         final long seed = Seeds.next("ReplicaModelTest");
