@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -113,6 +114,7 @@ class LauncherTest {
     }
 
     /** C and POSIX, as of containers and services, and a locale that is not installed. */
+    @Tag("integration") // many processes
     @ParameterizedTest
     @CsvSource({
         "LC_ALL, POSIX",
@@ -127,6 +129,7 @@ class LauncherTest {
         assertEquals("C.UTF-8", localeOfTheJvm());
     }
 
+    @Tag("integration") // many processes
     @Test
     void anotherCharsetIsLeftAlone() throws Exception {
         environment.put("LC_CTYPE", "C.UTF-8");
@@ -159,6 +162,7 @@ class LauncherTest {
         assertTrue(own < out.indexOf("-Dstdout.encoding=ISO-8859-1"), "the last one counts");
     }
 
+    @Tag("integration") // many processes
     @Test
     void onlyWhatSharesMemoryGetsItsFlagsAndDoesWithoutTheCache() throws Exception {
         environment.put("JAVA_HOME", fakeJdk("jdk-25", "25.0.3").toString());
@@ -252,6 +256,7 @@ class LauncherTest {
         assertTrue(run.err().contains("KVASIR_JAVA"), run.err());
     }
 
+    @Tag("integration") // many processes
     @Test
     void aMissingJarIsBuiltOnceAndASourceSavedLaterBuildsAgain() throws Exception {
         final Path checkout = checkout();
@@ -275,6 +280,7 @@ class LauncherTest {
         assertEquals(2, Files.readAllLines(checkout.resolve("builds")).size());
     }
 
+    @Tag("integration") // many processes
     @Test
     void aSourceSavedWhileTheBuildRanBuildsAgainAndTheJarKeepsItsTime() throws Exception {
         final Path checkout = checkout();

@@ -223,6 +223,7 @@ class RestartTest {
         }
     }
 
+    @Tag("integration") // a long story
     @ParameterizedTest
     @ValueSource(ints = {NEVER_MS, FollowingRouter.MAPPED})
     void anotherLifeOfTheEngineIsLoadedAfresh(int kept) throws Exception {

@@ -13,6 +13,7 @@ import io.kvasir.cli.KvasirProcess;
 import io.kvasir.cli.console.Json;
 
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -115,6 +116,7 @@ class BenchCommandTest {
         assertTrue(run.out().contains("* of too few"), run.out());
     }
 
+    @Tag("integration") // starts JVMs
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
@@ -135,6 +137,7 @@ class BenchCommandTest {
         assertTrue(Json.MAPPER.readTree(run.out()).path(figure).isNumber(), run.out());
     }
 
+    @Tag("integration") // starts JVMs
     @Test
     void conversationsAndSituationsAreWrittenToo() throws IOException {
         final Path out = dir.resolve("mt.kvops");
@@ -266,6 +269,7 @@ class BenchCommandTest {
         return CommandRun.of(line.split(" ", -1));
     }
 
+    @Tag("integration") // starts JVMs
     @Test
     void whatMeasuresEndsWithItsParentAndLeavesNoStream() throws Exception {
         final Path temporary = Files.createDirectory(dir.resolve("tmp"));
@@ -283,6 +287,7 @@ class BenchCommandTest {
         }
     }
 
+    @Tag("integration") // starts JVMs
     @Test
     void whatMeasuresEndsWithAParentThatIsKilled() throws Exception {
         try (KvasirProcess process = endless(dir)) {

@@ -26,6 +26,7 @@ import io.kvasir.sim.config.SimConfig;
 
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -271,6 +272,7 @@ class ReplayCommandTest {
     }
 
     /** One answer takes long, so that what waits for it has time for all else that is due. */
+    @Tag("integration") // a process, for seconds
     @Test
     void whatIsAskedToEndPlaysNoFurtherRequestAndNoFurtherMode() throws Exception {
         final List<String> lines = new ArrayList<>();

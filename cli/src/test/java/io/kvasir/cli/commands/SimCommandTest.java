@@ -48,6 +48,7 @@ class SimCommandTest {
         }
     }
 
+    @Tag("integration") // starts a JVM
     @Test
     void aPortInUseIsOneLineWithThePortAndTheOption() throws Exception {
         try (ServerSocket taken = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());

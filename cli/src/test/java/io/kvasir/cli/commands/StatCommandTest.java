@@ -16,6 +16,7 @@ import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -140,6 +141,7 @@ class StatCommandTest {
         assertEquals(2, stat("--watch", "-1").exitCode());
     }
 
+    @Tag("integration") // starts a JVM
     @Test
     void anotherProcessIsSeenWhileItServesAndAfterItHasEnded() throws Exception {
         try (SimEngine engine = SimEngine.start(SimConfig.builder().build())) {

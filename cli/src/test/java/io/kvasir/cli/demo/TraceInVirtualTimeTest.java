@@ -35,7 +35,7 @@ import java.util.concurrent.TimeUnit;
  */
 @Order(1) // takes long: begins first, beside the others
 class TraceInVirtualTimeTest {
-    private static final int REQUESTS = 60;
+    private static final int REQUESTS = 36;
     private static final int CONVERSATIONS = 12;
     private static final int ENGINES = 3;
     private static final int GAP_MS = 400;

@@ -11,6 +11,7 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.sim.config.SimConfig;
 import io.kvasir.sim.state.SimState;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Tag;
@@ -93,26 +94,17 @@ class SimulationTest {
         assertEquals(0, play(fleet(1, 128), "kv:1", turns).hitRate());
     }
 
+    @Tag("trials")
     @ParameterizedTest
     @ValueSource(strings = {"random", "power-of-two", "kv:1", "prefill-time", "clairvoyant"})
     void equalSeedsGiveEqualNumbers(String policy) {
-        equalSeedsGiveEqualNumbers(policy, 40);
-    }
-
-    @ParameterizedTest
-    @Tag("integration") // long
-    @ValueSource(strings = {"random", "power-of-two", "kv:1", "prefill-time", "clairvoyant"})
-    void equalSeedsGiveEqualNumbersInLongerRuns(String policy) {
-        equalSeedsGiveEqualNumbers(policy, 80);
-    }
-
-    private static void equalSeedsGiveEqualNumbers(String policy, int requests) {
-        final Simulation agents = Simulation.ofAgents(fleet(3, 4096), requests, 20);
+        final Simulation agents = Simulation.ofAgents(fleet(3, 4096), Trials.of(15, 80), 20);
         final List<PolicyResults> once = agents.report(List.of(policy), 2, _ -> {}).policies();
         assertEquals(once, agents.report(List.of(policy), 2, _ -> {}).policies());
         assertNotEquals(once.getFirst().runs().get(0), once.getFirst().runs().get(1));
     }
 
+    @Tag("trials")
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -124,7 +116,8 @@ class SimulationTest {
                 "load-aware"
             })
     void everyRequestEndsAndAllItsBlocksComeBack(String policy) {
-        final List<MooncakeTrace.Request> agents = AgentWorkload.requests(100, 50, 7);
+        final List<MooncakeTrace.Request> agents =
+                AgentWorkload.requests(Trials.of(40, 100), 50, 7);
         final FleetPlan plan = fleet(2, 4096);
         try (FleetRun run = new FleetRun(plan, Policies.of(policy, plan, agents), 1)) {
             assertEquals(agents.size(), run.play(agents).requests());
