@@ -14,9 +14,11 @@ import io.kvasir.router.Worker;
 import io.kvasir.router.policy.RoutingMode;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -80,12 +82,13 @@ class BadRequestsTest {
         return gateway.router().workers().stream().allMatch(Worker::available);
     }
 
+    @Tag("trials")
     @ParameterizedTest
     @CsvSource({"500, 2", "500, 0", "501, 2", "505, 2", "529, 2", "502, 1", "503, 2"})
     void badRequestsTakeNoWorkerFromGoodOnes(int status, int retries) throws Exception {
         onBad = call -> call.json(status, "{\"error\":\"no\"}");
         start(config().set(GatewaySettings.RETRIES, retries));
-        for (int i = 0; i < 40; i++) {
+        for (int i = 0; i < Trials.of(15, 40); i++) {
             assertEquals(status, bad(i).statusCode());
             assertEquals(status, bad(0).statusCode());
             assertGoodIsAnswered();

@@ -14,7 +14,9 @@ import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.router.disagg.FallbackPolicy;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -42,7 +44,7 @@ import java.util.regex.Pattern;
  * is left.
  */
 class BrokenAnswersModelTest {
-    private static final int REQUESTS = 250;
+    private static final int REQUESTS = Trials.of(80, 1_000);
     private static final int AT_ONCE = 8;
     private static final int RETRIES = 2;
     private static final Pattern NUMBER = Pattern.compile("\"prompt\":\\[(\\d+)]");
@@ -141,6 +143,7 @@ class BrokenAnswersModelTest {
     private final Map<String, Integer> outcomes = new ConcurrentHashMap<>();
     private long seed;
 
+    @Tag("trials")
     @Test
     void aClientHasAnAnswerOnceOrAnError() throws Exception {
         seed = Seeds.next("BrokenAnswersModelTest");
@@ -151,6 +154,7 @@ class BrokenAnswersModelTest {
         }
     }
 
+    @Tag("trials")
     @Test
     void blocksOfASplitRequestAreFetchedOrFreedOnce() throws Exception {
         seed = Seeds.next("BrokenAnswersModelTest of split requests");

@@ -9,7 +9,9 @@ import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.LastAnswerEngine;
 import io.kvasir.testsupport.Eventually;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
@@ -24,9 +26,10 @@ import java.util.concurrent.TimeUnit;
 /** An answer of HTTP/2 is whole with its last frame, whatever becomes of its connection then. */
 class LastAnswersTest {
     private static final String PATH = "/v1/completions";
-    private static final int ROUNDS = 15;
+    private static final int ROUNDS = Trials.of(4, 15);
     private static final int TOGETHER = 4;
 
+    @Tag("trials")
     @ParameterizedTest
     @CsvSource({
         "CLOSED, 2, false",

@@ -11,7 +11,9 @@ import io.kvasir.gateway.metrics.SettingsCounts;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -27,7 +29,7 @@ import java.util.Random;
  * several names is made as a whole or not at all.
  */
 class LiveSettingsModelTest {
-    private static final int TRIALS = 10;
+    private static final int TRIALS = Trials.of(4, 50);
     private static final int STEPS = 40;
     private static final String GATEWAY = "m";
     private static final String OTHER = "n";
@@ -276,6 +278,7 @@ class LiveSettingsModelTest {
         }
     }
 
+    @Tag("trials")
     @Test
     void aChangeIsMadeAsAWholeOrNotAtAll() {
         final long seed = Seeds.next("LiveSettingsModelTest");

@@ -68,8 +68,8 @@ class PromptLengthTest {
                 assertEquals(
                         200, Gateways.post(gateway, completions, text(LIMIT - 1, "")).statusCode());
                 refused(gateway, completions, text(LIMIT + 1, ""));
-                refused(gateway, completions, text(2_000_000, ""));
-                refused(gateway, "/v1/chat/completions", chat(2_000_000));
+                refused(gateway, completions, text(400_000, ""));
+                refused(gateway, "/v1/chat/completions", chat(400_000));
                 refused(
                         gateway,
                         completions,

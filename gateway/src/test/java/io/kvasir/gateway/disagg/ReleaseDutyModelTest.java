@@ -11,7 +11,9 @@ import io.kvasir.nixl.vllm.VllmEngine;
 import io.kvasir.nixl.vllm.VllmPeerException;
 import io.kvasir.protocol.handoff.KvTransferParams;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.lang.reflect.Proxy;
@@ -29,12 +31,13 @@ import java.util.concurrent.TimeUnit;
  * engine that can be reached keeps what is open and frees what is free; each end is counted once.
  */
 class ReleaseDutyModelTest {
-    private static final int TRIALS = 300;
+    private static final int TRIALS = Trials.of(60, 1_000);
     private static final int STEPS = 100;
     private static final int PORTS = 3;
     private static final int LEASE_S = 30;
     private static final long SECOND = TimeUnit.SECONDS.toNanos(1);
 
+    @Tag("trials")
     @Test
     void blocksAreKeptWhileTheyMayBeFetchedAndFreedOnce() {
         final long seed = Seeds.next("ReleaseDutyModelTest");

@@ -11,7 +11,9 @@ import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.gateway.discovery.EndpointSlices.Condition;
 import io.kvasir.gateway.discovery.FoundWorkers.Found;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayDeque;
@@ -33,10 +35,11 @@ import java.util.stream.Collectors;
  * condition that is said of it, and stays the same one for as long as that is true of its pod.
  */
 class SlicesModelTest {
-    private static final int TRIALS = 60;
+    private static final int TRIALS = Trials.of(20, 300);
     private static final int STEPS = 40;
     private static final ObjectMapper JSON = new ObjectMapper();
 
+    @Tag("trials")
     @Test
     void eachNameIsOneWorkerInItsBestCondition() throws Exception {
         final long seed = Seeds.next("SlicesModelTest");

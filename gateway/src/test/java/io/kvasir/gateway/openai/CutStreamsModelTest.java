@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.eclipse.jetty.util.BufferUtil;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.ByteArrayOutputStream;
@@ -20,7 +22,7 @@ import java.util.Random;
  * read of them is what it would be of the same bytes at once, and of one event at a time.
  */
 class CutStreamsModelTest {
-    private static final int TRIALS = 500;
+    private static final int TRIALS = Trials.of(150, 3_000);
     private static final List<InferenceRequest.Form> FORMS =
             List.of(InferenceRequest.Form.values());
     private static final String[] CHOICES = {
@@ -140,6 +142,7 @@ class CutStreamsModelTest {
                         stream.usage().cachedTokens()));
     }
 
+    @Tag("trials")
     @Test
     void aStreamIsTheSameHoweverItIsCut() {
         final long seed = Seeds.next("CutStreamsModelTest");

@@ -6,7 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.nio.charset.Charset;
@@ -21,7 +23,7 @@ import java.util.Random;
  * gateway puts in or takes out, a worker that lets the last one count reads that and nothing else.
  */
 class EditedBodiesModelTest {
-    private static final int TRIALS = 10_000;
+    private static final int TRIALS = Trials.of(2_500, 50_000);
     private static final String[] BLANKS = {"", "", "", " ", "\n", "\t ", "\r\n"};
     private static final String[] OFF = {"false", "null", "0", "\"no\"", "0.0"};
     private static final String EVERY_CHUNK = "continuous_usage_stats";
@@ -48,6 +50,7 @@ class EditedBodiesModelTest {
         StandardCharsets.UTF_32BE
     };
 
+    @Tag("trials")
     @Test
     void aWorkerReadsWhatWasPutInOrTakenOutAndNothingElse() throws Exception {
         final long seed = Seeds.next("EditedBodiesModelTest");

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.gateway.config.DiscoveredWorker;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -23,7 +25,7 @@ import java.util.Random;
  * a reload, only what two looks in a row have seen counts; once it stays, the view is the file's.
  */
 class FileDiscoveryModelTest {
-    private static final int TRIALS = 10;
+    private static final int TRIALS = Trials.of(4, 50);
     private static final int STEPS = 40;
     private static final List<String> TEXTS =
             List.of(
@@ -38,6 +40,7 @@ class FileDiscoveryModelTest {
 
     @TempDir private Path dir;
 
+    @Tag("trials")
     @Test
     void theViewIsTheFilesOnceItStays() throws IOException {
         final long seed = Seeds.next("FileDiscoveryModelTest");

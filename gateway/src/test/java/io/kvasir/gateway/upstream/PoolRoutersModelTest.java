@@ -14,7 +14,9 @@ import io.kvasir.router.queue.QueueRank;
 import io.kvasir.router.queue.RouterQueue;
 import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -29,9 +31,10 @@ import java.util.concurrent.CompletionException;
  * and once the queues are closed nothing waits any more, whichever queue it is.
  */
 class PoolRoutersModelTest {
-    private static final int TRIALS = 6;
+    private static final int TRIALS = Trials.of(3, 30);
     private static final int STEPS = 14;
 
+    @Tag("trials")
     @Test
     void nothingWaitsOnceTheQueuesAreClosed() {
         final long seed = Seeds.next("PoolRoutersModelTest");
