@@ -13,7 +13,9 @@ import io.kvasir.core.load.LoadBoard;
 import io.kvasir.core.load.PredictedPrefixes;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -31,10 +33,11 @@ import java.util.Set;
  * routers are sent, is that of the bookings that should be open.
  */
 class BookingModelTest {
-    private static final int TRIALS = 40;
+    private static final int TRIALS = Trials.of(12, 200);
     private static final int ROUNDS = 30;
     private static final int SLOTS = 4; // and one to hold the writer by
 
+    @Tag("trials")
     @Test
     void whateverComesFirstTheLoadIsThatOfTheOpenBookings() {
         final long seed = Seeds.next("BookingModelTest");

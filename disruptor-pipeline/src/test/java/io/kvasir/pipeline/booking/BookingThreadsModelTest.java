@@ -14,7 +14,9 @@ import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.testsupport.Cores;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -37,12 +39,13 @@ import java.util.concurrent.atomic.AtomicLongArray;
  * have ended nothing is left of them.
  */
 class BookingThreadsModelTest {
-    private static final int TRIALS = 4;
+    private static final int TRIALS = Trials.of(2, 20);
     private static final int STEPS = 400;
     private static final int THREADS = 4;
     private static final int SLOTS = 4;
     private static final int PENDING_HASHES = 256;
 
+    @Tag("trials")
     @Test
     void eachBookingEndsOnceAndNothingIsLeftOfIt() throws Exception {
         final long seed = Seeds.next("BookingThreadsModelTest");

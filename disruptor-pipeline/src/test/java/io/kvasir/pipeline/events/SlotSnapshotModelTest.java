@@ -21,7 +21,9 @@ import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.testsupport.Latches;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayDeque;
@@ -44,13 +46,14 @@ import java.util.zip.CRC32C;
  * its message; all end.
  */
 class SlotSnapshotModelTest {
-    private static final int TRIALS = 40;
+    private static final int TRIALS = Trials.of(12, 200);
     private static final int STEPS = 150;
     private static final int SLOT = 1;
     private static final int BLOCK = 4;
     private static final int PROMPTS = 12;
     private static final int MOST_BLOCKS = 300;
 
+    @Tag("trials")
     @Test
     void aSnapshotThatIsCalledCompleteIsWhatTheEngineHeld() throws Exception {
         final long seed = Seeds.next("SlotSnapshotModelTest");

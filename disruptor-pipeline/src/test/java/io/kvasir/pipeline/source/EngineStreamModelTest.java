@@ -19,7 +19,9 @@ import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.DecoderMemory;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayDeque;
@@ -39,13 +41,14 @@ import java.util.concurrent.TimeUnit;
  * is, and in the end it is called so.
  */
 class EngineStreamModelTest {
-    private static final int TRIALS = 600;
+    private static final int TRIALS = Trials.of(150, 3_000);
     private static final int MOST_STEPS = 100;
     private static final int SLOT = 1;
     private static final int OTHER = 2;
     private static final int BLOCK = 2;
     private static final int NAMES = 30;
 
+    @Tag("trials")
     @Test
     void whatIsCalledExactIsAndInTheEndAllIs() {
         final long seed = Seeds.next("EngineStreamModelTest");

@@ -11,7 +11,9 @@ import io.kvasir.pipeline.wire.DecoderMemory;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RouterEventWriter;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -29,12 +31,13 @@ import java.util.TreeSet;
  * the process. What is vouched for is there, and in the end all is.
  */
 class EventPlaneModelTest {
-    private static final int TRIALS = 500;
+    private static final int TRIALS = Trials.of(120, 2_500);
     private static final int STEPS = 120;
     private static final int WORKERS = 4;
     private static final int BLOCK = 4;
     private static final long STORE = 99;
 
+    @Tag("trials")
     @Test
     void whatIsVouchedForIsThereAndInTheEndAllIs() {
         final long seed = Seeds.next("EventPlaneModelTest");

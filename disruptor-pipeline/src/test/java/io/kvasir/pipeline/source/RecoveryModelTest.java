@@ -11,8 +11,10 @@ import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.pipeline.wire.RecoveryQuery;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Order;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.io.IOException;
@@ -37,7 +39,7 @@ import java.util.concurrent.TimeUnit;
 @Order(1) // takes long: begins first, beside the others
 class RecoveryModelTest {
     private static final int WORKERS = 3;
-    private static final int STORIES = 60;
+    private static final int STORIES = Trials.of(15, 200);
     private static final int STEPS = 400;
     private static final int RING_EVENTS = 12;
     private static final int PART_BYTES = 1_500;
@@ -295,6 +297,7 @@ class RecoveryModelTest {
         }
     }
 
+    @Tag("trials")
     @Test
     void afterAnyStoryTheRouterKnowsWhatIsTrue() throws IOException {
         final long seed = Seeds.next("RecoveryModelTest");

@@ -12,7 +12,9 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.source.EngineStream.ReplayStep;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -33,8 +35,9 @@ class RemovalRuleModelTest {
     private static final int SLOT = 1;
     private static final int BLOCK = 4;
     private static final int NAMES = 12;
-    private static final int TRIALS = 60;
+    private static final int TRIALS = Trials.of(15, 300);
 
+    @Tag("trials")
     @Test
     void theIndexHoldsWhatTheEngineDoesHoweverTheRuleWasFound() {
         for (int seed = 0; seed < TRIALS; seed++) {

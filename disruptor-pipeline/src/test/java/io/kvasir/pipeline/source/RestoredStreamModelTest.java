@@ -15,7 +15,9 @@ import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.pipeline.wire.ApplyListener;
 import io.kvasir.pipeline.wire.KvBatch;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -27,11 +29,12 @@ import java.util.concurrent.TimeUnit;
 
 /** A router and an engine that each begin anew at any moment, over a line that loses messages. */
 class RestoredStreamModelTest {
-    private static final int TRIALS = 1_000;
+    private static final int TRIALS = Trials.of(250, 5_000);
     private static final int STEPS = 60;
     private static final int BLOCK = 4;
     private static final int NAMES = 30;
 
+    @Tag("trials")
     @Test
     void whatIsExactIsTrueAndInTheEndAllIs() {
         final long seed = Seeds.next("RestoredStreamModelTest");

@@ -12,7 +12,9 @@ import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.pipeline.events.IndexApplier;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 import java.util.ArrayList;
@@ -29,11 +31,12 @@ import java.util.concurrent.TimeUnit;
  * no block that neither of them has.
  */
 class TwoPublishersModelTest {
-    private static final int TRIALS = 40;
+    private static final int TRIALS = Trials.of(12, 200);
     private static final int STEPS = 60;
     private static final int SLOT = 0;
     private static final int BLOCK = 2;
 
+    @Tag("trials")
     @Test
     void noViewIsExactWithBlocksThatNeitherHas() {
         final long seed = Seeds.next("TwoPublishersModelTest");
