@@ -103,7 +103,11 @@ class FailureWordsTest {
             final GatewayException refusal =
                     assertThrows(GatewayException.class, () -> GatewayServer.start(config));
             assertEquals(
-                    "state-dir=" + file + " cannot be used: " + file + ": it is there already, and"
+                    "state-dir="
+                            + file
+                            + " cannot be used: "
+                            + file
+                            + ": it is there already, and"
                             + " is no folder",
                     refusal.getMessage());
         } finally {

@@ -142,7 +142,12 @@ class GatewayTokensTest {
 
     /** Two texts of a message have a blank between them in SGLang, an end of line in vLLM. */
     @ParameterizedTest
-    @CsvSource({"sglang, sglang, ' '", "vllm, vllm, '\\n'", "sglang, vllm, '\\n'", "sglang, none, ' '"})
+    @CsvSource({
+        "sglang, sglang, ' '",
+        "vllm, vllm, '\\n'",
+        "sglang, vllm, '\\n'",
+        "sglang, none, ' '"
+    })
     void chatsBecomeThePromptsOfTheEngines(String first, String second, String between)
             throws Exception {
         try (FakeEngine one = new FakeEngine(call -> call.json(200, "{}"));
@@ -162,7 +167,7 @@ class GatewayTokensTest {
                                         tokens(
                                                 gateway,
                                                 "[{\"type\":\"text\",\"text\":\"a\"},"
-                                                    + "{\"type\":\"text\",\"text\":\"b\"}]")));
+                                                        + "{\"type\":\"text\",\"text\":\"b\"}]")));
             }
         }
     }

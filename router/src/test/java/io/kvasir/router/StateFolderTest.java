@@ -60,7 +60,12 @@ class StateFolderTest {
         for (Setting<Path> setting : FOLDERS) {
             final RouterConfig.Builder builder = builder(setting, file);
             assertEquals(
-                    setting + "=" + file + " cannot be used: " + file + ": it is there already, and"
+                    setting
+                            + "="
+                            + file
+                            + " cannot be used: "
+                            + file
+                            + ": it is there already, and"
                             + " is no folder",
                     assertThrows(UncheckedIOException.class, builder::build).getMessage());
         }

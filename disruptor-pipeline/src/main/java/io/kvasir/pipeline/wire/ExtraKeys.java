@@ -232,21 +232,15 @@ final class ExtraKeys {
 
     private DropReason readTagged(
             Tag tag, MsgpackReader reader, boolean saltPlace, byte[] loraName) {
-        switch (tag) {
-            case LORA -> {
-                return reader.dataEquals(loraName) ? null : DropReason.OPAQUE_EXTRA_KEYS;
-            }
+        return switch (tag) {
+            case LORA -> reader.dataEquals(loraName) ? null : DropReason.OPAQUE_EXTRA_KEYS;
             case OBJECT -> {
                 addObject(objectHash(reader));
-                return null;
+                yield null;
             }
-            case SALT -> {
-                return saltPlace ? takeSalt(reader.dataText()) : DropReason.OPAQUE_EXTRA_KEYS;
-            }
-            default -> {
-                return DropReason.OPAQUE_EXTRA_KEYS;
-            }
-        }
+            case SALT -> saltPlace ? takeSalt(reader.dataText()) : DropReason.OPAQUE_EXTRA_KEYS;
+            case OTHER -> DropReason.OPAQUE_EXTRA_KEYS;
+        };
     }
 
     /**

@@ -204,7 +204,9 @@ public final class InferenceRequest {
     /** Whether SGLang is to keep its blocks apart from others' in a way that no event says. */
     boolean cachedApart;
 
-    /** Whether a chat brings token ids of its own, which SGLang computes instead of its messages. */
+    /**
+     * Whether a chat brings token ids of its own, which SGLang computes instead of its messages.
+     */
     boolean ownIds;
 
     /** Member {@link #ROUTER_OVERRIDE}; null where there is none. */

@@ -40,9 +40,7 @@ import java.util.function.Supplier;
  * configuration says: same block size, same tokens. One virtual thread per server.
  */
 public final class HealthProbe {
-    /**
-     * Owner of SGLang's models, which are computed whatever name a completion or a chat has.
-     */
+    /** Owner of SGLang's models, which are computed whatever name a completion or a chat has. */
     private static final String SGLANG = "sglang";
 
     /** Names that are said of a long list. */

@@ -269,8 +269,7 @@ public final class ChatModel implements AutoCloseable {
      * @throws PromptException if the request is wrong, or its tokens cannot be known, or there are
      *     more
      */
-    public int[] chatTokens(
-            JsonNode request, int maxTokens, String saltOrNull, PromptRules rules) {
+    public int[] chatTokens(JsonNode request, int maxTokens, String saltOrNull, PromptRules rules) {
         return encode(
                 render(request, rules),
                 rules == PromptRules.VLLM && flag(request, "add_special_tokens", false),

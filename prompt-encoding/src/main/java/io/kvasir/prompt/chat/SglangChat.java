@@ -170,7 +170,9 @@ final class SglangChat {
         return out.isEmpty() ? null : out;
     }
 
-    /** In the request's order; a description and parameters that are not given are null at the end. */
+    /**
+     * In the request's order; a description and parameters that are not given are null at the end.
+     */
     private static Map<String, Object> function(JsonNode tool, JsonNode given) {
         final Map<String, Object> function = new LinkedHashMap<>();
         given.properties()

@@ -107,7 +107,8 @@ class SglangChatTest {
                         """
                         {"system":[{"type":"text","text":"a"},{"type":"text","text":"b"}],
                          "messages":[{"role":"user","content":[{"type":"text","text":"c"},
-                          {"type":"tool_result","tool_use_id":"i","content":"d"}]}]}""");
+                          {"type":"tool_result","tool_use_id":"i","content":"d"}]}]}\
+                        """);
         try (ChatModel model = model(PLAIN)) {
             assertEquals(
                     "[system]a\nb[user]c[tool]d[assistant]",
