@@ -211,6 +211,11 @@ class SavedPrefixesTest {
         public int read() throws IOException {
             throw new IOException("Input/output error");
         }
+
+        @Override
+        public int read(byte[] bytes, int from, int length) throws IOException {
+            return read();
+        }
     }
 
     @Test

@@ -24,9 +24,8 @@ public final class MetricsPage {
             Pattern.compile("(([a-zA-Z_:][a-zA-Z0-9_:]*?)(?:_bucket|_count|_sum)?)(?:\\{(.*)})?");
     private static final Pattern LABEL =
             Pattern.compile(
-                    "([a-zA-Z_][a-zA-Z0-9_]*)=\"([^\"\\\\\n"
-                            + "]*+(?:\\\\[\\\\\"n][^\"\\\\\n"
-                            + "]*+)*+)\"(?:,|$)");
+                    "([a-zA-Z_][a-zA-Z0-9_]*)=\""
+                            + "([^\"\\\\\\n]*+(?:\\\\[\\\\\"n][^\"\\\\\\n]*+)*+)\"(?:,|$)");
 
     /** Series by their text: pages are read again and again until something is on them. */
     private static final Map<String, Sample> READ = new ConcurrentHashMap<>();
