@@ -97,10 +97,12 @@ final class Fields {
         } catch (IllegalArgumentException e) {
             throw new IllegalArgumentException(must, e);
         }
-        if ((!"http".equals(url.getScheme()) && !"https".equals(url.getScheme()))
-                || url.getHost() == null
-                || url.getRawUserInfo() != null) {
+        if (url.getRawUserInfo() != null) {
             throw new IllegalArgumentException(must);
+        }
+        final String problem = HttpAddress.problemOrNull(url);
+        if (problem != null) {
+            throw new IllegalArgumentException(path + key + " " + problem);
         }
         return url;
     }

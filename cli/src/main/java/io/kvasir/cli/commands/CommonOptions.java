@@ -1,5 +1,7 @@
 package io.kvasir.cli.commands;
 
+import io.kvasir.registry.HttpAddress;
+
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -172,12 +174,9 @@ public final class CommonOptions {
 
     /** Complains of what is no address of HTTP that can be connected to. */
     void http(String option, URI url) {
-        if (url.getHost() == null
-                || !("http".equals(url.getScheme()) || "https".equals(url.getScheme()))) {
-            throw wrong(option + " " + url + " must be http://host:port or https://host:port");
-        }
-        if (url.getPort() == 0 || url.getPort() > MOST_PORT) {
-            throw wrong(option + " " + url + " has a port that is not within 1.." + MOST_PORT);
+        final String problem = HttpAddress.problemOrNull(url);
+        if (problem != null) {
+            throw wrong(option + " " + url + " " + problem);
         }
     }
 

@@ -81,8 +81,8 @@ class WrongCommandLineTest {
                 "replay --trace none --block-size 0 | --block-size 0 must be at least 1",
                 "replay --trace none --blocks 0 | --blocks 0 must be at least 1",
                 "replay --trace none --workers 1025 | --workers 1025 is not within 1..1024",
-                "replay --trace none --url http://h:99999 | --url http://h:99999 has a port that is"
-                        + " not within 1..65535",
+                "replay --trace none --url http://h:99999 | --url http://h:99999 has port 99999,"
+                        + " which is not within 1..65535",
                 "simulate --agents --slots 0 | --slots 0 must be at least 1",
                 "simulate --agents --block-size 0 | --block-size 0 must be at least 1",
                 "simulate --agents --prefill-rate 0 | --prefill-rate 0 must be positive and finite",
@@ -111,8 +111,8 @@ class WrongCommandLineTest {
                 "sim --kv-lease-s -1 | --kv-lease-s -1 is not within 0..1000000000",
                 "sim --kv-row-bytes 7 | --kv-row-bytes 7 must be a multiple of 8",
                 "sim --max-model-len -1 | --max-model-len -1 must be at least 2, or 0",
-                "status --url http://h:99999 | --url http://h:99999 has a port that is not within"
-                        + " 1..65535",
+                "status --url http://h:99999 | --url http://h:99999 has port 99999, which is"
+                        + " not within 1..65535",
                 "slots --max-requests 0 | --max-requests 0 is not within 1..1073741824",
                 "slots --max-workers 65537 | --max-workers 65537 is not within 1..65536",
                 "slots --request-timeout-secs -1 | --request-timeout-secs -1 is not within"

@@ -2,6 +2,7 @@ package io.kvasir.gateway.config;
 
 import io.kvasir.pipeline.source.RemovalRule;
 import io.kvasir.pipeline.source.ZmqAddress;
+import io.kvasir.registry.HttpAddress;
 import io.kvasir.router.EventPlaneWorker;
 import io.kvasir.router.settings.Setting;
 import io.kvasir.router.settings.WrongSettingsException;
@@ -65,7 +66,6 @@ public record WorkerConfig(
         WorkerLimits limits,
         WorkerAdapters adapters,
         Set<String> taints) {
-    private static final int MOST_PORT = 65_535;
     private static final String EVENT_WORKER = "event-worker";
     private static final String EVENT_RANK = "event-rank";
     static final List<String> KEYS =
@@ -324,21 +324,10 @@ public record WorkerConfig(
             throw new IllegalArgumentException(
                     "url=" + Setting.withoutPasswords(url) + " is no URL", e);
         }
-        if ((!"http".equals(uri.getScheme()) && !"https".equals(uri.getScheme()))
-                || uri.getHost() == null) {
+        final String problem = HttpAddress.problemOrNull(uri);
+        if (problem != null) {
             throw new IllegalArgumentException(
-                    "url="
-                            + Setting.withoutPasswords(url)
-                            + " must be http://host:port or https://host:port");
-        }
-        if (uri.getPort() == 0 || uri.getPort() > MOST_PORT) {
-            throw new IllegalArgumentException(
-                    "url="
-                            + Setting.withoutPasswords(url)
-                            + ": port "
-                            + uri.getPort()
-                            + " is not within 1.."
-                            + MOST_PORT);
+                    "url=" + Setting.withoutPasswords(url) + " " + problem);
         }
         if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
             throw new IllegalArgumentException(

@@ -69,8 +69,9 @@ class WorkerConfigTest {
             value = {
                 "http://h:1,evnts=tcp://a:1   | unknown key 'evnts'; known keys: [url, name,"
                         + " events",
-                "http://h:0                   | url=http://h:0: port 0 is not within 1..65535",
-                "http://h:70000               | url=http://h:70000: port 70000 is not within 1..",
+                "http://h:0                   | url=http://h:0 has port 0, which is not within",
+                "http://h:70000               | url=http://h:70000 has port 70000, which is",
+                "http://vllm_0:1              | with a host whose name has no '_'",
                 "http://h:1,dp=x              | dp=x must be a whole number",
                 "http://h:1,dp=0              | dp=0 must be at least 1",
                 "http://h:1,bind=yes          | bind=yes must be true or false",
@@ -120,7 +121,7 @@ class WorkerConfigTest {
                 List.of(
                         "'bind' is not key=value",
                         "unknown key 'evnts'",
-                        "port 0 is not within 1..65535",
+                        "has port 0, which is not within 1..65535",
                         "dp=0 must be at least 1",
                         "removals=none");
         assertEquals(parts.size(), lines.size(), lines::toString);

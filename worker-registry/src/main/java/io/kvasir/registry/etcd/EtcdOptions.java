@@ -1,5 +1,6 @@
 package io.kvasir.registry.etcd;
 
+import io.kvasir.registry.HttpAddress;
 import io.kvasir.registry.LeaseTtl;
 
 import java.net.URI;
@@ -79,10 +80,9 @@ public record EtcdOptions(
                             + " etcd are given by "
                             + login);
         }
-        if (endpoint.getHost() == null
-                || !List.of("http", "https").contains(endpoint.getScheme())) {
-            throw new IllegalArgumentException(
-                    "etcd endpoint " + endpoint + " must be http://host:port or https://…");
+        final String problem = HttpAddress.problemOrNull(endpoint);
+        if (problem != null) {
+            throw new IllegalArgumentException("etcd endpoint " + endpoint + " " + problem);
         }
     }
 

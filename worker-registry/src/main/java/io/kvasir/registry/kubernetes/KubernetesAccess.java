@@ -3,6 +3,7 @@ package io.kvasir.registry.kubernetes;
 import io.kvasir.registry.ConfiguredFile;
 import io.kvasir.registry.FailureText;
 import io.kvasir.registry.HostPort;
+import io.kvasir.registry.HttpAddress;
 
 import java.io.IOException;
 import java.net.URI;
@@ -23,9 +24,9 @@ public record KubernetesAccess(URI server, Path account, String namespace) {
 
     /** Checks the values. */
     public KubernetesAccess {
-        if (server.getHost() == null || !server.toString().matches("https?://.*")) {
-            throw new IllegalArgumentException(
-                    "Kubernetes API server " + server + " must be https://host:port or http://…");
+        final String problem = HttpAddress.problemOrNull(server);
+        if (problem != null) {
+            throw new IllegalArgumentException("Kubernetes API server " + server + " " + problem);
         }
         if (namespace.isBlank()) {
             throw new IllegalArgumentException("the Kubernetes namespace is blank");
