@@ -83,6 +83,7 @@ final class Contradictions {
                     "with track-prefill-tokens and track-active-blocks off all workers cost the"
                             + " same: each is as likely");
         }
+        warnings.addAll(SharedAddresses.warnings(config.get(GatewaySettings.WORKERS)));
         if (!RouterConfig.keepsIndex(started.settings())
                 && config.get(GatewaySettings.WORKERS).stream().anyMatch(w -> w.events() != null)) {
             warnings.add(

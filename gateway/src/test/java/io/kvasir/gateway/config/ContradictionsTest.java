@@ -37,6 +37,46 @@ class ContradictionsTest {
     @CsvSource(
             delimiter = '|',
             value = {
+                "http://h:1,name=a http://h:1/,name=b|the workers a and b have the same url",
+                "http://h:1,name=a,events=tcp://e:5557 http://h:2,name=b,events=tcp://e:5557"
+                        + "|a and b follow the same events, of tcp://e:5557",
+                "http://h:1,name=a,dp=3,events=tcp://e:5557 http://h:2,name=b,events=tcp://e:5559"
+                        + "|a and b follow the same events, of tcp://e:5559",
+                "http://h:1,name=a,events=tcp://e:5,topic=kv http://h:2,name=b,events=tcp://e:5"
+                        + "|a and b follow the same events, of tcp://e:5:",
+                "http://h:1,name=a,events=tcp://e:5,topic=kv1 http://h:2,name=b,events=tcp://e:5,"
+                        + "topic=kv2|",
+                "http://h:1,name=a,dp=2,events=tcp://e:5 http://h:2,name=b,events=tcp://e:7|",
+                "http://h:1,name=a http://h:1/x,name=b http://g:1,name=c http://h:2,name=d|",
+            })
+    void workersWithAnAddressInCommonAreAWarning(String workers, String words) {
+        final GatewayConfig.Builder builder = of("port=0");
+        for (String flag : workers.split(" ", -1)) {
+            builder.worker(WorkerConfig.parse(flag));
+        }
+        final List<String> warnings =
+                builder.build().warnings().stream()
+                        .filter(text -> text.startsWith("the workers "))
+                        .toList();
+        assertEquals(words == null ? 0 : 1, warnings.size(), warnings::toString);
+        assertTrue(words == null || warnings.getFirst().contains(words), warnings::toString);
+    }
+
+    @Test
+    void anAddressMayBeOfAWorkerOfEachModel() {
+        final String flag = "http://h:1,events=tcp://e:5,name=%s,model=%s";
+        final List<String> warnings =
+                SharedAddresses.warnings(
+                        List.of(
+                                WorkerConfig.parse(flag.formatted("a", "m")),
+                                WorkerConfig.parse(flag.formatted("b", "n"))));
+        assertEquals(List.of(), warnings);
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
                 "ttl-secs=9|approximate",
                 "max-tree-size=9|approximate",
                 "snapshot-threshold=9|event-plane=jetstream",
