@@ -8,12 +8,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.WorkerConfig;
+import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.openai.Json;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.prompt.chat.SimModel;
 import io.kvasir.router.Worker;
+import io.kvasir.router.settings.RouterSettings;
 import io.kvasir.sim.SimEngine;
 import io.kvasir.sim.config.SimConfig;
 import io.kvasir.testsupport.Eventually;
@@ -25,6 +27,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import java.io.IOException;
 import java.net.http.HttpResponse;
 import java.util.Map;
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 
 /**
  * What engines answer beside completions: the Responses API, the Messages API, and endpoints that
@@ -33,6 +37,7 @@ import java.util.Map;
 class OtherApisHttpTest {
     private static final String MESSAGES = "/v1/messages";
     private static final String RESPONSES = "/v1/responses";
+    private static final String GENERATE = "/generate";
     private static final String ASK_MESSAGES =
             "{\"model\":\"m\",\"max_tokens\":8,\"stream\":true,"
                     + "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
@@ -162,6 +167,64 @@ class OtherApisHttpTest {
         }
     }
 
+    /** SGLang's own endpoint: each event has all of the answer, and counts of its own. */
+    @Test
+    void generateIsRoutedByItsTokensLikeACompletion() throws Exception {
+        final String ids =
+                "["
+                        + IntStream.range(0, 64)
+                                .mapToObj(Integer::toString)
+                                .collect(Collectors.joining(","))
+                        + "]";
+        final FakeEngine.Script script =
+                call -> {
+                    if (call.path.equals(GENERATE)) {
+                        call.beginEvents();
+                        call.chunk(generated("a", 1, 0) + generated("ab", 2, 0));
+                        call.chunk("data: [DONE]\n\n");
+                    } else {
+                        call.json(200, "{\"choices\":[],\"usage\":{\"prompt_tokens\":64}}");
+                    }
+                };
+        try (FakeEngine one = new FakeEngine(script);
+                FakeEngine two = new FakeEngine(script);
+                GatewayServer gateway =
+                        Gateways.started(
+                                Gateways.config(one.worker("one"), two.worker("two"))
+                                        .set(RouterSettings.APPROXIMATE, true))) {
+            final String asked =
+                    "{\"input_ids\":" + ids + ", \"stream\":true,\"sampling_params\":{\"n\":1}}";
+            final HttpResponse<String> first = Gateways.post(gateway, GENERATE, asked);
+            assertEquals(200, first.statusCode(), first.body());
+            assertEquals(
+                    generated("a", 1, 0) + generated("ab", 2, 0) + "data: [DONE]\n\n",
+                    first.body());
+            final FakeEngine taken = one.calls.isEmpty() ? two : one;
+            assertEquals(asked, taken.calls.getFirst().text(), "as the client sent it");
+            for (int i = 0; i < 4; i++) {
+                Eventually.holds(
+                        "applied", () -> gateway.router().bookingPipeline().backlog() == 0);
+                Gateways.post(gateway, "/v1/completions", "{\"prompt\":" + ids + "}");
+            }
+            assertEquals(5, taken.calls.size(), "what it holds of them is known");
+            final MetricsPage page = MetricsPage.of(gateway);
+            assertEquals(2, page.sum("kvasir_output_tokens_total"));
+            assertEquals(
+                    1, page.sum("kvasir_time_to_first_token_seconds_count", "route", "generate"));
+        }
+    }
+
+    private static String generated(String text, int output, int cached) {
+        return "data: {\"text\":\""
+                + text
+                + "\",\"meta_info\":{\"finish_reason\":null,\"prompt_tokens\":64,"
+                + "\"completion_tokens\":"
+                + output
+                + ",\"cached_tokens\":"
+                + cached
+                + "}}\n\n";
+    }
+
     @Test
     void errorsHaveTheFormOfTheirApi() throws Exception {
         try (FakeEngine engine = new FakeEngine(OtherApisHttpTest::stream);
@@ -227,10 +290,10 @@ class OtherApisHttpTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {MESSAGES, RESPONSES, "/v1/embeddings"})
+    @ValueSource(strings = {MESSAGES, RESPONSES, GENERATE, "/v1/embeddings"})
     void theyAreNotSplit(String path) throws Exception {
         final String asked =
-                "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"input\":\"hi\"}";
+                "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"input\":\"hi\",\"text\":\"hi\"}";
         try (FakeEngine prefill = new FakeEngine(call -> call.json(500, "{}"));
                 FakeEngine decode = new FakeEngine(call -> call.json(200, "{}"))) {
             final String first = prefill.url() + ",name=p,role=prefill,handoff=";
@@ -253,7 +316,7 @@ class OtherApisHttpTest {
                 final HttpResponse<String> refused = Gateways.post(gateway, path, asked);
                 assertEquals(400, refused.statusCode(), refused.body());
                 assertEquals(
-                        path.equals(MESSAGES) ? "messages" : "input",
+                        InferenceRequest.Route.ofOrNull(path).prompt,
                         GatewayHttpTest.json(refused).at("/error/param").textValue());
             }
             assertTrue(prefill.calls.isEmpty());

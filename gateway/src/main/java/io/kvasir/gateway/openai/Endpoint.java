@@ -10,6 +10,7 @@ public enum Endpoint {
     COMPLETIONS(InferenceRequest.Route.COMPLETIONS),
     RESPONSES(InferenceRequest.Route.RESPONSES),
     MESSAGES(InferenceRequest.Route.MESSAGES),
+    GENERATE(InferenceRequest.Route.GENERATE),
     COUNT_TOKENS(InferenceRequest.Route.COUNT_TOKENS),
     EMBEDDINGS(InferenceRequest.Route.EMBEDDINGS),
     POOLING(InferenceRequest.Route.POOLING),

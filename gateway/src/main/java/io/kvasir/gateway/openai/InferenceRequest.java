@@ -26,6 +26,8 @@ public final class InferenceRequest {
         RESPONSES,
         /** Anthropic's Messages: a chat as a list of blocks. */
         MESSAGES,
+        /** SGLang's own: a text or token ids, and no model's name. */
+        GENERATE,
         /** Any other: the prompt is not known, and the worker is chosen by its load. */
         OTHER;
 
@@ -41,6 +43,7 @@ public final class InferenceRequest {
         COMPLETIONS("/v1/completions", "completions", "prompt", Form.COMPLETION),
         RESPONSES("/v1/responses", "responses", "input", Form.RESPONSES),
         MESSAGES("/v1/messages", "messages", "messages", Form.MESSAGES),
+        GENERATE("/generate", "generate", "text", Form.GENERATE),
         COUNT_TOKENS("/v1/messages/count_tokens", "count_tokens", "messages", Form.OTHER),
         EMBEDDINGS("/v1/embeddings", "embeddings", "input", Form.OTHER),
         POOLING("/pooling", "pooling", "input", Form.OTHER),
@@ -205,9 +208,10 @@ public final class InferenceRequest {
     boolean cachedApart;
 
     /**
-     * Whether a chat brings token ids of its own, which SGLang computes instead of its messages.
+     * Whether an engine may compute other tokens than those that are read here: SGLang the ids that
+     * a chat brings instead of its messages, and media, embeddings or a session beside a prompt.
      */
-    boolean ownIds;
+    boolean otherTokens;
 
     /** Member {@link #ROUTER_OVERRIDE}; null where there is none. */
     public JsonNode routerOverride;
@@ -267,9 +271,9 @@ public final class InferenceRequest {
         moreEmbeds = 0;
     }
 
-    /** Whether an engine may compute other tokens than those of the chat. */
+    /** Whether an engine may compute other tokens than those that are read here. */
     public boolean hasOtherTokens() {
-        return ownIds;
+        return otherTokens;
     }
 
     /** Answers that are generated in all. */

@@ -158,6 +158,7 @@ public final class RequestParser {
             }
             case RESPONSES, MESSAGES ->
                     request.conversation = JsonNodeFactory.instance.objectNode();
+            case GENERATE -> maxTokens = true; // 128 where it does not say
             case OTHER -> {}
         }
         while (json.nextToken() == JsonToken.FIELD_NAME) {
@@ -180,6 +181,7 @@ public final class RequestParser {
                         case COMPLETION -> completionMember(name);
                         case RESPONSES -> responsesMember(name);
                         case MESSAGES -> messagesMember(name);
+                        case GENERATE -> generateMember(name);
                         case OTHER -> json.skipChildren();
                     }
                 }
@@ -191,10 +193,10 @@ public final class RequestParser {
         if (json.nextToken() != null) {
             throw ApiException.invalid(null, "the body has something after its JSON object");
         }
-        if (request.route.form == InferenceRequest.Form.COMPLETION) {
-            check();
-        } else {
-            request.limitsOutput = maxTokens;
+        switch (request.route.form) {
+            case COMPLETION -> check();
+            case GENERATE -> checkGenerate();
+            default -> request.limitsOutput = maxTokens;
         }
     }
 
@@ -239,6 +241,65 @@ public final class RequestParser {
         }
     }
 
+    /** Where ids are given they count, whatever the text is. */
+    private void generateMember(String name) throws IOException, ApiException {
+        switch (name) {
+            case "text" -> {
+                if (request.promptIds == null) {
+                    prompt(name);
+                } else {
+                    json.skipChildren();
+                }
+            }
+            case "input_ids" -> {
+                if (json.currentToken() != JsonToken.VALUE_NULL) {
+                    prompt(name);
+                }
+            }
+            case "input_embeds", "image_data", "video_data", "audio_data", "session_params" ->
+                    request.otherTokens |= isAsked();
+            case "return_logprob" -> request.logprobs = isAsked();
+            case "logprob_start_len" -> {
+                request.promptLogprobs = LaxInteger.read(json, 0) >= 0;
+                json.skipChildren();
+            }
+            case "sampling_params" -> samplingParams();
+            default -> json.skipChildren();
+        }
+    }
+
+    /** Those of a batch may be a list, which is the engine's to read. */
+    private void samplingParams() throws IOException {
+        if (json.currentToken() != JsonToken.START_OBJECT) {
+            json.skipChildren();
+            return;
+        }
+        while (json.nextToken() == JsonToken.FIELD_NAME) {
+            final String name = json.currentName();
+            json.nextToken();
+            switch (name) {
+                case "max_new_tokens" -> maxTokens = outputLimit();
+                case "n" -> answers = samples();
+                default -> json.skipChildren();
+            }
+        }
+    }
+
+    private void checkGenerate() throws ApiException {
+        if (!promptSeen && !request.otherTokens) {
+            throw ApiException.invalid(
+                    request.route.prompt, "neither 'text' nor 'input_ids' is given");
+        }
+        request.limitsOutput = maxTokens;
+        request.samples = answers;
+        if (answers > 1) {
+            request.samplesIn = "sampling_params.n";
+        }
+        // an engine takes nothing of its cache behind the first token that it is asked about
+        request.promptLogprobs &= request.logprobs;
+        request.wholeFor = request.promptLogprobs ? "logprob_start_len" : null;
+    }
+
     private void conversationMember(Set<String> members, String name) throws IOException {
         if (members.contains(name)) {
             request.conversation.set(name, trees.<JsonNode>readValueAsTree());
@@ -275,14 +336,14 @@ public final class RequestParser {
             }
             case "prompt" -> {
                 if (request.chat == null) {
-                    prompt();
+                    prompt(name);
                 } else {
                     json.skipChildren();
                 }
             }
             case "input_ids" -> {
                 final boolean asked = isAsked();
-                request.ownIds = asked && request.chat != null;
+                request.otherTokens = asked && request.chat != null;
             }
             case "prompt_embeds" -> embeds();
             case "top_logprobs" -> topLogprobs();
@@ -496,35 +557,37 @@ public final class RequestParser {
         }
     }
 
-    private void prompt() throws IOException, ApiException {
+    private void prompt(String name) throws IOException, ApiException {
         promptSeen = true;
+        request.batchIn = name;
         request.promptText = null;
         request.promptIds = null;
         request.moreTexts = List.of();
         request.moreIds = List.of();
         switch (json.currentToken()) {
             case VALUE_STRING -> request.promptText = json.getText();
-            case START_ARRAY -> promptList();
+            case START_ARRAY -> promptList(name);
             case VALUE_NULL -> promptSeen = false;
             default ->
                     throw wrongType(
-                            "prompt", "a string, a list of token ids, or a list of either of them");
+                            name, "a string, a list of token ids, or a list of either of them");
         }
     }
 
-    private void promptList() throws IOException, ApiException {
+    private void promptList(String name) throws IOException, ApiException {
         switch (json.nextToken()) {
-            case END_ARRAY -> throw ApiException.invalid("prompt", "'prompt' is empty");
+            case END_ARRAY -> throw ApiException.invalid(name, "'" + name + "' is empty");
             case VALUE_STRING -> {
                 request.promptText = json.getText();
                 request.moreTexts =
-                        batch(JsonToken.VALUE_STRING, "a string", name -> json.getText());
+                        batch(name, JsonToken.VALUE_STRING, "a string", _ -> json.getText());
             }
             case START_ARRAY -> {
-                request.promptIds = list("prompt[0]");
-                request.moreIds = batch(JsonToken.START_ARRAY, "a list of token ids", this::list);
+                request.promptIds = list(name + "[0]");
+                request.moreIds =
+                        batch(name, JsonToken.START_ARRAY, "a list of token ids", this::list);
             }
-            default -> request.promptIds = ids("prompt");
+            default -> request.promptIds = ids(name);
         }
     }
 
@@ -548,13 +611,13 @@ public final class RequestParser {
     }
 
     /** Reads the rest of a batch. */
-    private <T> List<T> batch(JsonToken kind, String what, PromptOf<T> prompt)
+    private <T> List<T> batch(String of, JsonToken kind, String what, PromptOf<T> prompt)
             throws IOException, ApiException {
         final List<T> prompts = new ArrayList<>();
         for (JsonToken token = json.nextToken();
                 token != JsonToken.END_ARRAY;
                 token = json.nextToken()) {
-            final String name = "prompt[" + (prompts.size() + 1) + "]";
+            final String name = of + "[" + (prompts.size() + 1) + "]";
             if (token != kind) {
                 throw wrongType(name, what + " like the first one");
             }

@@ -114,6 +114,10 @@ public final class SseStream {
             inspectTyped(buffer, from, to);
             return true;
         }
+        if (form == InferenceRequest.Form.GENERATE) {
+            inspectGenerated(buffer, from, to);
+            return true;
+        }
         if (dropUsage && endsChoice(buffer, from, to)) {
             events.holdBack(from + 1);
         }
@@ -169,12 +173,21 @@ public final class SseStream {
         }
     }
 
+    /** Reads an event that has all of the answer so far, and what was used for it. */
+    private void inspectGenerated(byte[] buffer, int from, int to) {
+        var _ = reader.read(buffer, from, to - from);
+        if (reader.completionTokens() > 0) {
+            firstToken = true;
+            outputEvents++;
+        }
+    }
+
     /** What a stream ends with, in words. */
     public String lastEvent() {
         return switch (form) {
             case RESPONSES -> "response.completed";
             case MESSAGES -> "message_stop";
-            case COMPLETION, OTHER -> "[DONE]";
+            case COMPLETION, GENERATE, OTHER -> "[DONE]";
         };
     }
 

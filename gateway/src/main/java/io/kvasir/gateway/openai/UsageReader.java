@@ -55,7 +55,8 @@ public final class UsageReader {
                 final JsonToken value = json.nextToken();
                 if (name.equals("choices") && value == JsonToken.START_ARRAY) {
                     choices(json);
-                } else if (name.equals("usage") && value == JsonToken.START_OBJECT) {
+                } else if ((name.equals("usage") || name.equals("meta_info")) // SGLang's own
+                        && value == JsonToken.START_OBJECT) {
                     usage(json);
                 } else if (name.equals("type") && value == JsonToken.VALUE_STRING) {
                     type = json.getText();
@@ -151,6 +152,7 @@ public final class UsageReader {
                     cachedTokens = count(json);
                     beside += Math.max(0, cachedTokens);
                 }
+                case "cached_tokens" -> cachedTokens = count(json);
                 case "cache_creation_input_tokens" -> beside += Math.max(0, count(json));
                 case "prompt_tokens_details", "input_tokens_details" -> {
                     if (value == JsonToken.START_OBJECT) {

@@ -347,6 +347,79 @@ class RequestParserTest {
             delimiter = '|',
             quoteCharacter = '`',
             value = {
+                "{}                       | text         | neither 'text' nor 'input_ids' is given",
+                "{\"text\":null}          | text         | neither 'text' nor 'input_ids' is given",
+                "{\"text\":7}             | text         | 'text' must be a string, a list of",
+                "{\"input_ids\":[]}       | input_ids    | 'input_ids' is empty",
+                "{\"input_ids\":[-1]}     | input_ids    | 'input_ids[0]' = -1 is no token id",
+                "{\"input_ids\":[[1],2]}  | input_ids[1] | 'input_ids[1]' must be a list of token",
+            })
+    void refusesWhatHasNoPromptOfGenerate(String body, String param, String message) {
+        final ApiException e = assertThrows(ApiException.class, () -> generate(body));
+        assertEquals(400, e.status());
+        assertTrue(e.getMessage().contains(message), e.getMessage());
+        assertEquals(param, e.json("id").at("/error/param").textValue());
+    }
+
+    private static InferenceRequest generate(String body) throws ApiException {
+        return RequestParser.parse(InferenceRequest.Route.GENERATE, body.getBytes(UTF_8));
+    }
+
+    @Test
+    void readsWhatRoutingNeedsOfGenerate() throws Exception {
+        final InferenceRequest both =
+                generate(
+                        "{\"text\":\"a\",\"input_ids\":[1,2],\"stream\":true,\"sampling_params\":"
+                                + "{\"max_new_tokens\":null,\"n\":3,\"stop\":[\"x\"]}}");
+        assertArrayEquals(new int[] {1, 2}, both.promptIds, "ids count");
+        assertTrue(both.stream);
+        assertEquals(3, both.sequences());
+        assertFalse(both.limitsOutput);
+        final InferenceRequest text = generate("{\"input_ids\":null,\"text\":\"a\"}");
+        assertEquals("a", text.promptText);
+        assertTrue(text.limitsOutput, "by 128");
+        assertTrue(text.statesWhatWasCached());
+        final InferenceRequest batch =
+                generate("{\"input_ids\":[[1],[2,3]],\"text\":\"a\",\"sampling_params\":[{},{}]}");
+        assertArrayEquals(new int[] {2, 3}, batch.moreIds.getFirst());
+        assertEquals(2, batch.prompts());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            value = {
+                "'return_logprob':true|false",
+                "'return_logprob':true,'logprob_start_len':-1|false",
+                "'return_logprob':true,'logprob_start_len':0|true",
+                "'logprob_start_len':7,'return_logprob':true|true",
+                "'logprob_start_len':0|false",
+                "'logprob_start_len':0,'return_logprob':false|false",
+            })
+    void whatIsAskedOfThePromptsOwnTokensIsComputedAnew(String members, boolean anew)
+            throws Exception {
+        final InferenceRequest request =
+                generate("{'text':'a',".replace('\'', '"') + members.replace('\'', '"') + "}");
+        assertEquals(anew, request.isComputedAnew());
+        assertEquals(!anew, request.statesWhatWasCached());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "'input_embeds':[[0.5]]",
+                "'text':'a','image_data':'i'",
+                "'input_ids':[1],'session_params':{'id':'s'}"
+            })
+    void doesNotKnowWhatComesBesideAPromptOfGenerate(String members) throws Exception {
+        assertTrue(generate(("{" + members + "}").replace('\'', '"')).hasOtherTokens());
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '`',
+            value = {
                 "{}                               | messages         | 'messages' is missing",
                 "{\"messages\":[]}                | messages         | 'messages' is empty",
                 "{\"messages\":{}}                | messages         | must be a list",

@@ -59,12 +59,16 @@ class SseStreamTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"messages, MESSAGES, 63", "responses, RESPONSES, 64"})
+    @CsvSource({
+        "vllm-0.32.0-messages, MESSAGES, 63",
+        "vllm-0.32.0-responses, RESPONSES, 64",
+        "sglang-0.5.23-generate, GENERATE, 64"
+    })
     void streamsOfOtherApisAreReadHoweverTheyAreCut(
-            String api, InferenceRequest.Form form, int promptTokens) throws IOException {
+            String recording, InferenceRequest.Form form, int promptTokens) throws IOException {
         final byte[] bytes;
         try (InputStream recorded =
-                SseStreamTest.class.getResourceAsStream("/streams/vllm-0.32.0-" + api + ".sse")) {
+                SseStreamTest.class.getResourceAsStream("/streams/" + recording + ".sse")) {
             bytes = recorded.readAllBytes();
         }
         for (int cut = 0; cut <= bytes.length; cut++) {
