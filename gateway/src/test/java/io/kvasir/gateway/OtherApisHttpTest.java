@@ -38,6 +38,7 @@ class OtherApisHttpTest {
     private static final String MESSAGES = "/v1/messages";
     private static final String RESPONSES = "/v1/responses";
     private static final String GENERATE = "/generate";
+    private static final String TOKENS = "/inference/v1/generate";
     private static final String ASK_MESSAGES =
             "{\"model\":\"m\",\"max_tokens\":8,\"stream\":true,"
                     + "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
@@ -290,10 +291,11 @@ class OtherApisHttpTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {MESSAGES, RESPONSES, GENERATE, "/v1/embeddings"})
+    @ValueSource(strings = {MESSAGES, RESPONSES, GENERATE, TOKENS, "/v1/embeddings"})
     void theyAreNotSplit(String path) throws Exception {
         final String asked =
-                "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"input\":\"hi\",\"text\":\"hi\"}";
+                "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}],\"input\":\"hi\","
+                        + "\"text\":\"hi\",\"token_ids\":[1]}";
         try (FakeEngine prefill = new FakeEngine(call -> call.json(500, "{}"));
                 FakeEngine decode = new FakeEngine(call -> call.json(200, "{}"))) {
             final String first = prefill.url() + ",name=p,role=prefill,handoff=";

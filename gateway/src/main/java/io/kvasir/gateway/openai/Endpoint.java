@@ -11,6 +11,7 @@ public enum Endpoint {
     RESPONSES(InferenceRequest.Route.RESPONSES),
     MESSAGES(InferenceRequest.Route.MESSAGES),
     GENERATE(InferenceRequest.Route.GENERATE),
+    INFERENCE_GENERATE(InferenceRequest.Route.INFERENCE_GENERATE),
     COUNT_TOKENS(InferenceRequest.Route.COUNT_TOKENS),
     EMBEDDINGS(InferenceRequest.Route.EMBEDDINGS),
     POOLING(InferenceRequest.Route.POOLING),

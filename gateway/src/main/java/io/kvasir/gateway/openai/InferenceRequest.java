@@ -28,6 +28,8 @@ public final class InferenceRequest {
         MESSAGES,
         /** SGLang's own: a text or token ids, and no model's name. */
         GENERATE,
+        /** vLLM's own: token ids, which the answer has as well. */
+        TOKENS,
         /** Any other: the prompt is not known, and the worker is chosen by its load. */
         OTHER;
 
@@ -44,6 +46,7 @@ public final class InferenceRequest {
         RESPONSES("/v1/responses", "responses", "input", Form.RESPONSES),
         MESSAGES("/v1/messages", "messages", "messages", Form.MESSAGES),
         GENERATE("/generate", "generate", "text", Form.GENERATE),
+        INFERENCE_GENERATE("/inference/v1/generate", "generate", "token_ids", Form.TOKENS),
         COUNT_TOKENS("/v1/messages/count_tokens", "count_tokens", "messages", Form.OTHER),
         EMBEDDINGS("/v1/embeddings", "embeddings", "input", Form.OTHER),
         POOLING("/pooling", "pooling", "input", Form.OTHER),

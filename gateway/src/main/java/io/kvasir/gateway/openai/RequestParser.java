@@ -69,6 +69,8 @@ public final class RequestParser {
     private int answers = 1;
     private int bestOf = 1;
     private boolean beamSearch;
+    private boolean startsInPrompt; // log probabilities, where they are asked for
+    private boolean skipsCache;
 
     private RequestParser(InferenceRequest request, JsonParser json, long treeBytes) {
         this.request = request;
@@ -159,7 +161,7 @@ public final class RequestParser {
             case RESPONSES, MESSAGES ->
                     request.conversation = JsonNodeFactory.instance.objectNode();
             case GENERATE -> maxTokens = true; // 128 where it does not say
-            case OTHER -> {}
+            case TOKENS, OTHER -> {}
         }
         while (json.nextToken() == JsonToken.FIELD_NAME) {
             final String name = json.currentName();
@@ -182,6 +184,7 @@ public final class RequestParser {
                         case RESPONSES -> responsesMember(name);
                         case MESSAGES -> messagesMember(name);
                         case GENERATE -> generateMember(name);
+                        case TOKENS -> tokensMember(name);
                         case OTHER -> json.skipChildren();
                     }
                 }
@@ -195,7 +198,7 @@ public final class RequestParser {
         }
         switch (request.route.form) {
             case COMPLETION -> check();
-            case GENERATE -> checkGenerate();
+            case GENERATE, TOKENS -> checkGenerate();
             default -> request.limitsOutput = maxTokens;
         }
     }
@@ -260,9 +263,18 @@ public final class RequestParser {
                     request.otherTokens |= isAsked();
             case "return_logprob" -> request.logprobs = isAsked();
             case "logprob_start_len" -> {
-                request.promptLogprobs = LaxInteger.read(json, 0) >= 0;
+                startsInPrompt = LaxInteger.read(json, 0) >= 0;
                 json.skipChildren();
             }
+            case "sampling_params" -> samplingParams();
+            default -> json.skipChildren();
+        }
+    }
+
+    private void tokensMember(String name) throws IOException, ApiException {
+        switch (name) {
+            case "token_ids" -> prompt(name);
+            case "features", "content_parts" -> request.otherTokens |= isAsked();
             case "sampling_params" -> samplingParams();
             default -> json.skipChildren();
         }
@@ -278,8 +290,10 @@ public final class RequestParser {
             final String name = json.currentName();
             json.nextToken();
             switch (name) {
-                case "max_new_tokens" -> maxTokens = outputLimit();
+                case "max_new_tokens", "max_tokens" -> maxTokens = outputLimit();
                 case "n" -> answers = samples();
+                case "prompt_logprobs" -> request.promptLogprobs = isGiven();
+                case "skip_reading_prefix_cache" -> skipsCache = isAsked();
                 default -> json.skipChildren();
             }
         }
@@ -288,7 +302,10 @@ public final class RequestParser {
     private void checkGenerate() throws ApiException {
         if (!promptSeen && !request.otherTokens) {
             throw ApiException.invalid(
-                    request.route.prompt, "neither 'text' nor 'input_ids' is given");
+                    request.route.prompt,
+                    request.route.form == InferenceRequest.Form.TOKENS
+                            ? "'token_ids' is missing"
+                            : "neither 'text' nor 'input_ids' is given");
         }
         request.limitsOutput = maxTokens;
         request.samples = answers;
@@ -296,8 +313,8 @@ public final class RequestParser {
             request.samplesIn = "sampling_params.n";
         }
         // an engine takes nothing of its cache behind the first token that it is asked about
-        request.promptLogprobs &= request.logprobs;
-        request.wholeFor = request.promptLogprobs ? "logprob_start_len" : null;
+        request.promptLogprobs |= skipsCache || (startsInPrompt && request.logprobs);
+        request.wholeFor = request.promptLogprobs ? "sampling_params" : null;
     }
 
     private void conversationMember(Set<String> members, String name) throws IOException {

@@ -187,7 +187,7 @@ public final class SseStream {
         return switch (form) {
             case RESPONSES -> "response.completed";
             case MESSAGES -> "message_stop";
-            case COMPLETION, GENERATE, OTHER -> "[DONE]";
+            case COMPLETION, GENERATE, TOKENS, OTHER -> "[DONE]";
         };
     }
 

@@ -97,6 +97,7 @@ public final class UsageReader {
                 final JsonToken value = json.nextToken();
                 switch (name) {
                     case "text" -> outputToken |= value == JsonToken.VALUE_STRING;
+                    case "token_ids" -> outputToken |= isList(json);
                     case "finish_reason" -> outputToken |= value == JsonToken.VALUE_STRING;
                     case "delta" -> {
                         if (value == JsonToken.START_OBJECT) {
@@ -107,6 +108,20 @@ public final class UsageReader {
                 }
             }
         }
+    }
+
+    /** Whether the current value is a list with something in it; it is skipped. */
+    private static boolean isList(JsonParser json) throws IOException {
+        if (json.currentToken() != JsonToken.START_ARRAY) {
+            json.skipChildren();
+            return false;
+        }
+        boolean some = false;
+        while (json.nextToken() != JsonToken.END_ARRAY) {
+            some = true;
+            json.skipChildren();
+        }
+        return some;
     }
 
     /**

@@ -404,6 +404,37 @@ class RequestParserTest {
         assertEquals(!anew, request.statesWhatWasCached());
     }
 
+    @Test
+    void readsWhatRoutingNeedsOfTokens() throws Exception {
+        final InferenceRequest request =
+                tokens(
+                        "{'model':'m','token_ids':[1,2],'stream':true,'cache_salt':'s','text':'x',"
+                                + "'sampling_params':{'max_tokens':7,'n':2}}");
+        assertArrayEquals(new int[] {1, 2}, request.promptIds);
+        assertEquals("m", request.model);
+        assertEquals("s", request.cacheSalt);
+        assertTrue(request.stream && request.limitsOutput);
+        assertEquals(2, request.sequences());
+        assertFalse(request.isComputedAnew());
+        assertFalse(tokens("{'token_ids':[1]}").limitsOutput);
+        for (String anew :
+                List.of("'prompt_logprobs':0", "'skip_reading_prefix_cache':true", "'n':1")) {
+            assertEquals(
+                    !anew.equals("'n':1"),
+                    tokens("{'token_ids':[1],'sampling_params':{" + anew + "}}").isComputedAnew(),
+                    anew);
+        }
+        assertTrue(tokens("{'token_ids':[1],'features':{}}").hasOtherTokens());
+        assertEquals(
+                "'token_ids' is missing",
+                assertThrows(ApiException.class, () -> tokens("{}")).getMessage());
+    }
+
+    private static InferenceRequest tokens(String body) throws ApiException {
+        return RequestParser.parse(
+                InferenceRequest.Route.INFERENCE_GENERATE, body.replace('\'', '"').getBytes(UTF_8));
+    }
+
     @ParameterizedTest
     @ValueSource(
             strings = {

@@ -66,11 +66,7 @@ class SseStreamTest {
     })
     void streamsOfOtherApisAreReadHoweverTheyAreCut(
             String recording, InferenceRequest.Form form, int promptTokens) throws IOException {
-        final byte[] bytes;
-        try (InputStream recorded =
-                SseStreamTest.class.getResourceAsStream("/streams/" + recording + ".sse")) {
-            bytes = recorded.readAllBytes();
-        }
+        final byte[] bytes = recorded(recording);
         for (int cut = 0; cut <= bytes.length; cut++) {
             final SseStream events = new SseStream(form, true, () -> 7);
             final ByteArrayOutputStream out = new ByteArrayOutputStream();
@@ -85,6 +81,33 @@ class SseStreamTest {
             assertEquals(0, events.usage().cachedTokens());
             assertEquals(promptTokens, events.usage().promptTokens());
             assertEquals(6, events.outputTokens());
+        }
+    }
+
+    @Test
+    void tokensOfAStreamOfTokensAreReadHoweverItIsCut() throws IOException {
+        final byte[] bytes = recorded("vllm-0.32.0-inference-generate");
+        for (int cut = 0; cut <= bytes.length; cut++) {
+            final SseStream events =
+                    new SseStream(InferenceRequest.Form.TOKENS, false, () -> UsageReader.UNKNOWN);
+            final ByteArrayOutputStream out = new ByteArrayOutputStream();
+            take(out, pass(events, ByteBuffer.wrap(bytes.clone(), 0, cut)));
+            assertEquals(
+                    new String(bytes, 0, cut, UTF_8).contains("}\n\n"), events.sawFirstToken());
+            take(out, pass(events, ByteBuffer.wrap(bytes.clone(), cut, bytes.length - cut)));
+            take(out, events.takeAll());
+            assertArrayEquals(bytes, out.toByteArray());
+            assertTrue(events.sawDone());
+            assertEquals(5, events.outputEvents());
+            assertEquals(6, events.outputTokens());
+            assertEquals(64, events.usage().promptTokens());
+        }
+    }
+
+    private static byte[] recorded(String name) throws IOException {
+        try (InputStream recorded =
+                SseStreamTest.class.getResourceAsStream("/streams/" + name + ".sse")) {
+            return recorded.readAllBytes();
         }
     }
 
