@@ -354,7 +354,7 @@ class RegisterCommandTest {
                                 "--model=m",
                                 "--name=w",
                                 "--role=prefill",
-                                "--input=tokens",
+                                "--input=text",
                                 "--block-size=16",
                                 "--events=tcp://127.0.0.1:5557",
                                 "--label=rack=r1",
@@ -368,7 +368,7 @@ class RegisterCommandTest {
             final Registration said = Registration.decode(store.get(id.key()).value());
             assertEquals(url, said.url().toString());
             assertEquals(InstanceRole.PREFILL, said.role());
-            assertEquals(ModelInput.TOKENS, said.input());
+            assertEquals(ModelInput.TEXT, said.input());
             assertEquals(16, said.blockSize());
             assertEquals("r1", said.labels().get("rack"));
             assertEquals(
