@@ -491,7 +491,7 @@ public final class ApiException extends Exception {
                 page.put("message", getMessage());
                 page.put("param", param);
             }
-            case COMPLETION, OTHER -> {}
+            case COMPLETION, GENERATE, TOKENS, OTHER -> {}
         }
         return page;
     }
