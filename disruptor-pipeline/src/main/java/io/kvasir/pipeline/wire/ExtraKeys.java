@@ -18,7 +18,7 @@ import java.util.Arrays;
  *
  * <p>vLLM 0.32 hashes its keys with tags and takes these off for events until consumers read them.
  * They are read: {@code ("lora", name, path)}, {@code ("mm", object id, offset)}, {@code
- * ("cache_salt", salt)}. A pair is told from a tagged salt by its offset, which is a number.
+ * ("cache_salt", salt)}. A pair differs from a tagged salt in its offset, which is a number.
  */
 final class ExtraKeys {
     private static final byte[] SALT_PREFIX = EventFields.ascii("dynamo-cache-salt:");

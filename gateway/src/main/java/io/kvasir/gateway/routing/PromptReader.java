@@ -220,21 +220,23 @@ public final class PromptReader {
         if (request.promptIds != null) {
             return kept(request, request.promptIds, false);
         }
-        if (encoder != null && request.conversation != null) {
-            request.chat = chat(request);
-        }
-        if (encoder == null || (request.chat == null && request.promptText == null)) {
+        if (encoder == null) {
             return null;
         }
-        return request.chat == null
-                ? textTokens(request, request.promptText, maxTokens)
-                : chatTokens(request, maxTokens);
+        if (request.promptText != null) {
+            return textTokens(request, request.promptText, maxTokens);
+        }
+        final PromptRules byRules = rules.get(); // once: another worker may be met meanwhile
+        if (request.conversation != null) {
+            request.chat = chat(request, byRules);
+        }
+        return request.chat == null ? null : chatTokens(request, maxTokens, byRules);
     }
 
     /** The chat that the engine makes of another API's conversation. */
-    private ObjectNode chat(InferenceRequest request) {
+    private ObjectNode chat(InferenceRequest request, PromptRules byRules) {
         return request.route.form == InferenceRequest.Form.MESSAGES
-                ? encoder.ofMessages(request.conversation, rules.get())
+                ? encoder.ofMessages(request.conversation, byRules)
                 : encoder.ofResponses(request.conversation);
     }
 
@@ -306,14 +308,14 @@ public final class PromptReader {
         return kept(request, encoder.encode(text, marked, maxTokens, request.cacheSalt), marked);
     }
 
-    private int[] chatTokens(InferenceRequest request, int maxTokens) {
+    private int[] chatTokens(InferenceRequest request, int maxTokens, PromptRules byRules) {
         final boolean marked = Boolean.TRUE.equals(request.addSpecialTokens);
         if (marked) {
             request.chat.put("add_special_tokens", true);
         }
         return kept(
                 request,
-                encoder.chatTokens(request.chat, maxTokens, request.cacheSalt, rules.get()),
+                encoder.chatTokens(request.chat, maxTokens, request.cacheSalt, byRules),
                 marked);
     }
 }

@@ -144,7 +144,7 @@ final class MessagesRequest {
 
     /** A message of blocks: results of tools become messages of their own before it. */
     private void blocks(String role, JsonNode content) {
-        final ArrayNode parts = JSON.arrayNode();
+        ArrayNode parts = JSON.arrayNode();
         final ArrayNode calls = JSON.arrayNode();
         final StringBuilder reasoning = new StringBuilder();
         boolean reasons = false;
@@ -166,8 +166,8 @@ final class MessagesRequest {
                 case "tool_result" -> {
                     if (role.equals("user")) {
                         if (bySglang && !parts.isEmpty()) {
-                            add(role).set("content", parts.deepCopy());
-                            parts.removeAll();
+                            add(role).set("content", parts);
+                            parts = JSON.arrayNode();
                         }
                         result(block);
                     } else {
