@@ -1,11 +1,9 @@
 package io.kvasir.nixl.engine;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
-import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.kvasir.nixl.link.KeptPeers;
 import io.kvasir.nixl.transport.NixlChild;
-import io.kvasir.testsupport.NixlPython;
 import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Tag;
@@ -14,14 +12,13 @@ import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.HashMap;
 import java.util.Map;
 
-/** Two JVMs, or a JVM and a Python agent, and the real NIXL between them. */
+/** Two JVMs and the real NIXL between them. */
 @Tag("integration")
 class RealNixlTransferTest {
     /** Several times slower than shared memory: 10,000 are for {@code -Dkvasir.nixl.tcp.sets}. */
-    private static final int TCP_SETS = Integer.getInteger("kvasir.nixl.tcp.sets", 1_000);
+    static final int TCP_SETS = Integer.getInteger("kvasir.nixl.tcp.sets", 1_000);
 
     private static void moves(int sets, Map<String, String> environment, Path folder)
             throws IOException, InterruptedException {
@@ -45,38 +42,6 @@ class RealNixlTransferTest {
     @Test
     void setsOfBlocksOverTcpArriveWhole(@TempDir Path folder) throws Exception {
         moves(TCP_SETS, NixlChild.TCP, folder);
-    }
-
-    private static void movesWithPython(int sets, Map<String, String> more, Path folder)
-            throws Exception {
-        final NixlPython python = NixlPython.get();
-        assumeTrue(python.isThere(), "skipped: no Python agent: " + python.why());
-        final Map<String, String> environment = new HashMap<>(more);
-        environment.put("PYTHONPATH", python.path());
-        final Path script =
-                Path.of(RealNixlTransferTest.class.getResource("/nixl/peer.py").toURI());
-        final String text =
-                NixlChild.run(
-                        TwoProcesses.class,
-                        environment,
-                        folder,
-                        "nixl",
-                        Integer.toString(sets),
-                        Long.toString(Seeds.next("movesWithPython")),
-                        NixlPython.COMMAND,
-                        script.toString(),
-                        python.module());
-        assertTrue(text.contains("sets " + sets), text);
-    }
-
-    @Test
-    void tenThousandSetsToAndFromAPythonAgentArriveWhole(@TempDir Path folder) throws Exception {
-        movesWithPython(10_000, Map.of(), folder);
-    }
-
-    @Test
-    void setsToAndFromAPythonAgentOverTcpArriveWhole(@TempDir Path folder) throws Exception {
-        movesWithPython(TCP_SETS, NixlChild.TCP, folder);
     }
 
     @Test
