@@ -298,6 +298,9 @@ final class BenchGenerateCommand implements Callable<Integer> {
             }
             common.out().flush();
         } else {
+            if (NamedFile.isSame(trace, out)) {
+                throw common.wrong("--out " + out + " is the file of --trace");
+            }
             final GeneratorOptions options = options(traceBlock);
             final List<TraceRequest> read = traceRequests();
             final StreamGenerator.Summary made =

@@ -73,6 +73,15 @@ public final class NamedFile {
                 });
     }
 
+    /** Whether two names are of one file; false where one of them is of none, or cannot be read. */
+    public static boolean isSame(Path one, Path other) {
+        try {
+            return Files.isSameFile(one, other);
+        } catch (IOException _) {
+            return false;
+        }
+    }
+
     /** Some that read a file name it themselves, and more of it: a line, an offset. */
     private static CommandFailure failure(String option, Path file, String reason, Exception e) {
         return new CommandFailure(

@@ -186,6 +186,23 @@ class BenchCommandTest {
         assertArrayEquals(before, Files.readAllBytes(out));
     }
 
+    @Test
+    void aStreamIsNotWrittenOverItsTrace() throws IOException {
+        stream();
+        final Path trace = dir.resolve("trace.jsonl");
+        final byte[] before = Files.readAllBytes(trace);
+        final Path other = dir.resolve("other").resolve("..").resolve("trace.jsonl");
+        Files.createDirectory(dir.resolve("other"));
+        for (Path target : new Path[] {trace, other}) {
+            final CommandRun run =
+                    CommandRun.of("bench", "generate", "--trace=" + trace, "--out=" + target);
+            assertEquals(2, run.exitCode(), run.err());
+            assertTrue(
+                    run.err().contains("--out " + target + " is the file of --trace"), run.err());
+        }
+        assertArrayEquals(before, Files.readAllBytes(trace));
+    }
+
     private List<String> names() throws IOException {
         try (Stream<Path> files = Files.list(dir)) {
             return files.map(file -> file.getFileName().toString()).sorted().toList();
