@@ -1,8 +1,9 @@
 package io.kvasir.router.settings;
 
 import java.util.Collection;
+import java.util.Locale;
 
-/** Finds the known name that is most like one that was given, mostly mistyped. */
+/** Finds the known name that is most like one that was given, mostly mistyped, in any case. */
 public final class NearestName {
     /** Of so many letters one may be wrong, where a name is to be near. */
     private static final int LETTERS_PER_MISTAKE = 3;
@@ -23,7 +24,7 @@ public final class NearestName {
         String best = null;
         int least = Integer.MAX_VALUE;
         for (String each : known) {
-            final int distance = distance(name, each);
+            final int distance = distance(name, each.toLowerCase(Locale.ROOT));
             if (distance < least) {
                 least = distance;
                 best = each;
@@ -44,13 +45,13 @@ public final class NearestName {
         if (best == null) {
             return null;
         }
-        final int distance = distance(name, best);
+        final int distance = distance(name, best.toLowerCase(Locale.ROOT));
         final int most = (name.length() + LETTERS_PER_MISTAKE - 1) / LETTERS_PER_MISTAKE;
         return distance <= most && distance < name.length() ? best : null;
     }
 
     private static String compared(String name) {
-        return name.substring(0, Math.min(name.length(), MOST_COMPARED));
+        return name.substring(0, Math.min(name.length(), MOST_COMPARED)).toLowerCase(Locale.ROOT);
     }
 
     /** Letters to insert, delete or replace, or to swap with the next one (Damerau-Levenshtein). */

@@ -22,6 +22,8 @@ class NearestNameTest {
         "qeue-threshold, queue-threshold",
         "queue-treshhold, queue-threshold",
         "ports, port",
+        "PORT, port",
+        "Queue-Treshhold, queue-threshold",
         "queue, ",
         "nosuch, ",
         "x, ",
