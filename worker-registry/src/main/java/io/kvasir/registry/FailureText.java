@@ -68,7 +68,10 @@ public final class FailureText {
             case ConnectException e -> connecting(e);
             case ClosedChannelException _ -> "the connection was closed";
             case EOFException _ -> "the connection was closed";
-            case IOException e when e.getCause() instanceof BindException -> ""; // Jetty's
+            case IOException e
+                    when e.getCause() instanceof BindException
+                            || e.getCause() instanceof UnresolvedAddressException ->
+                    ""; // Jetty's
             default -> isOfItsCause(t) ? "" : words(t.getMessage());
         };
     }

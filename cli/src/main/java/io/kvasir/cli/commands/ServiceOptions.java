@@ -1,5 +1,6 @@
 package io.kvasir.cli.commands;
 
+import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Shutdown;
 import io.kvasir.registry.HostPort;
 
@@ -64,7 +65,11 @@ final class ServiceOptions {
     int run(CommonOptions common, String name, Start start, Runnable close, IntSupplier listening)
             throws IOException, InterruptedException {
         final Shutdown shutdown = Shutdown.of(close);
-        start.start();
+        try {
+            start.start();
+        } catch (IOException e) {
+            throw new CommandFailure(e.getMessage() + "; choose another --host or --port", e);
+        }
         common.out().println(name + " listening on " + HostPort.of(host, listening.getAsInt()));
         common.out().flush();
         return shutdown.await();

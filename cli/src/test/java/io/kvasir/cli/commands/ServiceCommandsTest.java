@@ -75,9 +75,20 @@ class ServiceCommandsTest {
                             .contains(
                                     "cannot listen on [::1]:"
                                             + taken.getLocalPort()
-                                            + ": Address already in use"),
+                                            + ": Address already in use; choose another --host"
+                                            + " or --port"),
                     run.err());
         }
+    }
+
+    @Test
+    void aHostThatIsUnknownIsSaid() {
+        final CommandRun run = CommandRun.of("indexer", "--host=nosuch.invalid", "--port=0");
+        assertEquals(ExitCode.FAILED, run.exitCode());
+        assertEquals(
+                "kvasir indexer: cannot listen on nosuch.invalid:0: its host is unknown; choose"
+                        + " another --host or --port",
+                run.err().strip());
     }
 
     @ParameterizedTest
@@ -85,6 +96,10 @@ class ServiceCommandsTest {
         "--workers=1=tcp://127.0.0.1:9, --block-size",
         "--workers=x=tcp://127.0.0.1:9 --block-size=4, numbers",
         "--workers=1 --block-size=4, id=address",
+        "--workers=7=nonsense --block-size=4, worker '7=nonsense'",
+        "--workers=1=tcp://127.0.0.1 --block-size=4, it must be tcp://host:port",
+        "'--workers=1=tcp://h:9,1:0=tcp://h:8 --block-size=4', its id and dp rank are those of"
+                + " another",
         "--peers=nonsense, nonsense"
     })
     void aWrongCommandLineIsTwoAndSaysWhat(String options, String word) {
@@ -117,9 +132,14 @@ class ServiceCommandsTest {
     @Test
     void anEngineThatCannotBeRegisteredEndsTheStart() {
         final CommandRun run =
-                CommandRun.of("indexer", "--port=0", "--workers=7=nonsense", "--block-size=4");
+                CommandRun.of(
+                        "indexer",
+                        "--port=0",
+                        "--workers=7=tcp://127.0.0.1:9,8=tcp://127.0.0.1:9",
+                        "--max-workers=1",
+                        "--block-size=4");
         assertEquals(ExitCode.FAILED, run.exitCode());
-        assertTrue(run.err().contains("worker 7"), run.err());
+        assertTrue(run.err().contains("worker 8"), run.err());
     }
 
     @ParameterizedTest

@@ -1,5 +1,7 @@
 package io.kvasir.services.indexer;
 
+import io.kvasir.pipeline.source.ZmqAddress;
+
 import java.util.ArrayList;
 import java.util.List;
 
@@ -55,8 +57,24 @@ public record InitialWorker(
             if (workers.getLast().dpRank() < 0) {
                 throw wrong(entry, "id and dp rank must be numbers of 0 or more");
             }
+            check(entry, workers);
         }
         return workers;
+    }
+
+    /** The last one: what a service that registers it would refuse. */
+    private static void check(String entry, List<InitialWorker> workers) {
+        final InitialWorker last = workers.getLast();
+        try {
+            ZmqAddress.checkConnectable(last.endpoint());
+        } catch (IllegalArgumentException e) {
+            throw wrong(entry, e.getMessage());
+        }
+        if (workers.stream()
+                .limit(workers.size() - 1L)
+                .anyMatch(w -> w.instance() == last.instance() && w.dpRank() == last.dpRank())) {
+            throw wrong(entry, "its id and dp rank are those of another one");
+        }
     }
 
     private static IllegalArgumentException wrong(String entry, String why) {
