@@ -222,11 +222,19 @@ public final class RelayCommand implements Callable<Integer> {
         if (dpRank < 0) {
             throw common.wrong("--dp-rank " + dpRank + " is negative");
         }
+        for (String option : List.of("--credentials", "--trust-store", "--key-store")) {
+            if (target.nats == null && common.isGiven(option)) {
+                throw common.wrong(option + " needs --nats: ZMQ does without it");
+            }
+        }
         if (target.nats == null && (jetStream || oldSubject)) {
             throw common.wrong("--jetstream and --old-subject need --nats");
         }
         if (envelopes && (!jetStream || oldSubject)) {
             throw common.wrong("--envelopes needs --jetstream, without --old-subject");
+        }
+        if (!jetStream && common.isGiven("--stream-replicas")) {
+            throw common.wrong("--stream-replicas needs --jetstream");
         }
         if (streamReplicas < 1 || streamReplicas > MOST_REPLICAS) {
             throw common.wrong(

@@ -50,6 +50,14 @@ class WrongCommandLineTest {
                 "serve --worker http://u:p@h:1 --workers http://h:2 --worker http://h:3 | --worker"
                         + " http://***@h:1 --worker http://h:3 and --workers http://h:2 are names"
                         + " of one option and differ; give --worker alone",
+                "relay --engine tcp://h:1 --block-size 4 --bind tcp://h:2 --trust-store f"
+                        + " | --trust-store needs --nats: ZMQ does without it",
+                "relay --engine tcp://h:1 --block-size 4 --connect tcp://h:2 --key-store f"
+                        + " | --key-store needs --nats: ZMQ does without it",
+                "relay --engine tcp://h:1 --block-size 4 --bind tcp://h:2 --credentials f"
+                        + " | --credentials needs --nats: ZMQ does without it",
+                "relay --engine tcp://h:1 --block-size 4 --bind tcp://h:2 --stream-replicas 3"
+                        + " | --stream-replicas needs --jetstream",
                 "serve --ttl-secs 5 --router-ttl 5 | no model; give --model NAME, or model in a"
                         + " file, as the workers call it",
             })
