@@ -39,8 +39,10 @@ public record InstanceId(String namespace, String component, String endpoint, St
         if (!PART.matcher(part).matches()) {
             throw new IllegalArgumentException(
                     what
-                            + " has 1 to 200 characters, no blank, control character, comma or"
-                            + " slash among them");
+                            + "="
+                            + part
+                            + " must have 1 to 200 characters, no blank, control character, comma"
+                            + " or slash among them");
         }
     }
 

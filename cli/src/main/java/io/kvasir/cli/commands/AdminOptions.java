@@ -4,6 +4,7 @@ import io.kvasir.cli.admin.AdminPort;
 import io.kvasir.cli.admin.AdminToken;
 import io.kvasir.gateway.config.Secret;
 import io.kvasir.gateway.config.SecretFile;
+import io.kvasir.router.settings.Setting;
 
 import picocli.CommandLine.ArgGroup;
 import picocli.CommandLine.Option;
@@ -19,6 +20,7 @@ final class AdminOptions {
     @Option(
             names = "--url",
             paramLabel = "URL",
+            converter = Converters.Url.class,
             defaultValue = "http://127.0.0.1:9000",
             description = "Admin port of the gateway. Default: ${DEFAULT-VALUE}.")
     private URI url;
@@ -66,7 +68,19 @@ final class AdminOptions {
 
     /** The admin port; to be closed. */
     AdminPort port(CommonOptions common) {
+        if (url.getRawUserInfo() != null) {
+            throw common.wrong(
+                    "--url "
+                            + Setting.withoutPasswords(url.toString())
+                            + " must have no user: the token is for --token-file");
+        }
         common.http("--url", url);
+        if (url.getRawQuery() != null || url.getRawFragment() != null) {
+            throw common.wrong(
+                    "--url "
+                            + url
+                            + " must be http://host:port or https://host:port, without a query");
+        }
         common.within("--timeout-s", seconds, 1, MOST_SECONDS);
         final AdminToken tokenOrNull = Token.orNull(token);
         if (tokenOrNull != null && !tokenOrNull.isPresentable()) {

@@ -89,6 +89,7 @@ public final class RegisterCommand implements Callable<Integer> {
     @Option(
             names = "--url",
             paramLabel = "URL",
+            converter = Converters.Url.class,
             required = true,
             description = "The engine's server as gateways reach it, without /v1.")
     private URI url;
@@ -222,6 +223,7 @@ public final class RegisterCommand implements Callable<Integer> {
         @Option(
                 names = "--etcd",
                 paramLabel = "URLS",
+                converter = Converters.Url.class,
                 split = ",",
                 description = "In etcd; several servers with commas between.")
         private List<URI> etcd;
@@ -238,6 +240,7 @@ public final class RegisterCommand implements Callable<Integer> {
     @Option(
             names = "--kubernetes-server",
             paramLabel = "URL",
+            converter = Converters.Url.class,
             description =
                     "API server. Default: that of the pod's environment (KUBERNETES_SERVICE_HOST"
                             + " and _PORT).")
@@ -311,6 +314,7 @@ public final class RegisterCommand implements Callable<Integer> {
         if (bootstrap != null && handoff == null) {
             throw common.wrong("--bootstrap needs --handoff");
         }
+        common.notBlank("--model", model);
         common.within("--ttl-ms", ttlMs, LeaseTtl.LEAST.toMillis(), LeaseTtl.MOST.toMillis());
         common.atLeast("--drain-ms", drainMs, 0);
         OF_STORES.forEach(this::checkStore);

@@ -201,6 +201,7 @@ public final class ReplayCommand implements Callable<Integer> {
     @Option(
             names = "--url",
             paramLabel = "URL",
+            converter = Converters.Url.class,
             description =
                     "Use a running gateway instead; each mode is asked for with the header"
                             + " x-kvasir-mode, which it must trust this machine for"

@@ -91,6 +91,26 @@ class WrongCommandLineTest {
                 "replay --trace none --workers 1025 | --workers 1025 is not within 1..1024",
                 "replay --trace none --url http://h:99999 | --url http://h:99999 has port 99999,"
                         + " which is not within 1..65535",
+                "replay --trace none --url h:1 | --url h:1 must be http://host:port or"
+                        + " https://host:port",
+                "status --url 127.0.0.1:9000 | Invalid value for option '--url': '127.0.0.1:9000'"
+                        + " is no URL, such as http://host:port",
+                "status --url http:// | Invalid value for option '--url': 'http://' is no URL, such"
+                        + " as http://host:port",
+                "top --url http://h:1?x=1 | --url http://h:1?x=1 must be http://host:port or"
+                        + " https://host:port, without a query",
+                "explain --url http://u:p@h:1/ | --url http://***@h:1/ must have no user: the"
+                        + " token is for --token-file",
+                "register --model m --name w --nats nats://h --url 127.0.0.1:9000 |"
+                        + " Invalid value for option '--url': '127.0.0.1:9000' is no URL, such as"
+                        + " http://host:port",
+                "register --model m --name w --etcd 127.0.0.1:9 --url http://h:1 | Invalid value"
+                        + " for option '--etcd' (URLS): '127.0.0.1:9' is no URL, such as"
+                        + " http://host:port",
+                "register --model= --name w --nats nats://h --url http://h:1 | --model is empty",
+                "register --model m --name a/b --nats nats://h --url http://h:1 | instance=a/b must"
+                        + " have 1 to 200 characters, no blank, control character, comma or slash"
+                        + " among them",
                 "simulate --agents --slots 0 | --slots 0 must be at least 1",
                 "simulate --agents --block-size 0 | --block-size 0 must be at least 1",
                 "simulate --agents --prefill-rate 0 | --prefill-rate 0 must be positive and finite",
