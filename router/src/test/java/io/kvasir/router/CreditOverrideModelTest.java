@@ -27,9 +27,6 @@ import java.util.stream.IntStream;
 class CreditOverrideModelTest {
     private static final int BLOCK = 4;
     private static final int BLOCKS = 20;
-    private static final double HOST = 0.75;
-    private static final double DISK = 0.25;
-    private static final double SHARED = 0.5;
     private static final double MOST = 1e100; // beyond it nothing more can be spared
     private static final double ROUNDING = 1e-9;
 
@@ -38,6 +35,9 @@ class CreditOverrideModelTest {
     private KvRouter router;
     private boolean tiered;
     private double hot;
+    private double hostWeight; // of a block; 0 where the tier is not followed
+    private double diskWeight;
+    private double sharedWeight;
 
     // of one request; NaN for none
     private double weight;
@@ -67,14 +67,17 @@ class CreditOverrideModelTest {
     }
 
     private KvRouter open() {
+        hostWeight = tiered ? pick(0, 0.75, random.nextDouble(), 1) : 0;
+        diskWeight = tiered ? pick(0, 0.25, random.nextDouble(), 1) : 0;
+        sharedWeight = tiered ? pick(0, 0.5, random.nextDouble(), 1) : 0;
         return KvRouter.builder()
                 .blockSize(BLOCK)
                 .maxWorkers(300)
                 .maxBlocks(8_192, 8_192)
                 .random(RandomSource.seeded(random.nextLong()))
-                .set(RouterSettings.HOST_CACHE_HIT_WEIGHT, tiered ? HOST : 0)
-                .set(RouterSettings.DISK_CACHE_HIT_WEIGHT, tiered ? DISK : 0)
-                .set(RouterSettings.SHARED_CACHE_MULTIPLIER, tiered ? SHARED : 0)
+                .set(RouterSettings.HOST_CACHE_HIT_WEIGHT, hostWeight)
+                .set(RouterSettings.DISK_CACHE_HIT_WEIGHT, diskWeight)
+                .set(RouterSettings.SHARED_CACHE_MULTIPLIER, sharedWeight)
                 .set(RouterSettings.HOT_PREFIX_DISCOUNT, hot)
                 .set(RouterSettings.DECISION_JOURNAL, 16)
                 .build();
@@ -135,7 +138,7 @@ class CreditOverrideModelTest {
         weight = random.nextInt(4) == 0 ? 1e30 : 4 * random.nextDouble();
         request.overlapWeight(weight);
         credit = pick(Double.NaN, 0, 0.5, 1, 3, 1e300);
-        shared = pick(Double.NaN, 0, 0.25, SHARED, 1);
+        shared = pick(Double.NaN, 0, 0.25, sharedWeight, 1);
         if (!Double.isNaN(credit)) {
             request.overlapCredit(credit);
         }
@@ -164,9 +167,8 @@ class CreditOverrideModelTest {
             assertEquals(RouteException.Kind.NO_WORKERS, e.kind(), what);
             return; // none is available
         }
-        final double usual = tiered ? SHARED : 0;
         assertEquals(Math.min(MOST, or(credit, 1)), decision.overlapCredit(), what);
-        assertEquals(or(shared, usual), decision.sharedCacheMultiplier(), what);
+        assertEquals(or(shared, sharedWeight), decision.sharedCacheMultiplier(), what);
         final double least = check(tokens, what);
         journaled(least, what);
     }
@@ -217,7 +219,9 @@ class CreditOverrideModelTest {
             counted +=
                     block < device
                             ? or(credit, 1) * (1 - hotness[block])
-                            : block < host ? HOST : block < disk ? DISK : or(shared, SHARED);
+                            : block < host
+                                    ? hostWeight
+                                    : block < disk ? diskWeight : or(shared, sharedWeight);
         }
         final LoadSnapshot loads = decision.selection().candidates().loads();
         final double booked = (double) loads.prefillTokens(worker.slot()) / BLOCK;
