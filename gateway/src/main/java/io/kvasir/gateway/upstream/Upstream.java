@@ -57,7 +57,7 @@ public final class Upstream {
     private volatile String source;
     private final KvRouter router;
     private final UpstreamHealth health;
-    private final Consumer<Upstream> healthChanged;
+    private final Consumer<Upstream> changed;
     private final Set<RunningAttempt> underWay = ConcurrentHashMap.newKeySet();
     private final WorkerPace pace = new WorkerPace();
     private volatile List<Worker> ranks = List.of();
@@ -83,7 +83,8 @@ public final class Upstream {
      * @param id unique among all servers that there ever were, and growing
      * @param router of its pool
      * @param admitted whether it may be used before it has answered
-     * @param healthChanged called with the server when it was taken out of use or came back
+     * @param changed called with the server when it was taken out of use or came back, and when it
+     *     has said other things of its model
      */
     Upstream(
             WorkerConfig config,
@@ -92,9 +93,9 @@ public final class Upstream {
             KvRouter router,
             boolean admitted,
             Supplier<BreakerRules> rules,
-            Consumer<Upstream> healthChanged) {
+            Consumer<Upstream> changed) {
         this.health = new UpstreamHealth(rules);
-        this.healthChanged = healthChanged;
+        this.changed = changed;
         this.source = source;
         this.config = config;
         this.id = id;
@@ -336,7 +337,7 @@ public final class Upstream {
 
     private void drainsChanged() {
         publish();
-        healthChanged.accept(this);
+        changed.accept(this);
     }
 
     /** Whether no new request is sent to it because operators or a source want it so. */
@@ -447,7 +448,7 @@ public final class Upstream {
     void faulted(long request, String description) {
         if (health.faulted(request, description, System.nanoTime())) {
             LOG.warn("worker {} at {} fails requests: {}", name(), url(), LogText.of(description));
-            healthChanged.accept(this);
+            changed.accept(this);
         }
     }
 
@@ -506,7 +507,7 @@ public final class Upstream {
             return false;
         }
         publish();
-        healthChanged.accept(this);
+        changed.accept(this);
         if (before == UpstreamHealth.State.DOWN || before == UpstreamHealth.State.EJECTED) {
             LOG.warn("worker {} at {} is back: it answers probes", name(), url());
         } else {
@@ -516,7 +517,7 @@ public final class Upstream {
     }
 
     private void takeOut(String description) {
-        healthChanged.accept(this);
+        changed.accept(this);
         var _ = forgetPredicted(); // where that is refused, it is made up for before the return
         LOG.warn("worker {} at {} is out of use: {}", name(), url(), LogText.of(description));
     }
@@ -583,7 +584,10 @@ public final class Upstream {
     }
 
     void promptRules(PromptRules rulesOrNull) {
-        promptRules = rulesOrNull;
+        if (promptRules != rulesOrNull) {
+            promptRules = rulesOrNull;
+            changed.accept(this);
+        }
     }
 
     /** By whose rules its server makes prompts of chats; null where that is not known. */
@@ -608,7 +612,10 @@ public final class Upstream {
     }
 
     void maxModelLength(int tokens) {
-        maxModelLength = tokens;
+        if (maxModelLength != tokens) {
+            maxModelLength = tokens;
+            changed.accept(this);
+        }
     }
 
     /** Longest context by the engine's own word, or {@link UsageReader#UNKNOWN}. */

@@ -9,7 +9,6 @@ import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.config.WorkerRole;
 import io.kvasir.gateway.log.LogText;
-import io.kvasir.gateway.openai.UsageReader;
 import io.kvasir.pipeline.source.SourceConfig;
 import io.kvasir.prompt.chat.PromptRules;
 import io.kvasir.router.KvRouter;
@@ -44,10 +43,13 @@ public final class UpstreamRegistry {
     private final PoolRouters routers;
     private volatile BreakerRules rules;
     private final UsableServers usable; // guarded by itself
+    private final LearnedModels learned = new LearnedModels(); // guarded by usable
     private final ConcurrentHashMap<Long, Upstream> byId = new ConcurrentHashMap<>();
     private volatile View view = View.EMPTY; // written under the fleet's lock
     private final AtomicInteger takingTokens = new AtomicInteger(); // servers that do
     private volatile Capabilities capabilities = Capabilities.NONE; // written under usable
+    private volatile LearnedModels.Together learnedTogether =
+            LearnedModels.Together.NOTHING; // likewise
 
     /** What readers see. One server more costs no copy of the others. */
     private record View(
@@ -126,8 +128,12 @@ public final class UpstreamRegistry {
         recount(usable::limitChanged);
     }
 
-    private void healthChanged(Upstream upstream) {
-        recount(() -> usable.changed(upstream));
+    private void serverChanged(Upstream upstream) {
+        recount(
+                () -> {
+                    usable.changed(upstream);
+                    learned.changed(upstream);
+                });
     }
 
     private void recount(Runnable change) {
@@ -135,6 +141,7 @@ public final class UpstreamRegistry {
             final boolean before = canSplit();
             change.run();
             capabilities = usable.capabilities();
+            learnedTogether = learned.together();
             if (canSplit() != before) {
                 LOG.info(
                         "requests for {} are {} between prefill and decode workers",
@@ -231,7 +238,7 @@ public final class UpstreamRegistry {
         }
         final Upstream upstream =
                 new Upstream(
-                        worker, source, id, router, admitted, () -> rules, this::healthChanged);
+                        worker, source, id, router, admitted, () -> rules, this::serverChanged);
         byId.put(id, upstream); // before the router can choose one of its ranks
         countTakingTokens(upstream, 1); // likewise: requests are read so that it can be sent them
         final List<Worker> ranks = new ArrayList<>();
@@ -247,7 +254,11 @@ public final class UpstreamRegistry {
             throw new IllegalArgumentException(e.getMessage(), e);
         }
         view = view.with(upstream); // the newest of all, so the order is that of their ids
-        recount(() -> usable.added(upstream));
+        recount(
+                () -> {
+                    usable.added(upstream);
+                    learned.added(upstream);
+                });
         return upstream;
     }
 
@@ -288,7 +299,11 @@ public final class UpstreamRegistry {
         byId.remove(upstream.id());
         countTakingTokens(upstream, -1);
         view = view.without(upstream);
-        recount(() -> usable.removed(upstream));
+        recount(
+                () -> {
+                    usable.removed(upstream);
+                    learned.removed(upstream);
+                });
     }
 
     private void countTakingTokens(Upstream upstream, int more) {
@@ -326,34 +341,18 @@ public final class UpstreamRegistry {
 
     /**
      * Most tokens of a prompt that some worker of the main pool takes, unknown until all have said
-     * it.
+     * it. One volatile read.
      */
     public int maxModelLength() {
-        int most = UsageReader.UNKNOWN;
-        for (Upstream upstream : upstreams(WorkerPool.MAIN)) {
-            if (upstream.maxModelLength() == UsageReader.UNKNOWN) {
-                return UsageReader.UNKNOWN;
-            }
-            most = Math.max(most, upstream.maxModelLength());
-        }
-        return most;
+        return learnedTogether.maxModelLength();
     }
 
     /**
      * By whose rules prompts are made of chats: SGLang's where servers are known to be that, and
-     * none to be another engine.
+     * none to be another engine. One volatile read.
      */
     public PromptRules promptRules() {
-        PromptRules rules = PromptRules.VLLM;
-        final List<Upstream> all = upstreams();
-        for (int i = 0; i < all.size(); i++) {
-            final PromptRules known = all.get(i).promptRules();
-            if (known == PromptRules.VLLM) {
-                return known;
-            }
-            rules = known == null ? rules : known;
-        }
-        return rules;
+        return learnedTogether.promptRules();
     }
 
     /** Of all pools, in order of registration. */
