@@ -1,12 +1,13 @@
 package io.kvasir.gateway.config;
 
 import java.net.URI;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Set;
+import java.util.TreeMap;
 
 /**
  * Workers of one model that have an address in common, mostly by a mistake in a copied line: what
@@ -22,7 +23,7 @@ final class SharedAddresses {
     static List<String> warnings(List<WorkerConfig> workers) {
         final Set<String> warnings = new LinkedHashSet<>();
         final Map<Key, WorkerConfig> byUrl = new HashMap<>();
-        final Map<Key, List<WorkerConfig>> byEvents = new HashMap<>();
+        final Map<Key, NavigableMap<String, WorkerConfig>> byEvents = new HashMap<>();
         for (WorkerConfig worker : workers) {
             final URI url = worker.url();
             final WorkerConfig first =
@@ -38,20 +39,18 @@ final class SharedAddresses {
             }
             for (int rank = 0; rank < worker.dataParallelSize(); rank++) {
                 final String address = worker.events(rank);
-                final List<WorkerConfig> others =
+                final NavigableMap<String, WorkerConfig> others =
                         byEvents.computeIfAbsent(
-                                new Key(worker.model(), address), _ -> new ArrayList<>(1));
-                for (WorkerConfig other : others) {
-                    if (isSameTopic(worker.topic(), other.topic())) {
-                        warnings.add(
-                                both(other, worker)
-                                        + " follow the same events, of "
-                                        + address
-                                        + ": the blocks of one engine count for each of them");
-                        break;
-                    }
+                                new Key(worker.model(), address), _ -> new TreeMap<>());
+                final WorkerConfig other = sameTopicOrNull(worker.topic(), others);
+                if (other != null) {
+                    warnings.add(
+                            both(other, worker)
+                                    + " follow the same events, of "
+                                    + address
+                                    + ": the blocks of one engine count for each of them");
                 }
-                others.add(worker);
+                others.putIfAbsent(worker.topic(), worker);
             }
         }
         return List.copyOf(warnings);
@@ -61,8 +60,16 @@ final class SharedAddresses {
         return "the workers " + first.name() + " and " + second.name();
     }
 
-    /** Whether a subscription by one receives what the other does. */
-    private static boolean isSameTopic(String topic, String other) {
-        return topic.startsWith(other) || other.startsWith(topic);
+    /** Another one, where a subscription by one of both receives what the other does. */
+    private static WorkerConfig sameTopicOrNull(
+            String topic, NavigableMap<String, WorkerConfig> others) {
+        for (int length = 0; length < topic.length(); length++) {
+            final WorkerConfig other = others.get(topic.substring(0, length));
+            if (other != null) {
+                return other;
+            }
+        }
+        final Map.Entry<String, WorkerConfig> next = others.ceilingEntry(topic);
+        return next != null && next.getKey().startsWith(topic) ? next.getValue() : null;
     }
 }
