@@ -67,21 +67,36 @@ final class ChatMessages {
      * @throws PromptException if a message is malformed, or has parts other than text
      */
     static List<Map<String, Object>> convert(JsonNode messages, boolean asParts) {
+        return convert(messages, (role, message) -> message(role, message, asParts));
+    }
+
+    /** Brings one message into the form in which an engine hands it to a template. */
+    interface Form {
+        Map<String, Object> of(String role, JsonNode message);
+    }
+
+    /**
+     * Converts messages, each with a role.
+     *
+     * @param messages the request's array
+     * @throws PromptException if there is none, or one without a role, or the form refuses one
+     */
+    static List<Map<String, Object>> convert(JsonNode messages, Form form) {
         if (!messages.isArray() || messages.isEmpty()) {
             throw PromptException.invalid("messages: expected an array that is not empty");
         }
         final List<Map<String, Object>> conversation = new ArrayList<>(messages.size());
         for (JsonNode message : messages) {
-            conversation.add(message(message, asParts));
+            final String role = message.path("role").textValue();
+            if (role == null) {
+                throw PromptException.invalid("messages: a message without role");
+            }
+            conversation.add(form.of(role, message));
         }
         return conversation;
     }
 
-    private static Map<String, Object> message(JsonNode message, boolean asParts) {
-        final String role = message.path("role").textValue();
-        if (role == null) {
-            throw PromptException.invalid("messages: a message without role");
-        }
+    private static Map<String, Object> message(String role, JsonNode message, boolean asParts) {
         final Map<String, Object> result = LinkedHashMap.newLinkedHashMap(USUAL_MEMBERS);
         result.put("role", role);
         result.put("content", content(role, message.path("content"), asParts));

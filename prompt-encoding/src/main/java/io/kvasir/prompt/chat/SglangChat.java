@@ -28,14 +28,7 @@ final class SglangChat {
      * @throws PromptException if a message is malformed, or has parts other than text
      */
     static List<Map<String, Object>> convert(JsonNode messages, boolean asParts) {
-        if (!messages.isArray() || messages.isEmpty()) {
-            throw PromptException.invalid("messages: expected an array that is not empty");
-        }
-        final List<Map<String, Object>> conversation = new ArrayList<>(messages.size());
-        for (JsonNode message : messages) {
-            conversation.add(message(message, asParts));
-        }
-        return conversation;
+        return ChatMessages.convert(messages, (role, message) -> message(role, message, asParts));
     }
 
     /**
@@ -64,11 +57,7 @@ final class SglangChat {
         return last.get("role").equals("assistant") && last.get("content") instanceof String;
     }
 
-    private static Map<String, Object> message(JsonNode message, boolean asParts) {
-        final String role = message.path("role").textValue();
-        if (role == null) {
-            throw PromptException.invalid("messages: a message without role");
-        }
+    private static Map<String, Object> message(String role, JsonNode message, boolean asParts) {
         final Map<String, Object> result = new LinkedHashMap<>();
         result.put("role", role);
         result.put("content", content(message.path("content"), asParts && !role.equals("tool")));
