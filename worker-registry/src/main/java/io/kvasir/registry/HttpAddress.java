@@ -26,6 +26,15 @@ public final class HttpAddress {
                             ? ", with a host whose name has no '_'"
                             : "");
         }
+        return portProblemOrNull(url);
+    }
+
+    /**
+     * Why no server has the port of a URL.
+     *
+     * @return what follows the address in a message; null if it has one, or none is given
+     */
+    public static String portProblemOrNull(URI url) {
         return url.getPort() == 0 || url.getPort() > MOST_PORT
                 ? "has port " + url.getPort() + ", which is not within 1.." + MOST_PORT
                 : null;

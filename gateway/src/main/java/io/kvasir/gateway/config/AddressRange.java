@@ -12,6 +12,12 @@ public final class AddressRange {
                     "\\[?::ffff:([0-9]+(?:\\.[0-9]+){3})]?(?:/([0-9]{1,3}))?",
                     Pattern.CASE_INSENSITIVE);
 
+    /** With all four numbers: fewer would be read as another address, 10.0.1 as 10.0.0.1. */
+    private static final Pattern IPV4 =
+            Pattern.compile(
+                    "[0-9]+(\\.[0-9]+){3}(/[0-9]+|-[0-9]+(\\.[0-9]+){3})?"
+                            + "|[0-9-]+(\\.[0-9-]+){3}");
+
     private static final int MAPPED_BITS = 96;
 
     private AddressRange() {}
@@ -24,7 +30,8 @@ public final class AddressRange {
      * @throws IllegalArgumentException if it is none
      */
     static String check(String text) {
-        if (!text.matches("[0-9A-Fa-f:.\\[\\]/-]+")) { // a name would be looked up
+        if (!text.matches("[0-9A-Fa-f:.\\[\\]/-]+") // a name would be looked up
+                || (text.indexOf(':') < 0 && !IPV4.matcher(text).matches())) {
             throw none(null);
         }
         final String plain = plain(text);

@@ -1,12 +1,16 @@
 package io.kvasir.gateway.config;
 
+import io.kvasir.registry.HttpAddress;
+
 import java.net.URI;
+import java.util.Locale;
 import java.util.regex.Pattern;
 
 /** Where traces are sent, as {@code otlp-endpoint} names it. */
 final class CollectorUrl {
     private static final String PATH = "/v1/traces";
     private static final Pattern BASE = Pattern.compile("(?i)https?://[^?#]+");
+    private static final Pattern SCHEME = Pattern.compile("(?i)^https?:");
     private static final Pattern END = Pattern.compile("/*+$");
 
     private CollectorUrl() {}
@@ -25,13 +29,14 @@ final class CollectorUrl {
      * @throws IllegalArgumentException if it is none of HTTP
      */
     static URI parse(String text) {
-        final URI uri = URI.create(text);
-        final String scheme = uri.getScheme();
-        if (uri.getHost() == null
-                || !("http".equalsIgnoreCase(scheme) || "https".equalsIgnoreCase(scheme))) {
+        final URI uri =
+                URI.create(
+                        SCHEME.matcher(text)
+                                .replaceFirst(found -> found.group().toLowerCase(Locale.ROOT)));
+        final String problem = HttpAddress.problemOrNull(uri);
+        if (problem != null) {
             throw new IllegalArgumentException(
-                    "is no URL of a collector that takes OTLP over HTTP, as http://localhost:4318"
-                            + " is");
+                    problem + ": it is for a collector that takes OTLP over HTTP");
         }
         return uri.getPath().isEmpty() || uri.getPath().equals("/") ? uri.resolve(PATH) : uri;
     }

@@ -58,7 +58,8 @@ class OpenTelemetryVariablesTest {
                                 () -> of(Map.of("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4317")))
                         .getMessage();
         assertTrue(
-                message.startsWith("OTEL_EXPORTER_OTLP_ENDPOINT: otlp-endpoint=collector:4317 is"),
+                message.startsWith(
+                        "OTEL_EXPORTER_OTLP_ENDPOINT: otlp-endpoint=collector:4317 must be"),
                 message);
     }
 
