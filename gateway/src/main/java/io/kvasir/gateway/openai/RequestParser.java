@@ -15,8 +15,10 @@ import io.kvasir.registry.FailureText;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.SequencedMap;
 import java.util.Set;
 
 /**
@@ -71,6 +73,7 @@ public final class RequestParser {
     private boolean beamSearch;
     private boolean startsInPrompt; // log probabilities, where they are asked for
     private boolean skipsCache;
+    private final SequencedMap<String, ApiException> refused = new LinkedHashMap<>(); // by member
 
     private RequestParser(InferenceRequest request, JsonParser json, long treeBytes) {
         this.request = request;
@@ -166,28 +169,12 @@ public final class RequestParser {
         while (json.nextToken() == JsonToken.FIELD_NAME) {
             final String name = json.currentName();
             json.nextToken();
-            switch (name) {
-                case "model" -> request.model = string(name);
-                case "stream" -> request.stream = Boolean.TRUE.equals(bool(name));
-                case "cache_salt" -> request.cacheSalt = string(name);
-                case InferenceRequest.ROUTER_OVERRIDE ->
-                        request.routerOverride = trees.<JsonNode>readValueAsTree();
-                case InferenceRequest.NVEXT -> nvext();
-                case InferenceRequest.EXTRA_ARGUMENTS -> extraArguments();
-                case "extra_key", "lora_path" -> request.cachedApart |= isAsked();
-                default -> {
-                    if (HandoffMembers.contains(name)) {
-                        request.namesBlocks = name;
-                    }
-                    switch (request.route.form) {
-                        case COMPLETION -> completionMember(name);
-                        case RESPONSES -> responsesMember(name);
-                        case MESSAGES -> messagesMember(name);
-                        case GENERATE -> generateMember(name);
-                        case TOKENS -> tokensMember(name);
-                        case OTHER -> json.skipChildren();
-                    }
-                }
+            refused.remove(name); // of one given twice the last counts
+            try {
+                member(name);
+            } catch (ApiException e) {
+                refused.put(name, e);
+                skipMember();
             }
         }
         if (json.currentToken() != JsonToken.END_OBJECT) {
@@ -196,10 +183,46 @@ public final class RequestParser {
         if (json.nextToken() != null) {
             throw ApiException.invalid(null, "the body has something after its JSON object");
         }
+        if (!refused.isEmpty()) {
+            throw refused.firstEntry().getValue();
+        }
         switch (request.route.form) {
             case COMPLETION -> check();
             case GENERATE, TOKENS -> checkGenerate();
             default -> request.limitsOutput = maxTokens;
+        }
+    }
+
+    private void member(String name) throws IOException, ApiException {
+        switch (name) {
+            case "model" -> request.model = string(name);
+            case "stream" -> request.stream = Boolean.TRUE.equals(bool(name));
+            case "cache_salt" -> request.cacheSalt = string(name);
+            case InferenceRequest.ROUTER_OVERRIDE ->
+                    request.routerOverride = trees.<JsonNode>readValueAsTree();
+            case InferenceRequest.NVEXT -> nvext();
+            case InferenceRequest.EXTRA_ARGUMENTS -> extraArguments();
+            case "extra_key", "lora_path" -> request.cachedApart |= isAsked();
+            default -> {
+                if (HandoffMembers.contains(name)) {
+                    request.namesBlocks = name;
+                }
+                switch (request.route.form) {
+                    case COMPLETION -> completionMember(name);
+                    case RESPONSES -> responsesMember(name);
+                    case MESSAGES -> messagesMember(name);
+                    case GENERATE -> generateMember(name);
+                    case TOKENS -> tokensMember(name);
+                    case OTHER -> json.skipChildren();
+                }
+            }
+        }
+    }
+
+    /** Reads on to the end of what is within a member whose value was refused. */
+    private void skipMember() throws IOException {
+        while (!json.getParsingContext().getParent().inRoot()) {
+            json.nextToken();
         }
     }
 
@@ -538,6 +561,7 @@ public final class RequestParser {
         }
         request.optionsAfterBrace = offset() + 1;
         request.optionsEmpty = true;
+        ApiException refusedOrNull = null;
         while (json.nextToken() == JsonToken.FIELD_NAME) {
             request.optionsEmpty = false;
             final String name = json.currentName();
@@ -545,20 +569,32 @@ public final class RequestParser {
             if (name.equals(InferenceRequest.CONTINUOUS_USAGE)) {
                 request.continuousUsage = isAsked();
             } else if (name.equals("include_usage")) {
-                request.includeUsage = Boolean.TRUE.equals(bool("stream_options.include_usage"));
-                request.usageValue = -1;
-                if (json.currentToken().isNumeric()
-                        || json.currentToken() == JsonToken.VALUE_STRING) {
-                    request.afterBrace = -1; // a word for false: such a body is written anew
-                    request.optionsAfterBrace = -1;
-                    continue;
+                refusedOrNull = null;
+                try {
+                    includeUsage();
+                } catch (ApiException e) {
+                    refusedOrNull = e;
+                    json.skipChildren();
                 }
-                request.usageValue = request.includeUsage ? -1 : offset();
-                request.usageValueLength = json.getTextLength();
             } else {
                 json.skipChildren();
             }
         }
+        if (refusedOrNull != null) {
+            throw refusedOrNull;
+        }
+    }
+
+    private void includeUsage() throws IOException, ApiException {
+        request.includeUsage = Boolean.TRUE.equals(bool("stream_options.include_usage"));
+        request.usageValue = -1;
+        if (json.currentToken().isNumeric() || json.currentToken() == JsonToken.VALUE_STRING) {
+            request.afterBrace = -1; // a word for false: such a body is written anew
+            request.optionsAfterBrace = -1;
+            return;
+        }
+        request.usageValue = request.includeUsage ? -1 : offset();
+        request.usageValueLength = json.getTextLength();
     }
 
     private void extraArguments() throws IOException {

@@ -343,6 +343,36 @@ class RequestParserTest {
     }
 
     @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "\"prompt\":7",
+                "\"prompt\":[]",
+                "\"prompt\":[[1],{\"a\":[1]}]",
+                "\"prompt\":[\"b\",[[2]]]",
+                "\"stream\":2",
+                "\"stream\":{\"stream\":[1]}",
+                "\"model\":[[\"m\"],{}]",
+                "\"cache_salt\":[\"s\"]",
+                "\"truncate_prompt_tokens\":{\"prompt\":7}",
+                "\"stream_options\":1",
+                "\"stream_options\":{\"include_usage\":[{}],\"x\":{}}"
+            })
+    void ofOneGivenTwiceTheLastCountsAlsoBehindAWrongOne(String wrong) throws Exception {
+        final String right =
+                "\"prompt\":\"a\",\"stream\":true,\"model\":\"m\",\"cache_salt\":\"s\","
+                        + "\"truncate_prompt_tokens\":null,"
+                        + "\"stream_options\":{\"include_usage\":7,\"include_usage\":true}";
+        final InferenceRequest request = completion("{" + wrong + "," + right + "}");
+        assertEquals("a", request.promptText);
+        assertTrue(request.stream && request.includeUsage);
+        assertEquals("m", request.model);
+        assertEquals("s", request.cacheSalt);
+        final ApiException e =
+                assertThrows(ApiException.class, () -> completion("{" + right + "," + wrong + "}"));
+        assertEquals(400, e.status());
+    }
+
+    @ParameterizedTest
     @CsvSource(
             delimiter = '|',
             quoteCharacter = '`',
