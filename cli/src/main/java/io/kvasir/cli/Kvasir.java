@@ -112,14 +112,16 @@ public final class Kvasir implements Runnable {
      * @param args words of the command line
      */
     public static void main(String[] args) {
+        OpenFiles.problem(System.getProperty("java.class.path"), OpenFiles.LIMITS)
+                .ifPresent(problem -> end(problem, ExitCode.FAILED));
         Undecoded.problem(List.of(args), System.getenv(), Undecoded.charset())
-                .ifPresent(Kvasir::refuse);
+                .ifPresent(problem -> end(problem, ExitCode.USAGE));
         System.exit(commandLine(args).execute(args));
     }
 
-    private static void refuse(String problem) {
+    private static void end(String problem, int exitCode) {
         System.err.println("kvasir: " + problem);
-        System.exit(ExitCode.USAGE);
+        System.exit(exitCode);
     }
 
     /**
