@@ -29,6 +29,7 @@ import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Terminal;
 import io.kvasir.cli.console.Undecoded;
 import io.kvasir.gateway.config.GatewayException;
+import io.kvasir.gateway.config.LogLevel;
 
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -41,7 +42,9 @@ import java.io.PrintWriter;
 import java.io.UncheckedIOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
+import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 
 /** The {@code kvasir} command: parses the command line, runs one sub-command, maps errors. */
 @Command(
@@ -70,6 +73,9 @@ import java.util.List;
         })
 public final class Kvasir implements Runnable {
     private static final int HELP_WIDTH = 100;
+
+    private static final String LOG = "KVASIR_LOG";
+    private static final String SERVE = "serve";
 
     private static final List<Class<?>> COMMANDS =
             List.of(
@@ -162,10 +168,17 @@ public final class Kvasir implements Runnable {
 
     /** What all commands end with, once they could work: results that nothing took are none. */
     private static int run(CommandLine.ParseResult parsed) {
-        if (CommonOptions.isDebug(parsed)) {
-            System.setProperty("KVASIR_LOG", "DEBUG"); // read when the first logger is made
-        }
         final CommandLine last = parsed.asCommandLineList().getLast();
+        if (CommonOptions.isDebug(parsed)) {
+            System.setProperty(LOG, "DEBUG"); // read when the first logger is made
+        } else if (!last.getCommandName().equals(SERVE)) { // which has a setting of it
+            final String problem = logProblemOrNull(System.getenv(LOG));
+            if (problem != null) {
+                last.getErr().println(last.getCommandSpec().qualifiedName() + ": " + problem);
+                last.getErr().flush();
+                return ExitCode.USAGE;
+            }
+        }
         try {
             final int exitCode = new CommandLine.RunLast().execute(parsed);
             Terminal.checkTaken(last.getOut());
@@ -173,6 +186,19 @@ public final class Kvasir implements Runnable {
         } catch (CommandFailure | Error e) { // picocli hands on exceptions of commands alone
             return failed(e, last, parsed);
         }
+    }
+
+    private static String logProblemOrNull(String levelOrNull) {
+        if (levelOrNull == null || levelOrNull.isBlank()) {
+            return null;
+        }
+        final List<String> levels =
+                Arrays.stream(LogLevel.values())
+                        .map(level -> level.name().toLowerCase(Locale.ROOT))
+                        .toList();
+        return levels.contains(levelOrNull.strip().toLowerCase(Locale.ROOT))
+                ? null
+                : LOG + "=" + levelOrNull + " is none of: " + String.join(", ", levels);
     }
 
     private static int wrongCommandLine(ParameterException e, String[] args) {

@@ -84,6 +84,21 @@ class ServeLogTest {
     }
 
     @Test
+    void aLevelThatIsNoneIsRefusedByEachCommand() throws Exception {
+        final String words = "KVASIR_LOG=lots is none of: off, error, warn, info, debug, trace";
+        final String[] hash = {"hash", "--block-size=1", "--tokens=1"};
+        try (KvasirProcess process =
+                KvasirProcess.withVariables(Map.of("KVASIR_LOG", "lots"), hash)) {
+            process.await(each -> each.equals("kvasir hash: " + words));
+            assertEquals(2, process.exitCode());
+        }
+        try (KvasirProcess process =
+                KvasirProcess.withVariables(Map.of("KVASIR_LOG", "Info"), hash)) {
+            assertEquals(0, process.exitCode());
+        }
+    }
+
+    @Test
     void linesHaveADateWithItsZone() throws Exception {
         try (KvasirProcess serve = serve()) {
             final String line = serve.await(each -> each.contains(" WARN "));
