@@ -66,7 +66,7 @@ class ReplayTurnsTest {
     void onlySoManyReplaysAreUnderWayAtATime() {
         final int sources = 12;
         final int atATime = 3;
-        pipeline(1_024, ZmqConfig.defaults().withReplays(atATime, 20_000, 3, 0));
+        pipeline(1_024, ZmqConfig.defaults().withReplays(atATime, 600_000, 3, 0));
         final List<EventSource> opened = new ArrayList<>();
         try (RawPublisher events = new RawPublisher();
                 RawPublisher replays =
