@@ -38,7 +38,7 @@ class SharedAddressesModelTest {
     void eachThatFollowsWhatAnotherDoesIsNamedWithOneOfThose() {
         final long seed = Seeds.next("SharedAddressesModelTest");
         final SplittableRandom random = new SplittableRandom(seed);
-        for (int trial = 0; trial < Trials.of(500, 20_000); trial++) {
+        for (int trial = 0; trial < Trials.of(250, 5_000); trial++) {
             final List<WorkerConfig> workers = new ArrayList<>();
             for (int i = random.nextInt(1, 9); i > 0; i--) {
                 final String topic = TOPICS.get(random.nextInt(TOPICS.size()));
