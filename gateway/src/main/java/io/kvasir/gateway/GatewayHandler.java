@@ -321,9 +321,7 @@ final class GatewayHandler extends Handler.Abstract {
         ClientStream.wrap(request); // of one that ends before it is handled
         ServerAnswers.keep(request, response);
         final ApiException error = serverError(request, response);
-        if (error.status() == 503) {
-            response.getHeaders().put(HttpHeader.CONNECTION, "close");
-        }
+        response.getHeaders().put(HttpHeader.CONNECTION, "close");
         Responses.error(response, callback, error, RequestRecords.of(request).id());
         return true;
     }

@@ -92,6 +92,23 @@ class ClientConnectionTest {
         }
     }
 
+    /** Its connection ends, and a client of HTTP/1.1 keeps one that is not said to. */
+    @ParameterizedTest
+    @CsvSource({
+        "GET /%zz HTTP/1.1, 400",
+        "POST /%00 HTTP/1.1, 400",
+        "GET / HTTP/3.7, 505",
+        "GET /v1/models, 505"
+    })
+    void aConnectionEndsWithAWordWhereARequestCannotBeRead(String line, int status)
+            throws Exception {
+        try (RawClient client = new RawClient(gateway.port())) {
+            final String answer = client.send(line + "\r\nHost: x\r\n\r\n").readAll();
+            assertTrue(answer.startsWith("HTTP/1.1 " + status + " "), answer);
+            assertTrue(answer.contains("\r\nConnection: close\r\n"), answer);
+        }
+    }
+
     private RawClient waiting(String body) throws Exception {
         final RawClient client = new RawClient(gateway.port());
         client.post("/v1/completions", body);
