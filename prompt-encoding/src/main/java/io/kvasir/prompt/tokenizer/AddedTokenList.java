@@ -24,6 +24,16 @@ final class AddedTokenList {
         this.vocabularySize = ids.size();
     }
 
+    /** Adds a token of the file itself, which may have a text twice only if it says the same. */
+    void addOfFile(JsonNode token) throws UnsupportedTokenizerException {
+        add(token);
+        final AddedToken known = tokens.get(token.path("content").asText());
+        if (known != null && !known.equals(read(known.id(), known.content(), token))) {
+            throw new UnsupportedTokenizerException(
+                    "added token " + known.content() + " in two ways");
+        }
+    }
+
     /** Adds a token; the first of several with one text wins. */
     void add(JsonNode token) throws UnsupportedTokenizerException {
         final String content = token.path("content").asText();

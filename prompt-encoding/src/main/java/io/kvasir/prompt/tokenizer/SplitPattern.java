@@ -1,5 +1,7 @@
 package io.kvasir.prompt.tokenizer;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.Set;
 import java.util.regex.Pattern;
 
@@ -9,8 +11,9 @@ import java.util.regex.Pattern;
  * that a pattern never cuts at other positions than the engine's.
  *
  * <p>Refused besides unknown syntax: {@code \w} and {@code \b} (other word characters), anchors
- * (other line rules), repeated groups (deep recursion on long texts in {@link Pattern}) and
- * character class operators.
+ * (other line rules), repeated groups (deep recursion on long texts in {@link Pattern}), character
+ * class operators, and what can match no text at all: the two engines go on from there at other
+ * positions.
  */
 final class SplitPattern {
     private static final Set<String> CATEGORIES =
@@ -35,8 +38,29 @@ final class SplitPattern {
 
     private final String source;
     private final StringBuilder out = new StringBuilder();
+    private final Deque<Alternatives> outer = new ArrayDeque<>();
+    private Alternatives here = new Alternatives(false);
     private int at;
-    private int depth;
+
+    /** Whether a group, or the whole pattern, can match no text. */
+    private static final class Alternatives {
+        private final boolean isLook;
+        private boolean anyEmpty; // of the alternatives before this one
+        private boolean isEmpty = true; // of this one, as far as it was read
+
+        Alternatives(boolean isLook) {
+            this.isLook = isLook;
+        }
+
+        void next() {
+            anyEmpty |= isEmpty;
+            isEmpty = true;
+        }
+
+        boolean canBeEmpty() {
+            return isLook || anyEmpty || isEmpty;
+        }
+    }
 
     private SplitPattern(String source) {
         this.source = source;
@@ -50,7 +74,10 @@ final class SplitPattern {
     }
 
     /** Compiles a pattern that matches a text as it is. */
-    static Pattern literal(String text) {
+    static Pattern literal(String text) throws UnsupportedTokenizerException {
+        if (text.isEmpty()) {
+            throw new UnsupportedTokenizerException("split at an empty text");
+        }
         return Pattern.compile(Pattern.quote(text));
     }
 
@@ -61,32 +88,36 @@ final class SplitPattern {
                 case '(' -> open();
                 case ')' -> close();
                 case '|' -> {
+                    here.next();
                     out.append(c);
                     at++;
                 }
                 case '[' -> {
                     characterClass();
-                    quantifier(true);
+                    atomEnd(true, false);
                 }
                 case '\\' -> {
                     escape();
-                    quantifier(true);
+                    atomEnd(true, false);
                 }
                 case '.' -> {
                     out.append("[^\\n]");
                     at++;
-                    quantifier(true);
+                    atomEnd(true, false);
                 }
                 case '^', '$', '*', '+', '?', '{', '}', ']' -> throw refused("'" + c + "'");
                 default -> {
                     literal(source.codePointAt(at));
                     at += Character.charCount(source.codePointAt(at));
-                    quantifier(true);
+                    atomEnd(true, false);
                 }
             }
         }
-        if (depth != 0) {
+        if (!outer.isEmpty()) {
             throw refused("unclosed group");
+        }
+        if (here.canBeEmpty()) {
+            throw refused("can match no text");
         }
     }
 
@@ -98,7 +129,7 @@ final class SplitPattern {
                 }
                 out.append(prefix);
                 at += prefix.length();
-                depth++;
+                enter(!prefix.endsWith(":"));
                 return;
             }
         }
@@ -107,7 +138,12 @@ final class SplitPattern {
         }
         out.append("(?:"); // nothing refers back to a group
         at++;
-        depth++;
+        enter(false);
+    }
+
+    private void enter(boolean isLook) {
+        outer.push(here);
+        here = new Alternatives(isLook);
     }
 
     private void checkCaseless() throws UnsupportedTokenizerException {
@@ -128,25 +164,36 @@ final class SplitPattern {
     }
 
     private void close() throws UnsupportedTokenizerException {
-        if (--depth < 0) {
+        if (outer.isEmpty()) {
             throw refused("unbalanced ')'");
         }
         out.append(')');
         at++;
-        quantifier(false);
+        final boolean canBeEmpty = here.canBeEmpty();
+        here = outer.pop();
+        atomEnd(false, canBeEmpty);
     }
 
-    private void quantifier(boolean repeatable) throws UnsupportedTokenizerException {
+    /** Reads what may be behind an atom: how often it comes. */
+    private void atomEnd(boolean repeatable, boolean canBeEmpty)
+            throws UnsupportedTokenizerException {
+        here.isEmpty &= !quantifier(repeatable) || canBeEmpty;
+    }
+
+    /** Whether what is before it has to come at least once. */
+    private boolean quantifier(boolean repeatable) throws UnsupportedTokenizerException {
         if (at >= source.length()) {
-            return;
+            return true;
         }
         final char c = source.charAt(at);
+        final boolean isRequired;
         if (c == '{') {
             final int end = source.indexOf('}', at);
             final String body = end < 0 ? "" : source.substring(at + 1, end);
             if (!repeatable || !body.matches("[0-9]+(,[0-9]*)?")) {
                 throw refused("'{" + body + "}'");
             }
+            isRequired = !body.matches("0+(,.*)?");
             out.append('{').append(body).append('}');
             at = end + 1;
             if (at < source.length() && source.charAt(at) == '?') {
@@ -157,6 +204,7 @@ final class SplitPattern {
             if (c != '?' && !repeatable) {
                 throw refused("repeated group");
             }
+            isRequired = c == '+';
             out.append(c);
             at++;
             if (at < source.length() && (source.charAt(at) == '?' || source.charAt(at) == '+')) {
@@ -164,11 +212,12 @@ final class SplitPattern {
                 at++;
             }
         } else {
-            return;
+            return true;
         }
         if (at < source.length() && "?*+{".indexOf(source.charAt(at)) >= 0) {
             throw refused("doubled quantifier");
         }
+        return isRequired;
     }
 
     private void characterClass() throws UnsupportedTokenizerException {

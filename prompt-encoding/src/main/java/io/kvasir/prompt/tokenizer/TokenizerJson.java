@@ -97,8 +97,13 @@ final class TokenizerJson {
                 if (parser.nextToken() != JsonToken.END_ARRAY) {
                     throw new IOException("merge " + mergeLefts.size() + " is not a pair");
                 }
+                token = parser.nextToken();
             } else {
                 final String pair = parser.getText();
+                token = parser.nextToken();
+                if (pair.startsWith("#version")) {
+                    continue; // the head of a list that was a file of its own
+                }
                 final int space = pair.indexOf(' ');
                 if (space < 0 || pair.indexOf(' ', space + 1) >= 0) {
                     throw new IOException("merge \"" + pair + "\" is not two tokens");
@@ -106,7 +111,6 @@ final class TokenizerJson {
                 mergeLefts.add(pair.substring(0, space));
                 mergeRights.add(pair.substring(space + 1));
             }
-            token = parser.nextToken();
         }
     }
 
@@ -264,7 +268,7 @@ final class TokenizerJson {
             throws UnsupportedTokenizerException {
         final AddedTokenList added = new AddedTokenList(ids);
         for (JsonNode token : settings.path("added_tokens")) {
-            added.add(token);
+            added.addOfFile(token);
         }
         for (JsonNode token : moreTokens.replacing()) {
             added.replace(token);

@@ -165,6 +165,7 @@ class TokenizerVariantsTest {
         final ObjectNode file = file("llama3-style");
         final ObjectNode model = (ObjectNode) file.get("model");
         final ArrayNode strings = MAPPER.createArrayNode();
+        strings.add("#version: 0.2"); // as merges.txt, a file of their own, begins
         for (JsonNode pair : model.get("merges")) {
             strings.add(pair.get(0).asText() + " " + pair.get(1).asText());
         }
@@ -238,10 +239,29 @@ class TokenizerVariantsTest {
                 "a{,3}",
                 "(a)\\1",
                 "\\h",
-                "a{1,2}+"
+                "a{1,2}+",
+                "a*",
+                "\\d|x?",
+                "a{0,2}",
+                "(?=a)",
+                "(?:a|b*)",
+                "(?:a)?",
+                "a|"
             })
     void refusesPatternsThatTheTwoEnginesReadDifferently(String pattern) {
         assertThrows(UnsupportedTokenizerException.class, () -> SplitPattern.compile(pattern));
+    }
+
+    @Test
+    void leavesATokenThatIsAddedInTwoWaysToTheLibrary() throws IOException {
+        final ObjectNode file = file("tiny");
+        final ArrayNode added = (ArrayNode) file.get("added_tokens");
+        added.add(added.get(0).deepCopy());
+        assertSameIds(file, "a token twice");
+        added.add(((ObjectNode) added.get(0).deepCopy()).put("rstrip", true).put("lstrip", true));
+        try (Tokenizer fallback = load(file)) {
+            assertInstanceOf(DjlTokenizer.class, fallback);
+        }
     }
 
     @Test
