@@ -25,6 +25,9 @@ import java.util.regex.Pattern;
 public final class Setting<T> {
     private static final Pattern USER_INFO = Pattern.compile("(?<=//)[^/\\s]*@");
     private static final Pattern ADDRESS = Pattern.compile("[^\\s,]+");
+    private static final Pattern WHOLE = Pattern.compile("[+-]?[0-9]([0-9_]*[0-9])?");
+    private static final Pattern DECIMAL =
+            Pattern.compile("[+-]?([0-9.]+([eE][+-]?[0-9]+)?|NaN|Infinity)");
     private static final String LEFT_OUT = "***@";
 
     /** What environment variables of settings begin with. */
@@ -499,11 +502,21 @@ public final class Setting<T> {
     }
 
     private static long whole(String text) {
-        return Long.parseLong(text.replace("_", ""));
+        return Long.parseLong(written(WHOLE, text).replace("_", ""));
     }
 
     private static double decimal(String text) {
-        return Double.parseDouble(text);
+        return Double.parseDouble(written(DECIMAL, text));
+    }
+
+    /**
+     * Java reads more as a number: digits of all scripts, hexadecimal ones, a letter at the end.
+     */
+    private static String written(Pattern form, String text) {
+        if (!form.matcher(text).matches()) {
+            throw new NumberFormatException(text);
+        }
+        return text;
     }
 
     private static String plain(double value) {
