@@ -14,6 +14,10 @@ import java.util.stream.Collectors;
 public final class ConfigDump {
     private static final Pattern PLAIN = Pattern.compile("[A-Za-z0-9_./-]+");
 
+    /** What YAML does not take as it is, or takes as a space. */
+    private static final Pattern UNPRINTED =
+            Pattern.compile("[\\p{Cc}\\u2028\\u2029\\uFEFF\\uFFFE\\uFFFF]");
+
     private ConfigDump() {}
 
     /**
@@ -37,7 +41,10 @@ public final class ConfigDump {
         if (isSecret(settings.get(setting))) {
             return "# " + setting.name() + ": ***" + origin + "\n";
         }
-        final List<String> texts = texts(settings, setting);
+        final List<String> texts =
+                texts(settings, setting).stream()
+                        .map(text -> ConfigFile.fromAnyFolder(setting, text))
+                        .toList();
         if (setting.isList()) {
             return setting.name()
                     + ":"
@@ -73,6 +80,17 @@ public final class ConfigDump {
 
     private static String quoted(String text) {
         final String shown = Setting.withoutPasswords(text);
-        return PLAIN.matcher(shown).matches() ? shown : "'" + shown.replace("'", "''") + "'";
+        if (PLAIN.matcher(shown).matches()) {
+            return shown;
+        }
+        return UNPRINTED.matcher(shown).find()
+                ? "\"" + escaped(shown) + "\""
+                : "'" + shown.replace("'", "''") + "'";
+    }
+
+    private static String escaped(String text) {
+        return UNPRINTED
+                .matcher(text.replace("\\", "\\\\").replace("\"", "\\\""))
+                .replaceAll(c -> "\\\\u%04x".formatted((int) c.group().charAt(0)));
     }
 }

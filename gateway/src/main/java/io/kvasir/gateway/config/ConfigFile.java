@@ -243,9 +243,20 @@ public final class ConfigFile {
 
     /** A path relative to the file, unless it is the word for the simulated model. */
     private String beside(Setting<?> setting, String path) {
-        return setting == GatewaySettings.TOKENIZER && path.equals(SimModel.KEYWORD)
+        return isKeyword(setting, path)
                 ? path
                 : file.toAbsolutePath().resolveSibling(path).toString();
+    }
+
+    private static boolean isKeyword(Setting<?> setting, String path) {
+        return setting == GatewaySettings.TOKENIZER && path.equals(SimModel.KEYWORD);
+    }
+
+    /** A text that says in a file of any folder what it says in a flag. */
+    static String fromAnyFolder(Setting<?> setting, String text) {
+        return !PATHS.contains(setting) || text.isEmpty() || isKeyword(setting, text)
+                ? text
+                : Path.of(text).toAbsolutePath().toString();
     }
 
     private WorkerConfig worker(Node item) {
