@@ -74,10 +74,10 @@ public final class EtcdClient implements AutoCloseable {
     }
 
     /**
-     * A moment in the past of a store, which a watch goes on after.
+     * A moment in the past of a store, which a watch begins after.
      *
      * @param cluster identifier; a backup that is restored keeps it where the members are the same
-     * @param term of the leader, which never becomes lower; a backup that is restored begins anew
+     * @param term of the leader, which never becomes lower; a backup that is restored has its own
      * @param revision of the last change
      */
     public record Position(String cluster, long term, long revision) {
@@ -86,10 +86,6 @@ public final class EtcdClient implements AutoCloseable {
             return cluster.equals(later.cluster)
                     && term <= later.term
                     && revision <= later.revision;
-        }
-
-        private Position at(long laterRevision) {
-            return new Position(cluster, term, laterRevision);
         }
     }
 
@@ -316,24 +312,20 @@ public final class EtcdClient implements AutoCloseable {
     // -- watch
 
     /**
-     * Tells of all changes of keys with a prefix after a moment, until etcd ends the watch or
-     * {@link #stopWatching} is called. Blocks.
+     * Tells of all changes of keys with a prefix after a moment, until the watch ends. Blocks.
      *
-     * <p>A watch that breaks after it has begun is no failure: the next call says what is wrong.
-     *
-     * @return the moment to go on after, or null if all keys are to be read anew since changes are
-     *     not to be had: etcd has compacted them, is another one or restored from a backup, or does
-     *     not answer, as {@link #stopWatching} says
+     * <p>It ends where etcd or {@link #stopWatching} ends it, and where changes are not to be had:
+     * etcd has compacted them, or is another one. All keys are to be read anew then, as what is
+     * there next may be a backup of the same members, whose numbers do not say so. A watch that
+     * breaks after it has begun is no failure: the next call says what is wrong.
      */
-    public Position watch(String prefix, Position after, Events events) {
+    public void watch(String prefix, Position after, Events events) {
         final ObjectNode body = json.createObjectNode();
         body.putObject("create_request")
                 .put("key", base64(prefix))
                 .put("range_end", rangeEnd(prefix))
                 .put("start_revision", Long.toString(after.revision() + 1))
                 .put("fragment", true); // else one answer may have any number of changes
-        Position reached = after;
-        boolean isFragment = false;
         boolean hasBegun = false;
         isStopped = false;
         try (BoundedAnswers in =
@@ -345,23 +337,16 @@ public final class EtcdClient implements AutoCloseable {
                 final JsonNode result = answers.nextValue().path("result");
                 in.next();
                 hasBegun = true;
-                isFragment = result.path("fragment").asBoolean();
                 if (result.isMissingNode() || result.path("canceled").asBoolean()) {
-                    return null; // compacted, or the member is in trouble
+                    return; // compacted, or the member is in trouble
                 }
-                if (result.path("created").asBoolean()) {
-                    final Position now = position(result);
-                    if (!after.canBecome(now)) {
-                        return null; // another store, or one that has lost its data
-                    }
-                    reached = now.at(after.revision()); // what has changed since comes now
+                if (result.path("created").asBoolean() && !after.canBecome(position(result))) {
+                    return; // another store, or one that has lost its data
                 }
-                for (JsonNode event : result.path("events")) {
-                    reached = reached.at(Math.max(reached.revision(), tell(event, events)));
-                }
+                result.path("events").forEach(event -> tell(event, events));
             }
         } catch (BoundedAnswers.TooLarge e) {
-            return null; // page by page, which leaves out what is too large
+            return; // page by page it is read without what is too large
         } catch (IOException e) {
             if (!isStopped && (!hasBegun || isNoJson(e))) {
                 throw unavailable("/v3/watch", e);
@@ -369,7 +354,6 @@ public final class EtcdClient implements AutoCloseable {
         } finally {
             watching = null;
         }
-        return isFragment || isStopped ? null : reached; // of one revision there may be more
     }
 
     /** An answer that is cut off is no sign of it. */
@@ -377,15 +361,13 @@ public final class EtcdClient implements AutoCloseable {
         return e instanceof JsonProcessingException && !(e instanceof JsonEOFException);
     }
 
-    /** Returns the revision of the change. */
-    private long tell(JsonNode event, Events events) {
+    private void tell(JsonNode event, Events events) {
         final Entry entry = entry(event.path("kv"), limits);
         if (event.path("type").asText().equals("DELETE")) {
             events.onDelete(entry.key());
         } else {
             events.onPut(entry);
         }
-        return entry.revision();
     }
 
     /** Ends a watch that is running, for instance since no server answers any more. */

@@ -7,17 +7,16 @@ import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
 import io.kvasir.registry.Stored;
 import io.kvasir.registry.etcd.EtcdClient.Entry;
-import io.kvasir.registry.etcd.EtcdClient.Position;
 
 import java.time.Duration;
 
 /**
  * Keys in etcd, below a prefix; all that one store puts have one lease.
  *
- * <p>A watch continues from the revision that it has reached; where etcd has compacted what came
- * after, is another one or restored from a backup, or does not answer, all keys are read anew. With
- * a watch, two daemon threads: one watches, one asks now and then whether etcd answers, since a
- * watch is silent when nothing happens.
+ * <p>All keys are read anew before each watch: what answers after a watch that has ended may be
+ * another etcd, or a backup, whose revisions mean other changes. With a watch, two daemon threads:
+ * one watches, one asks now and then whether etcd answers, since a watch is silent when nothing
+ * happens.
  */
 public final class EtcdStore implements LeasedStore {
     /** Prefix of keys if nothing else is said. */
@@ -133,7 +132,6 @@ public final class EtcdStore implements LeasedStore {
         private final String keys;
         private final Watcher watcher;
         private final GrowingPause retry = new GrowingPause(); // a wrong password costs a hash each
-        private Position reached; // null: all is read first
 
         Watch(String keys, Watcher watcher) {
             this.keys = prefix + keys;
@@ -157,26 +155,17 @@ public final class EtcdStore implements LeasedStore {
             }
         }
 
-        /** Reads all where that is needed, watches until that ends; returns how long to wait. */
+        /** Reads all, and watches until that ends; returns how long to wait. */
         long round() {
             try {
-                if (reached == null) {
-                    final EtcdClient.Range range = client.range(keys, MAX_KEYS);
-                    watcher.view(range.entries().stream().map(each -> stored(each)).toList());
-                    reached = range.at();
-                }
-                reached = client.watch(keys, reached, this);
+                final EtcdClient.Range range = client.range(keys, MAX_KEYS);
+                watcher.view(range.entries().stream().map(each -> stored(each)).toList());
+                client.watch(keys, range.at(), this);
                 return retry.afterSuccessMs();
             } catch (RuntimeException | Error e) { // out of memory, too: discovery goes on
-                reached = null;
                 lose(e);
                 return retry.afterFailureMs();
             }
-        }
-
-        /** Up to where the watcher was notified; null: all is read first. */
-        Position reachedOrNull() {
-            return reached;
         }
 
         private void lose(Throwable e) {
