@@ -22,6 +22,10 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.function.ObjIntConsumer;
 
 /** What every {@link LeasedStore} keeps to, and who uses it, against its real server. */
 public abstract class LeasedStoreContract {
@@ -32,6 +36,7 @@ public abstract class LeasedStoreContract {
     protected static final Duration SHORT_TTL = Duration.ofSeconds(4);
 
     private static final String NAMESPACE = "ns";
+    private static final int AT_ONCE = 8;
 
     private final List<AutoCloseable> opened = new ArrayList<>();
     private boolean stopped;
@@ -294,19 +299,43 @@ public abstract class LeasedStoreContract {
 
     @Test
     void manyInstancesAreSeenAndGoAway() throws Exception {
-        final Registrar registrar = closing(new Registrar(open(Duration.ofMinutes(10))));
-        for (int i = 0; i < many() / 2; i++) {
-            registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
+        final List<Registrar> registrars = new ArrayList<>();
+        for (int i = 0; i < AT_ONCE; i++) {
+            registrars.add(closing(new Registrar(open(Duration.ofMinutes(10)))));
         }
+        registerAll(registrars, 0, many() / 2);
         final Seen seen = watched(open(Duration.ofMinutes(10)));
         Eventually.holds("those before", () -> seen.names().size() == many() / 2);
-        for (int i = many() / 2; i < many(); i++) {
-            registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
-        }
+        registerAll(registrars, many() / 2, many());
         Eventually.holds("those after", () -> seen.names().size() == many());
-        registrar.close();
+        atOnce(registrars, (registrar, _) -> registrar.close());
         Eventually.holds("none", () -> seen.names().isEmpty());
         assertEquals(List.of(), seen.losses);
         assertEquals(List.of(), seen.refusals);
+    }
+
+    /** Each of some registers its share: a store takes one call of each at a time. */
+    private static void registerAll(List<Registrar> registrars, int from, int to) throws Exception {
+        atOnce(
+                registrars,
+                (registrar, number) -> {
+                    for (int i = from + number; i < to; i += registrars.size()) {
+                        registrar.registerModel(instance("w" + i).build(), Duration.ZERO);
+                    }
+                });
+    }
+
+    private static void atOnce(List<Registrar> registrars, ObjIntConsumer<Registrar> call)
+            throws Exception {
+        try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            final List<Future<?>> calls = new ArrayList<>();
+            for (int i = 0; i < registrars.size(); i++) {
+                final int number = i;
+                calls.add(threads.submit(() -> call.accept(registrars.get(number), number)));
+            }
+            for (Future<?> each : calls) {
+                each.get();
+            }
+        }
     }
 }
