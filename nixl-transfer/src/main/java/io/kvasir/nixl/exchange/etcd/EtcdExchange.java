@@ -2,7 +2,6 @@ package io.kvasir.nixl.exchange.etcd;
 
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
-import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.PeerDirectory;
 import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.PublishedRecords;
@@ -31,6 +30,8 @@ import java.util.concurrent.atomic.AtomicLong;
  */
 public final class EtcdExchange extends ViewedExchange {
     private static final String SOURCE = "etcd";
+    private static final int MAX_KEYS =
+            1 << 17; // more than are known: which of these are there still is to be seen
     private static final int MAX_TRIES = 8;
     private static final int RENEWALS_PER_TTL = 3;
     private static final long RETRY_MS = 200;
@@ -296,7 +297,7 @@ public final class EtcdExchange extends ViewedExchange {
 
     /** Brings the view up to date; returns the moment at which it is. */
     private EtcdClient.Position readAll() {
-        final EtcdClient.Range range = client.range(config.prefix(), MetadataExchange.MAX_RECORDS);
+        final EtcdClient.Range range = client.range(config.prefix(), MAX_KEYS);
         final Map<String, PeerRecord> present = new HashMap<>();
         for (Entry entry : range.entries()) {
             final PeerRecord record = decoded(entry);

@@ -10,6 +10,7 @@ import com.sun.net.httpserver.HttpServer;
 
 import io.kvasir.nixl.exchange.ExchangeException;
 import io.kvasir.nixl.exchange.ExchangeException.Kind;
+import io.kvasir.nixl.exchange.MetadataExchange;
 import io.kvasir.nixl.exchange.MetadataExchange.Change;
 import io.kvasir.nixl.exchange.PeerRecord;
 import io.kvasir.nixl.exchange.Records;
@@ -57,6 +58,28 @@ class EtcdExchangeModelTest {
                     throw new AssertionError("-Dseed=" + (seed + trial), e);
                 }
             }
+        }
+    }
+
+    @Test
+    void whatIsKnownStaysWhereThereIsMoreThanCanBe() throws IOException {
+        try (Etcd etcd = new Etcd()) {
+            etcd.begin(new Random(0));
+            etcd.isFaulty = false;
+            for (int i = 0; i < MetadataExchange.MAX_RECORDS; i++) {
+                etcd.put(Records.record("n" + i, 1, 1));
+            }
+            final Owner owner = new Owner(etcd);
+            owner.exchange.watchOnce();
+            final Map<String, PeerRecord> known = Map.copyOf(owner.notified);
+            assertEquals(MetadataExchange.MAX_RECORDS, known.size());
+            etcd.put(Records.record("a", 1, 1)); // the first one of all
+            owner.exchange.watchOnce();
+            assertEquals(known, owner.notified);
+            etcd.delete(PREFIX + "n0");
+            owner.exchange.watchOnce();
+            assertEquals(etcd.records(), owner.notified);
+            owner.exchange.close();
         }
     }
 
@@ -340,6 +363,10 @@ class EtcdExchangeModelTest {
             put(PREFIX + name, Base64.getEncoder().encodeToString(value), 0);
         }
 
+        synchronized void put(PeerRecord record) {
+            put(PREFIX + record.name(), Base64.getEncoder().encodeToString(record.encode()), 0);
+        }
+
         private void put(String key, String base64, long lease) {
             revision++;
             now.keys.put(key, new Value(base64, revision, lease));
@@ -353,7 +380,7 @@ class EtcdExchangeModelTest {
             }
         }
 
-        private void delete(String key) {
+        private synchronized void delete(String key) {
             if (now.keys.remove(key) != null) {
                 revision++;
                 changes.add(new Written(key, null, revision));
@@ -409,7 +436,12 @@ class EtcdExchangeModelTest {
             final boolean isRange = body.has("range_end");
             (isRange ? now.keys.tailMap(from) : now.keys.subMap(from, from + '\0'))
                     .forEach((key, value) -> found.add(kv(key, value)));
-            return "{%s,\"kvs\":[%s]}".formatted(header(), String.join(",", found));
+            final int most = Math.min(found.size(), body.path("limit").asInt(found.size()));
+            return "{%s,\"kvs\":[%s],\"more\":%s}"
+                    .formatted(
+                            header(),
+                            String.join(",", found.subList(0, most)),
+                            most < found.size());
         }
 
         private String transact(JsonNode body) {
