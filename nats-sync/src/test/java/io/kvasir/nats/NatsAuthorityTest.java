@@ -36,12 +36,18 @@ import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 
@@ -179,39 +185,62 @@ class NatsAuthorityTest {
         return new NatsStore(access, "workers", TTL);
     }
 
-    /** Each says where it was refused, and none says the password. */
+    /** Each says where it was refused, and none says the password. They wait at one time. */
     private static void assertRefusesAll(NatsServer server, NatsAccess given, Kind kind)
-            throws IOException {
+            throws Exception {
         final NatsAccess access =
                 new NatsAccess(given.servers(), given.credentials(), given.tls(), REFUSED_TIMEOUT);
+        final List<Callable<String>> refusals =
+                List.of(
+                        () -> refusalOfEvents(access),
+                        () ->
+                                refusal(
+                                        IOException.class,
+                                        () -> new NatsEventTransport(access, NAMES)),
+                        () -> refusalOfStore(access, kind),
+                        () ->
+                                refusal(
+                                        ExchangeException.class,
+                                        () ->
+                                                new NatsExchange(
+                                                        new NatsConfig(access, "cards", TTL))),
+                        () -> refusalOfReplicaSync(access));
+        try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+            for (Future<String> refusal : threads.invokeAll(refusals)) {
+                assertNames(server, refusal.get());
+            }
+        }
+    }
+
+    private static String refusal(Class<? extends Exception> kind, Executable call) {
+        return assertThrows(kind, call).getMessage();
+    }
+
+    private static String refusalOfEvents(NatsAccess access) {
         final EventPlane plane = new EventPlane(EventPlane.KNOWN_ONLY);
         try (NatsEventSource _ = new NatsEventSource(access, NAMES, plane)) {
             await(
                     () -> !plane.status().unconnected().startsWith("connecting to"),
                     "refusal of events");
-            assertNames(server, plane.status().unconnected());
+            return plane.status().unconnected();
         }
-        assertNames(
-                server,
-                assertThrows(IOException.class, () -> new NatsEventTransport(access, NAMES))
-                        .getMessage());
+    }
+
+    private static String refusalOfStore(NatsAccess access, Kind kind) {
         try (NatsStore store = store(access)) {
             final RegistryException refusal =
                     assertThrows(RegistryException.class, () -> store.get("ns/a"));
             assertEquals(kind, refusal.kind());
-            assertNames(server, refusal.getMessage());
+            return refusal.getMessage();
         }
-        assertNames(
-                server,
-                assertThrows(
-                                ExchangeException.class,
-                                () -> new NatsExchange(new NatsConfig(access, "cards", TTL)))
-                        .getMessage());
+    }
+
+    private static String refusalOfReplicaSync(NatsAccess access) {
         try (NatsReplicaLink link = link(access)) {
             link.start(_ -> {});
             await(() -> link.problem().contains("cannot be reached"), "refusal of replica sync");
-            assertNames(server, link.problem());
             assertFalse(link.isConnected());
+            return link.problem();
         }
     }
 
@@ -226,12 +255,12 @@ class NatsAuthorityTest {
     }
 
     @Test
-    void withoutTheAuthorityNothingConnects() throws IOException {
+    void withoutTheAuthorityNothingConnects() throws Exception {
         assertRefusesAll(withUser, user().withTls(null), Kind.UNAVAILABLE);
     }
 
     @Test
-    void withoutTheUserNothingConnects() throws IOException {
+    void withoutTheUserNothingConnects() throws Exception {
         final NatsAccess nobody =
                 new NatsAccess("tls://" + withUser.address(), null, authority(), TIMEOUT);
         assertRefusesAll(withUser, nobody, Kind.DENIED);
@@ -243,12 +272,12 @@ class NatsAuthorityTest {
     }
 
     @Test
-    void withoutTheCredentialsNothingConnects() throws IOException {
+    void withoutTheCredentialsNothingConnects() throws Exception {
         assertRefusesAll(withBoth, both().withCredentials(null), Kind.DENIED);
     }
 
     @Test
-    void withoutTheOwnCertificateNothingConnects() throws IOException {
+    void withoutTheOwnCertificateNothingConnects() throws Exception {
         assertRefusesAll(withBoth, both().withTls(authority()), Kind.UNAVAILABLE);
     }
 
