@@ -25,6 +25,13 @@ import java.util.random.RandomGenerator;
  */
 final class Chooser {
     private static final double OVERLAP_WEIGHT = 1;
+    private static final int NOT_FOUND = 404;
+    private static final int MOST_TRIES = 8;
+
+    /** One try to choose. */
+    private interface Choice {
+        Selection make() throws ServiceException;
+    }
 
     private final IndexRegistry registry;
     private final SlotTracker tracker;
@@ -83,6 +90,25 @@ final class Chooser {
      * @throws ServiceException 503 if no rank can be chosen
      */
     synchronized Selection choose(
+            GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted, String session)
+            throws ServiceException {
+        return ofThoseThere(() -> chooseOnce(key, prompt, allowed, wanted, session));
+    }
+
+    /** A worker may be removed after it was chosen: another one is chosen then. */
+    private static Selection ofThoseThere(Choice choice) throws ServiceException {
+        for (int tries = 1; ; tries++) {
+            try {
+                return choice.make();
+            } catch (ServiceException e) {
+                if (e.status() != NOT_FOUND || tries == MOST_TRIES) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private Selection chooseOnce(
             GroupKey key, Prompt prompt, LongPredicate allowed, Wanted wanted, String session)
             throws ServiceException {
         final int blockSize = workers.index(key).blockSize();
@@ -192,7 +218,7 @@ final class Chooser {
             String session)
             throws ServiceException {
         checkFree(id);
-        return reserve(id, choose(key, prompt, allowed, wanted, session));
+        return ofThoseThere(() -> reserve(id, chooseOnce(key, prompt, allowed, wanted, session)));
     }
 
     /**
