@@ -17,16 +17,20 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
 
 /**
  * Routers over one plane that start, end, fail and save in any order, each with workers that come
- * and go. Whatever was before, what one that starts alone calls EXACT is.
+ * and go. Whatever was before, what one of them, or one that starts alone, calls EXACT is; and a
+ * worker that no router has removed is EXACT.
  */
 @Tag("integration") // starts a server
 class SnapshotOrdersTest {
     private static final long[] WORKERS = {7, 8, 9};
+    private static final long STAYING = 7;
     private static final int STEPS = 400;
     private static final int THRESHOLD = 10;
     private static final int MOST_REPLICAS = 3;
@@ -39,6 +43,7 @@ class SnapshotOrdersTest {
             EventSubjects.kvEvents("ns" + System.nanoTime(), "backend", "generate");
     private final Random random = new Random(Seeds.next("SnapshotOrdersTest"));
     private final List<PlaneReplica> replicas = new ArrayList<>();
+    private final Set<Long> removed = new HashSet<>(); // by a router that went on
     private final List<String> trace = new ArrayList<>();
     private Connection connection;
     private PlanePublisher publisher;
@@ -68,6 +73,12 @@ class SnapshotOrdersTest {
                 default -> save();
             }
         }
+        publisher.publish(1, WORKERS);
+        for (PlaneReplica each : replicas) {
+            for (Worker worker : each.router.workers()) {
+                awaitKnown(each, worker);
+            }
+        }
         replicas.forEach(PlaneReplica::close);
         replicas.clear();
         publisher.publish(1, WORKERS); // whose number says whether any is missing
@@ -76,15 +87,22 @@ class SnapshotOrdersTest {
             alone.add(worker);
         }
         for (Worker worker : alone.router.workers()) {
-            Eventually.until(
-                    "all of " + worker + ", which is " + worker.state() + ", after " + trace,
-                    () -> isKnown(alone, worker));
+            awaitKnown(alone, worker);
         }
     }
 
-    /** Whether it is EXACT and all is there, or it is said that something is missing. */
+    private void awaitKnown(PlaneReplica replica, Worker worker) throws Exception {
+        Eventually.until(
+                "all of " + worker + ", which is " + worker.state() + ", after " + trace,
+                () -> isKnown(replica, worker));
+    }
+
+    /**
+     * Whether it is EXACT and all is there. Of one that no router has removed all is; of the others
+     * it may be said that something is missing.
+     */
     private boolean isKnown(PlaneReplica replica, Worker worker) {
-        return worker.state() == IndexState.DEGRADED
+        return (removed.contains(worker.id()) && worker.state() == IndexState.DEGRADED)
                 || (worker.state() == IndexState.EXACT
                         && replica.held()
                                 .get(worker.id())
@@ -149,7 +167,11 @@ class SnapshotOrdersTest {
         final long id = WORKERS[random.nextInt(WORKERS.length)];
         for (Worker worker : one.router.workers()) {
             if (worker.id() == id) {
+                if (id == STAYING) {
+                    return;
+                }
                 one.router.removeWorker(worker);
+                removed.add(id);
                 trace.add(id + " leaves " + replicas.indexOf(one));
                 return;
             }
