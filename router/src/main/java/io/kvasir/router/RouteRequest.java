@@ -519,12 +519,13 @@ public final class RouteRequest {
     }
 
     /**
-     * Says that the tokens are those of several prompts, one after the other, of a batch. No worker
-     * ever announces all of their blocks: with {@link #firstTokenUnseen} they are computed after
-     * the time that prompts took whose first token was seen, also where events are followed. A
-     * worker that announces nothing meanwhile is not silent: all but the first may be cached.
+     * Says that the tokens are those of several prompts, one after the other, of a batch, or those
+     * that a prompt begins with whose others are not known. No worker ever announces all of their
+     * blocks: with {@link #firstTokenUnseen} they are computed after the time that prompts took
+     * whose first token was seen, also where events are followed. A worker that announces nothing
+     * meanwhile is not silent: all but the first may be cached.
      *
-     * @param several true for a batch; false unless it is set
+     * @param several true for a batch or a beginning; false unless it is set
      * @return this
      */
     public RouteRequest severalPrompts(boolean several) {

@@ -135,7 +135,8 @@ public final class GatewayMetrics {
         unknownPrompts =
                 page.counter(
                         "kvasir_untokenized_prompts_total",
-                        "Prompts routed by load alone, because their tokens cannot be known",
+                        "Prompts whose tokens are not all known: routed by load alone, or by those"
+                                + " before the first image",
                         "route");
         unrouted =
                 page.counter(

@@ -85,7 +85,8 @@ public final class PromptReader {
             throws ApiException {
         final String lora = adapter(request.model);
         final List<int[]> prompts = someTakeTokens.getAsBoolean() ? new ArrayList<>() : null;
-        final int[] tokens = tokens(request, requestId, prompts);
+        final boolean beginning = hasMedia(request);
+        final int[] tokens = tokens(request, requestId, beginning, prompts);
         if (tokens != null && tokens.length == 0) {
             throw ApiException.invalid(request.route.prompt, "the prompt has no tokens");
         }
@@ -95,13 +96,14 @@ public final class PromptReader {
         final TokenForm tokenForm =
                 prompts == null
                         ? null
-                        : tokens == null
+                        : tokens == null || beginning
                                 ? TokenForm.unknown(request, encoder != null)
                                 : TokenForm.of(request, prompts);
         final boolean computedAnew = request.isComputedAnew();
         request.dropPrompts();
         return new RoutedPrompt(
                 tokens,
+                beginning,
                 (int) Math.min(decodeTokens, Integer.MAX_VALUE),
                 !request.stream,
                 request.prompts(),
@@ -145,15 +147,22 @@ public final class PromptReader {
     /**
      * Token ids as the engine computes them; null if they cannot be known.
      *
+     * @param beginning whether the prompt has media, and those before the first are asked for
      * @param prompts gets those of each prompt; null if they are not needed
      */
-    private int[] tokens(InferenceRequest request, String requestId, List<int[]> prompts)
+    private int[] tokens(
+            InferenceRequest request, String requestId, boolean beginning, List<int[]> prompts)
             throws ApiException {
         if (request.hasOtherTokens()) {
             return null;
         }
         try {
             final int maxTokens = request.truncates ? Integer.MAX_VALUE : maxTokens();
+            if (beginning) {
+                final int[] known =
+                        encoder.tokensBeforeMedia(request.chat, maxTokens, request.cacheSalt);
+                return known.length == 0 ? null : known;
+            }
             final int[] first = tokens(request, maxTokens);
             if (prompts != null && first != null) {
                 prompts.add(first);
@@ -231,6 +240,15 @@ public final class PromptReader {
             request.chat = chat(request, byRules);
         }
         return request.chat == null ? null : chatTokens(request, maxTokens, byRules);
+    }
+
+    /** Whether the prompt is a chat with media whose beginning the engine takes as it is. */
+    private boolean hasMedia(InferenceRequest request) {
+        return encoder != null
+                && request.chat != null
+                && !request.truncates
+                && rules.get() == PromptRules.VLLM
+                && ChatModel.hasMedia(request.chat);
     }
 
     /** The chat that the engine makes of another API's conversation. */

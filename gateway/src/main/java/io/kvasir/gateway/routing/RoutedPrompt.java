@@ -8,6 +8,7 @@ public final class RoutedPrompt {
     private static final int[] UNKNOWN = {};
 
     private final int[] tokens;
+    private final boolean beginning;
     private final int decodeTokens;
     private final boolean firstTokenUnseen;
     private final int prompts;
@@ -20,6 +21,7 @@ public final class RoutedPrompt {
     /**
      * @param tokens the prompt's ids as the engine computes them, exactly as long as the prompt,
      *     not copied; null when they cannot be known. Of a batch, all that is computed
+     * @param beginning whether more tokens follow, which are not known
      * @param decodeTokens tokens that count as generated from the start, of further answers
      * @param firstTokenUnseen whether the answer comes as a whole
      * @param prompts how many prompts the tokens are of, 1 or more
@@ -31,6 +33,7 @@ public final class RoutedPrompt {
      */
     RoutedPrompt(
             int[] tokens,
+            boolean beginning,
             int decodeTokens,
             boolean firstTokenUnseen,
             int prompts,
@@ -40,6 +43,7 @@ public final class RoutedPrompt {
             RoutingHeaders overrides,
             TokenForm tokenFormOrNull) {
         this.tokens = tokens == null ? UNKNOWN : tokens;
+        this.beginning = beginning;
         this.decodeTokens = decodeTokens;
         this.firstTokenUnseen = firstTokenUnseen;
         this.prompts = prompts;
@@ -50,7 +54,7 @@ public final class RoutedPrompt {
         this.tokenForm = tokenFormOrNull;
     }
 
-    /** Not to be changed; empty when the tokens cannot be known. */
+    /** Not to be changed; those that are known, empty when there are none. */
     public int[] tokens() {
         return tokens;
     }
@@ -71,9 +75,14 @@ public final class RoutedPrompt {
         return computedAnew;
     }
 
-    /** Whether the tokens are known. */
+    /** Whether all of the tokens are known. */
     public boolean known() {
-        return tokens.length > 0;
+        return tokens.length > 0 && !beginning;
+    }
+
+    /** Whether the tokens are those of one whole prompt, if they are known. */
+    boolean isWhole() {
+        return prompts == 1 && !beginning;
     }
 
     String lora() {

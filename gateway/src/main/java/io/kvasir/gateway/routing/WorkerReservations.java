@@ -465,7 +465,7 @@ public final class WorkerReservations {
                 .lora(prompt.lora())
                 .salt(prompt.salt())
                 .firstTokenUnseen(prompt.firstTokenUnseen() && part.leg() != Leg.PREFILL)
-                .severalPrompts(prompt.prompts() > 1)
+                .severalPrompts(!prompt.isWhole())
                 .readsNoCache(prompt.computedAnew());
         part.fill(
                 request,

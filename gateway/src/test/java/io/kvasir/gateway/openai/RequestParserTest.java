@@ -25,6 +25,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.ByteArrayOutputStream;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 
@@ -206,19 +207,45 @@ class RequestParserTest {
     /** SGLang computes them instead of the messages; completions have no such member. */
     @Test
     void doesNotKnowTheTokensOfAChatThatBringsItsOwn() throws Exception {
-        final PromptReader reader =
-                new PromptReader(
-                        GatewayConfig.builder().set(GatewaySettings.MODEL, "sim").build(),
-                        ChatModel.simulated(),
-                        () -> UsageReader.UNKNOWN,
-                        () -> false,
-                        () -> PromptRules.VLLM,
-                        _ -> false);
+        final PromptReader reader = reader(PromptRules.VLLM);
         final String messages = "\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]";
         assertEquals(0, read(reader, chat("{\"input_ids\":[1]," + messages + "}")).length);
         assertNotEquals(0, read(reader, chat("{\"input_ids\":null," + messages + "}")).length);
         assertArrayEquals(
                 new int[] {1}, read(reader, completion("{\"input_ids\":[2],\"prompt\":[1]}")));
+    }
+
+    /** SGLang makes other prompts of media, and what is cut off may be the beginning. */
+    @Test
+    void knowsWhatAChatWithAnImageBeginsWithAtVllm() throws Exception {
+        final PromptReader reader = reader(PromptRules.VLLM);
+        final String image =
+                "{\"role\":\"user\",\"content\":[{\"type\":\"image_url\","
+                        + "\"image_url\":{\"url\":\"data:,\"}}]}]";
+        final String system = "\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"}";
+        final int[] text = read(reader, chat("{" + system + "]}"));
+        final RoutedPrompt prompt = reader.read(chat("{" + system + "," + image + "}"), null, "id");
+        final int known = prompt.tokens().length;
+        assertTrue(known > "be brief".length(), "tokens: " + known);
+        final int common = Arrays.mismatch(text, prompt.tokens());
+        assertTrue(common < 0 || common > "be brief".length(), "tokens in common: " + common);
+        assertFalse(prompt.known());
+        assertEquals(
+                0,
+                read(reader, chat("{\"truncate_prompt_tokens\":5," + system + "," + image + "}"))
+                        .length);
+        assertEquals(
+                0, read(reader(PromptRules.SGLANG), chat("{" + system + "," + image + "}")).length);
+    }
+
+    private static PromptReader reader(PromptRules rules) {
+        return new PromptReader(
+                GatewayConfig.builder().set(GatewaySettings.MODEL, "sim").build(),
+                ChatModel.simulated(),
+                () -> UsageReader.UNKNOWN,
+                () -> false,
+                () -> rules,
+                _ -> false);
     }
 
     private static int[] read(PromptReader reader, InferenceRequest request) throws Exception {

@@ -86,7 +86,7 @@ class WorkerReservationsTest {
     }
 
     private static RoutedPrompt prompt(RoutingHeaders headers) {
-        return new RoutedPrompt(PROMPT, 0, false, 1, false, null, null, headers, null);
+        return new RoutedPrompt(PROMPT, false, 0, false, 1, false, null, null, headers, null);
     }
 
     private WorkerReservations.Booking reserve(RequestPart part, RoutingHeaders headers)
@@ -105,7 +105,16 @@ class WorkerReservationsTest {
         while (true) {
             final RoutedPrompt prompt =
                     new RoutedPrompt(
-                            PROMPT, 0, false, 1, false, null, null, RoutingHeaders.NONE, form);
+                            PROMPT,
+                            false,
+                            0,
+                            false,
+                            1,
+                            false,
+                            null,
+                            null,
+                            RoutingHeaders.NONE,
+                            form);
             try {
                 final WorkerReservations.Booking booking =
                         reservations.reserve(part, prompt, excluded, "r", "c", 1);

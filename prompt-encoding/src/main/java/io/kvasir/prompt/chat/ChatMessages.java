@@ -21,6 +21,30 @@ final class ChatMessages {
     /** Parts that vLLM leaves out where they have no text, unless they are a message's first. */
     private static final Set<String> LEFT_OUT_WITHOUT_TEXT = Set.of("text", "refusal");
 
+    /** Parts that are media, and what vLLM calls each before a template that takes parts. */
+    private static final Map<String, String> MEDIA_PARTS =
+            Map.of(
+                    "image_url", "image",
+                    "audio_url", "audio",
+                    "input_audio", "audio",
+                    "video_url", "video");
+
+    /** What stands for media where their tokens are not known. */
+    enum MediaMark {
+        /** Nothing does: they are refused. */
+        NONE(""),
+        /** The part that vLLM gives to a template that takes parts; else a text. */
+        PART("\uE000"),
+        /** A text that no prompt has. */
+        TEXT("\uE001");
+
+        private final String text;
+
+        MediaMark(String text) {
+            this.text = text;
+        }
+    }
+
     /** Members of content parts that are not passed on to templates. */
     private static final Set<String> CONSUMED_PART_MEMBERS =
             Set.of(
@@ -67,7 +91,18 @@ final class ChatMessages {
      * @throws PromptException if a message is malformed, or has parts other than text
      */
     static List<Map<String, Object>> convert(JsonNode messages, boolean asParts) {
-        return convert(messages, (role, message) -> message(role, message, asParts));
+        return convert(messages, asParts, MediaMark.NONE);
+    }
+
+    /**
+     * Converts messages.
+     *
+     * @param media what stands for media. Where a template takes texts, it stands for the whole
+     *     content that they are in: engines put their tokens anywhere in it
+     * @see #convert(JsonNode, boolean)
+     */
+    static List<Map<String, Object>> convert(JsonNode messages, boolean asParts, MediaMark media) {
+        return convert(messages, (role, message) -> message(role, message, asParts, media));
     }
 
     /** Brings one message into the form in which an engine hands it to a template. */
@@ -96,10 +131,37 @@ final class ChatMessages {
         return conversation;
     }
 
-    private static Map<String, Object> message(String role, JsonNode message, boolean asParts) {
+    /** Whether a message has media. */
+    static boolean haveMedia(JsonNode messages) {
+        for (JsonNode message : messages) {
+            if (hasMedia(message.path("content"))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean hasMedia(JsonNode content) {
+        if (content.isArray()) {
+            for (JsonNode part : content) {
+                if (isMedia(part)) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    }
+
+    private static boolean isMedia(JsonNode part) {
+        final String type = part.path("type").textValue();
+        return type != null && MEDIA_PARTS.containsKey(type);
+    }
+
+    private static Map<String, Object> message(
+            String role, JsonNode message, boolean asParts, MediaMark media) {
         final Map<String, Object> result = LinkedHashMap.newLinkedHashMap(USUAL_MEMBERS);
         result.put("role", role);
-        result.put("content", content(role, message.path("content"), asParts));
+        result.put("content", content(role, message.path("content"), asParts, media));
         switch (role) {
             case "assistant" -> {
                 if (JsonValues.has(message, "tool_calls") && !message.get("tool_calls").isEmpty()) {
@@ -141,7 +203,7 @@ final class ChatMessages {
         return result;
     }
 
-    private static Object content(String role, JsonNode content, boolean asParts) {
+    private static Object content(String role, JsonNode content, boolean asParts, MediaMark media) {
         if (content.isNull() && !role.equals("assistant")) {
             throw PromptException.invalid("messages: content is null");
         }
@@ -149,7 +211,10 @@ final class ChatMessages {
             final String text = withoutAttribution(role, content.textValue());
             return text == null ? "" : text;
         }
-        final List<Map<String, Object>> parts = parts(role, content);
+        if (!asParts && media != MediaMark.NONE && hasMedia(content)) {
+            return media.text;
+        }
+        final List<Map<String, Object>> parts = parts(role, content, media);
         final boolean onlyText = parts.stream().allMatch(part -> "text".equals(part.get("type")));
         return asParts && !(role.equals("tool") && onlyText) ? parts : joined(parts, asParts);
     }
@@ -166,13 +231,18 @@ final class ChatMessages {
         return String.join("\n", texts);
     }
 
-    private static List<Map<String, Object>> parts(String role, JsonNode content) {
+    private static List<Map<String, Object>> parts(String role, JsonNode content, MediaMark media) {
         final List<Map<String, Object>> parts = new ArrayList<>();
         if (content.isTextual()) {
             addText(parts, role, content.textValue(), null);
         } else if (content.isArray()) {
             for (int i = 0; i < content.size(); i++) {
-                addPart(parts, role, content.get(i), i == 0);
+                final JsonNode part = content.get(i);
+                if (media != MediaMark.NONE && isMedia(part)) {
+                    addMedia(parts, part, media);
+                } else {
+                    addPart(parts, role, part, i == 0);
+                }
             }
         } else if (!isAbsent(content)) {
             throw PromptException.invalid("messages: content is neither text nor a list of parts");
@@ -214,6 +284,16 @@ final class ChatMessages {
         } else if (first || !LEFT_OUT_WITHOUT_TEXT.contains(type) || !isAbsent(text)) {
             throw PromptException.invalid(
                     "messages: a content part of type '" + type + "' whose text is not text");
+        }
+    }
+
+    private static void addMedia(List<Map<String, Object>> parts, JsonNode part, MediaMark media) {
+        if (media == MediaMark.TEXT) {
+            addText(parts, "", media.text, null);
+        } else {
+            parts.add(
+                    new LinkedHashMap<>(
+                            Map.of("type", MEDIA_PARTS.get(part.path("type").textValue()))));
         }
     }
 

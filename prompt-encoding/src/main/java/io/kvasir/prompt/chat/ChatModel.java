@@ -3,6 +3,7 @@ package io.kvasir.prompt.chat;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
+import io.kvasir.prompt.chat.ChatMessages.MediaMark;
 import io.kvasir.prompt.jinja.TemplateException;
 import io.kvasir.prompt.memo.MemoView;
 import io.kvasir.prompt.memo.PromptMemo;
@@ -18,6 +19,7 @@ import org.slf4j.LoggerFactory;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -278,6 +280,41 @@ public final class ChatModel implements AutoCloseable {
     }
 
     /**
+     * Whether a chat has images or other media, of which an engine makes tokens that are not known
+     * here.
+     *
+     * @param request body of the request
+     */
+    public static boolean hasMedia(JsonNode request) {
+        return ChatMessages.haveMedia(request.path("messages"));
+    }
+
+    /**
+     * Token ids that a chat with media begins with at vLLM: those before the first of the media, or
+     * fewer. The chat is rendered with the media and with a text in their stead; it begins with
+     * what both have in common. The last token is left out, as it may be another one with what
+     * follows.
+     *
+     * @param request body of the request, which {@link #hasMedia}
+     * @param maxTokens most of them
+     * @param saltOrNull the tenant's, as in {@link #encode(String, boolean, int, String)}
+     * @return fresh array of ids; may be empty
+     * @throws PromptException as {@link #chatTokens(JsonNode, int, String)}
+     */
+    public int[] tokensBeforeMedia(JsonNode request, int maxTokens, String saltOrNull) {
+        final String text = render(request, PromptRules.VLLM, MediaMark.PART);
+        final String other = render(request, PromptRules.VLLM, MediaMark.TEXT);
+        final int common = Arrays.mismatch(text.toCharArray(), other.toCharArray());
+        final int[] tokens =
+                encode(
+                        text.substring(0, Math.max(0, common)),
+                        flag(request, "add_special_tokens", false),
+                        maxTokens,
+                        saltOrNull);
+        return Arrays.copyOf(tokens, Math.max(0, tokens.length - 1));
+    }
+
+    /**
      * Token ids of a chat request, however many.
      *
      * @param request body of the request
@@ -356,6 +393,10 @@ public final class ChatModel implements AutoCloseable {
     }
 
     String render(JsonNode request, PromptRules rules) {
+        return render(request, rules, MediaMark.NONE);
+    }
+
+    private String render(JsonNode request, PromptRules rules, MediaMark media) {
         final Map<String, Object> variables = variables(request, rules);
         final CompiledTemplate compiled = template(request, variables.get("tools") != null);
         if (compiled.template() == null) {
@@ -369,7 +410,7 @@ public final class ChatModel implements AutoCloseable {
         }
         return rules == PromptRules.SGLANG
                 ? sglangText(request, compiled, variables)
-                : vllmText(request, compiled, variables);
+                : vllmText(request, compiled, variables, media);
     }
 
     private static String sglangText(
@@ -389,10 +430,13 @@ public final class ChatModel implements AutoCloseable {
     }
 
     private static String vllmText(
-            JsonNode request, CompiledTemplate compiled, Map<String, Object> variables) {
+            JsonNode request,
+            CompiledTemplate compiled,
+            Map<String, Object> variables,
+            MediaMark media) {
         List<Map<String, Object>> conversation =
                 ChatMessages.convert(
-                        request.path("messages"), compiled.template().expectsContentParts());
+                        request.path("messages"), compiled.template().expectsContentParts(), media);
         if (conversation.stream().anyMatch(m -> m.get("role").equals("developer"))
                 && !compiled.source().contains("\"developer\"")
                 && !compiled.source().contains("'developer'")) {
