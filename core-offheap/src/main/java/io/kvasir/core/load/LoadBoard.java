@@ -238,11 +238,13 @@ public final class LoadBoard implements AutoCloseable {
         put(value, LoadBoardDescriptor.ENGINE_USED_BLOCKS_OFFSET, load.usedBlocks());
         put(value, LoadBoardDescriptor.ENGINE_BLOCKS_OFFSET, load.blocks());
         reported(group, slot, true); // after the values: a snapshot that sees the bit has them
+        roomMayBe(slot);
     }
 
     /** Forgets what a slot's engine has reported. One thread at a time for one slot. */
     public void clearReport(int slot) {
         reported(group(slot), slot, false);
+        roomMayBe(slot);
     }
 
     private void put(long value, int fieldOffset, long to) {

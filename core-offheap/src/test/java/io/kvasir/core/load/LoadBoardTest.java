@@ -95,6 +95,30 @@ class LoadBoardTest {
     }
 
     @Test
+    void aListenerLearnsOfWhatEnginesReportAfterTheChange() {
+        try (LoadBoard board = new LoadBoard(70)) {
+            final List<String> received = new ArrayList<>();
+            board.addListener(
+                    slot ->
+                            received.add(
+                                    slot
+                                            + ": "
+                                            + board.value(
+                                                    slot, LoadBoardDescriptor.ENGINE_RUNNING_OFFSET)
+                                            + " of "
+                                            + board.reportedSlots(1)));
+            board.report(69, running(5), OthersLoad.NONE);
+            board.report(69, running(2), OthersLoad.NONE);
+            board.clearReport(69);
+            assertEquals(List.of("69: 5 of 32", "69: 2 of 32", "69: 2 of 0"), received);
+        }
+    }
+
+    private static EngineLoad running(long requests) {
+        return new EngineLoad(requests, 0, 0, 0, 100, 0);
+    }
+
+    @Test
     void aListenerThatThrowsHindersNeitherTheChangeNorTheOthers() {
         final List<Throwable> errors = new ArrayList<>();
         final List<Integer> received = new ArrayList<>();
