@@ -100,15 +100,17 @@ public final class PredictedPrefixes implements AutoCloseable {
                 refused.add(1);
                 return false;
             }
+            final int endArray = paths.endArray();
+            final int endOffset = paths.endOffset();
             if (remembered.get() == config.maxVisits()) {
-                dropOldest();
+                dropOldest(); // which may join the segment that the path ends in
                 pruned.add(1);
             }
             final long at = VisitDescriptor.offset(visitIndex((int) remembered.get()));
             visits.putLong(at + VisitDescriptor.TIME_OFFSET, nowNs);
             visits.putInt(at + VisitDescriptor.SLOT_OFFSET, slot);
-            visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, paths.endArray());
-            visits.putInt(at + VisitDescriptor.END_OFFSET, paths.endOffset());
+            visits.putInt(at + VisitDescriptor.ARRAY_OFFSET, endArray);
+            visits.putInt(at + VisitDescriptor.END_OFFSET, endOffset);
             remembered.add(1);
             pruneAbove(most, 1);
             return true;
