@@ -295,7 +295,12 @@ class ClientConnectionsModelTest {
             }
             default -> {
                 return new Item(
-                        Kind.GOOD, request(random, start, common, prompt), id, number, false, closes);
+                        Kind.GOOD,
+                        request(random, start, common, prompt),
+                        id,
+                        number,
+                        false,
+                        closes);
             }
         }
     }
@@ -339,7 +344,12 @@ class ClientConnectionsModelTest {
             bytes = gzip(body);
         }
         if (random.nextBoolean()) {
-            return text.append(pick(random, "Content-Length: ", "content-length:", "CONTENT-LENGTH: 00"))
+            return text.append(
+                            pick(
+                                    random,
+                                    "Content-Length: ",
+                                    "content-length:",
+                                    "CONTENT-LENGTH: 00"))
                     .append(bytes.length())
                     .append("\r\n\r\n")
                     .append(bytes)
@@ -358,7 +368,11 @@ class ClientConnectionsModelTest {
             from = to;
         }
         return text.append(
-                        pick(random, "0\r\n\r\n", "000;x\r\n\r\n", "0\r\nX-T: 1\r\nHost: evil\r\n\r\n"))
+                        pick(
+                                random,
+                                "0\r\n\r\n",
+                                "000;x\r\n\r\n",
+                                "0\r\nX-T: 1\r\nHost: evil\r\n\r\n"))
                 .toString();
     }
 
@@ -396,7 +410,8 @@ class ClientConnectionsModelTest {
                     answer = Answer.read(in, item);
                 } catch (EOFException | SocketException e) {
                     seen.add("none: " + e);
-                    // of a connection that is reset as more was sent than was read, an answer may be lost
+                    // of a connection that is reset as more was sent than was read, an answer may
+                    // be lost
                     return item.kind == Kind.BROKEN || item.kind == Kind.OPEN
                             ? null
                             : "no answer to " + i;
@@ -468,9 +483,7 @@ class ClientConnectionsModelTest {
                 return way.isRight() ? "refused" : null;
             }
             if (!OddEngine.isAnswer(item.number, answer.body.replace(COMMENT, ""))) {
-                return way.isRight() || !answer.isCut()
-                        ? "another body, " + way
-                        : null;
+                return way.isRight() || !answer.isCut() ? "another body, " + way : null;
             }
             return null;
         }
@@ -536,7 +549,8 @@ class ClientConnectionsModelTest {
                 return body.toString(ISO_8859_1);
             }
             return new String(
-                    new GZIPInputStream(new ByteArrayInputStream(body.toByteArray())).readAllBytes(),
+                    new GZIPInputStream(new ByteArrayInputStream(body.toByteArray()))
+                            .readAllBytes(),
                     ISO_8859_1);
         }
 

@@ -196,9 +196,7 @@ public final class OddEngine implements AutoCloseable {
     private boolean answer(int number, boolean stream, Socket socket) throws IOException {
         final Random random = new Random(seed + number);
         final String type =
-                "Content-Type: "
-                        + (stream ? "text/event-stream" : "application/json")
-                        + "\r\n";
+                "Content-Type: " + (stream ? "text/event-stream" : "application/json") + "\r\n";
         final String body = stream ? events(number) : text(number);
         final String whole = type + "Content-Length: " + body.length() + "\r\n\r\n" + body;
         final Way way = Way.of(number);
@@ -217,11 +215,17 @@ public final class OddEngine implements AutoCloseable {
                     case LAST -> OK + "Connection: close\r\n" + whole;
                     case GZIP -> OK + type + gzipped(body);
                     case LONG -> OK + whole + "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nanother";
-                    case SHORT -> OK + type + "Content-Length: " + (body.length() + 9) + "\r\n\r\n" + body;
-                    case RESET -> (OK + whole).substring(0, random.nextInt(OK.length() + whole.length()));
+                    case SHORT ->
+                            OK
+                                    + type
+                                    + "Content-Length: "
+                                    + (body.length() + 9)
+                                    + "\r\n\r\n"
+                                    + body;
+                    case RESET ->
+                            (OK + whole).substring(0, random.nextInt(OK.length() + whole.length()));
                     case GARBAGE -> "NO HTTP\r\n\r\n" + body;
-                    case DOUBTFUL ->
-                            OK + type + "Content-Length: 5\r\n" + chunks(body, random);
+                    case DOUBTFUL -> OK + type + "Content-Length: 5\r\n" + chunks(body, random);
                 };
         write(socket, bytes, random);
         if (way == Way.RESET) {
@@ -255,14 +259,18 @@ public final class OddEngine implements AutoCloseable {
                     .append("\r\n");
             from = to;
         }
-        return chunks.append(random.nextBoolean() ? "0\r\n\r\n" : "0;e\r\nX-T: 1\r\n\r\n").toString();
+        return chunks.append(random.nextBoolean() ? "0\r\n\r\n" : "0;e\r\nX-T: 1\r\n\r\n")
+                .toString();
     }
 
     private static void write(Socket socket, String text, Random random) throws IOException {
         final OutputStream out = socket.getOutputStream();
         final byte[] bytes = text.getBytes(ISO_8859_1);
         for (int from = 0; from < bytes.length; ) {
-            final int to = random.nextInt(3) == 0 ? bytes.length : Math.min(bytes.length, from + 1 + random.nextInt(700));
+            final int to =
+                    random.nextInt(3) == 0
+                            ? bytes.length
+                            : Math.min(bytes.length, from + 1 + random.nextInt(700));
             out.write(bytes, from, to - from);
             from = to;
             Thread.yield();
