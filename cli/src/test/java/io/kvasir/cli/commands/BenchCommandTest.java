@@ -350,9 +350,9 @@ class BenchCommandTest {
                 "bench generate --cliff nonesuch --out x | 2 | no situation is named nonesuch",
                 "bench generate --cliff big-worker --scale 7 --out x | 2 | --scale out of range",
                 "bench generate --trace no.jsonl --out x | 3 | --trace no.jsonl: there is",
-                "bench generate --trace x --out x --workers 0 | 2 | --workers out of range:"
+                "bench generate --trace x --out y --workers 0 | 2 | --workers out of range:"
                         + " value=0",
-                "bench generate --trace x --out x --trace-block 40 | 2 | a multiple of block 16"
+                "bench generate --trace x --out y --trace-block 40 | 2 | a multiple of block 16"
             })
     void whatCannotBeDoneIsSaidInOneLine(String line, int exitCode, String words) {
         final CommandRun run = CommandRun.of(line.split(" ", -1));
