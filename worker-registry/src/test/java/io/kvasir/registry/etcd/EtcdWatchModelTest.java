@@ -28,7 +28,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.SortedMap;
+import java.util.NavigableMap;
 import java.util.TreeMap;
 
 /**
@@ -80,7 +80,7 @@ class EtcdWatchModelTest {
     /** What was reported. */
     private static final class Seen implements LeasedStore.Watcher {
         private final Etcd etcd;
-        private final SortedMap<String, String> keys = new TreeMap<>();
+        private final NavigableMap<String, String> keys = new TreeMap<>();
         private boolean isLost = true;
         private int losses;
 
@@ -134,7 +134,7 @@ class EtcdWatchModelTest {
             private final String cluster;
             private final long term;
             private final long first;
-            private final List<SortedMap<String, String>> states; // by revision less the first one
+            private final List<NavigableMap<String, String>> states; // by revision less the first one
             private final List<Change> changes;
             private long compacted;
 
@@ -157,7 +157,7 @@ class EtcdWatchModelTest {
                 compacted = Math.min(from.compacted, revision);
             }
 
-            SortedMap<String, String> at(long revision) {
+            NavigableMap<String, String> at(long revision) {
                 return states.get(Math.toIntExact(revision - first));
             }
 
@@ -215,11 +215,11 @@ class EtcdWatchModelTest {
             return now().revision();
         }
 
-        synchronized SortedMap<String, String> keys() {
+        synchronized NavigableMap<String, String> keys() {
             return now().at(revision());
         }
 
-        synchronized boolean wereEver(SortedMap<String, String> keys) {
+        synchronized boolean wereEver(NavigableMap<String, String> keys) {
             return lives.stream().anyMatch(life -> life.states.contains(keys));
         }
 
@@ -241,7 +241,7 @@ class EtcdWatchModelTest {
 
         /** Up to three keys in one transaction. */
         private void change() {
-            final SortedMap<String, String> next = new TreeMap<>(now().at(revision()));
+            final NavigableMap<String, String> next = new TreeMap<>(now().at(revision()));
             final List<Change> changes = now().changes;
             final long revision = revision() + 1;
             for (int i = 1 + random.nextInt(3); i > 0; i--) {
