@@ -28,12 +28,14 @@ final class DjlTokenizer implements Tokenizer {
      * Loads a tokenizer.
      *
      * @param json content of {@code tokenizer.json}
-     * @throws IOException if the library refuses the file or cannot be loaded
+     * @throws IOException if the library refuses the file, would end the process at some text, or
+     *     cannot be loaded
      */
     DjlTokenizer(byte[] json) throws IOException {
+        final JsonNode tree = MAPPER.readTree(json);
+        refuseSwallowedTokens(tree.path("added_tokens"));
         useLocalFilesOnly();
         library = open(json);
-        final JsonNode tree = MAPPER.readTree(json);
         vocabulary = tree.path("model").path("vocab");
         addedTokens = tree.path("added_tokens");
         post = postProcessor(tree.get("post_processor"));
@@ -42,6 +44,38 @@ final class DjlTokenizer implements Tokenizer {
             count = Math.max(count, token.path("id").asInt() + 1);
         }
         idCount = count;
+    }
+
+    /**
+     * A text in which one token swallows the white space that another one consists of ends the
+     * process: where the other swallows what is before it, the library cuts a text that ends before
+     * it begins.
+     */
+    private static void refuseSwallowedTokens(JsonNode addedTokens) throws IOException {
+        JsonNode swallowing = null;
+        JsonNode swallowed = null;
+        for (JsonNode token : addedTokens) {
+            final boolean left = token.path("lstrip").asBoolean();
+            final boolean right = token.path("rstrip").asBoolean();
+            if (right) {
+                swallowing = token;
+            } else if (left && isWhiteSpace(token.path("content").asText())) {
+                swallowed = token;
+            }
+        }
+        if (swallowing != null && swallowed != null) {
+            throw new IOException(
+                    "the DJL tokenizers library ends the process at some texts where added token "
+                            + swallowed.path("id").asText()
+                            + " is white space with lstrip and token "
+                            + swallowing.path("id").asText()
+                            + " has rstrip");
+        }
+    }
+
+    private static boolean isWhiteSpace(String text) {
+        return text.codePoints()
+                .allMatch(c -> Character.isWhitespace(c) || Character.isSpaceChar(c) || c == 0x85);
     }
 
     /** What the library adds; nothing where that is not known, which counts for cuts alone. */

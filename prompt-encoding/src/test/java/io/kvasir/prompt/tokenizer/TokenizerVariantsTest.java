@@ -331,6 +331,27 @@ class TokenizerVariantsTest {
         }
     }
 
+    /** The library would end the process at the first token with white space behind it. */
+    @Test
+    void whiteSpaceThatSwallowsWhatIsBeforeItIsNotForTheLibrary() throws IOException {
+        final ObjectNode file = file("tiny");
+        final ArrayNode added = (ArrayNode) file.get("added_tokens");
+        ((ObjectNode) added.get(0)).put("rstrip", true);
+        final ObjectNode token = added.addObject().put("id", 696).put("content", " \u2003\n");
+        token.put("single_word", false).put("normalized", false).put("special", true);
+        token.put("lstrip", true).put("rstrip", false);
+        load(file).close();
+        final IOException refusal =
+                assertThrows(
+                        IOException.class,
+                        () -> new DjlTokenizer(MAPPER.writeValueAsBytes(file)).close());
+        assertTrue(
+                refusal.getMessage().contains("added token 696 is white space"),
+                refusal.getMessage());
+        token.put("rstrip", true);
+        new DjlTokenizer(MAPPER.writeValueAsBytes(file)).close();
+    }
+
     /** Recorded of vLLM 0.32 (TokenizeParams) over transformers 5.19 and the same file. */
     @ParameterizedTest
     @CsvSource(
