@@ -90,8 +90,8 @@ final class EngineLoadPage {
         for (int from = 0; from < page.length(); ) {
             final int newline = page.indexOf('\n', from);
             final int end = newline < 0 ? page.length() : newline;
-            if ((page.startsWith(VLLM, from) || page.startsWith(SGLANG, from))
-                    && !readLine(from, end)) {
+            final int at = skipBlanks(from, end);
+            if ((page.startsWith(VLLM, at) || page.startsWith(SGLANG, at)) && !readLine(at, end)) {
                 return false;
             }
             from = end + 1;
@@ -99,10 +99,19 @@ final class EngineLoadPage {
         return true;
     }
 
+    /** Goes over blanks, tabs and what ends a line; they may be between any two tokens. */
+    private int skipBlanks(int from, int end) {
+        int at = from;
+        while (at < end && page.charAt(at) <= ' ') {
+            at++;
+        }
+        return at;
+    }
+
     /** Reads {@code name{label="value",...} value}; other metrics than those of load are left. */
     private boolean readLine(int from, int end) {
         int at = from;
-        while (at < end && page.charAt(at) != '{' && page.charAt(at) != ' ') {
+        while (at < end && page.charAt(at) != '{' && page.charAt(at) > ' ') {
             at++;
         }
         final String name = page.substring(from, at);
@@ -111,6 +120,7 @@ final class EngineLoadPage {
         }
         rank = null;
         blocks = null;
+        at = skipBlanks(at, end);
         if (at < end && page.charAt(at) == '{') {
             at = readLabels(at + 1, end);
             if (at < 0) {
@@ -147,23 +157,24 @@ final class EngineLoadPage {
      * @return the character after it; -1 where there is none
      */
     private int readLabels(int from, int end) {
-        int at = from;
+        int at = skipBlanks(from, end);
         while (at < end && page.charAt(at) != '}') {
             final int equals = page.indexOf('=', at);
-            if (equals < 0 || equals + 1 >= end || page.charAt(equals + 1) != '"') {
+            final int open = equals < 0 ? end : skipBlanks(equals + 1, end);
+            if (open >= end || page.charAt(open) != '"') {
                 return -1;
             }
-            int close = equals + 2;
+            int close = open + 1;
             while (close < end && page.charAt(close) != '"') {
                 close += page.charAt(close) == '\\' ? 2 : 1;
             }
             if (close >= end) {
                 return -1;
             }
-            takeLabel(page.substring(at, equals), equals + 2, close);
-            at = close + 1;
+            takeLabel(page.substring(at, equals), open + 1, close);
+            at = skipBlanks(close + 1, end);
             if (at < end && page.charAt(at) == ',') {
-                at++;
+                at = skipBlanks(at + 1, end);
             }
         }
         return at < end ? at + 1 : -1;
@@ -196,10 +207,7 @@ final class EngineLoadPage {
     }
 
     private boolean readValue(String name, Values values, int from, int end) {
-        int at = from;
-        while (at < end && page.charAt(at) == ' ') {
-            at++;
-        }
+        final int at = skipBlanks(from, end);
         int to = at;
         while (to < end && page.charAt(to) > ' ') {
             to++;
