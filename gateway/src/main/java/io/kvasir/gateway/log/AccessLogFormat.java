@@ -50,7 +50,7 @@ enum AccessLogFormat {
         // of a name that others choose: in quotes where it would not be one word
         private static void named(StringBuilder line, String name, String value) {
             final String text = value == null ? null : LogText.of(value);
-            field(line, name, text == null || isWord(text) ? text : quoted(text));
+            field(line, name, text == null || isWord(text) ? text : quoted(value));
         }
 
         private static boolean isWord(String text) {
@@ -59,8 +59,8 @@ enum AccessLogFormat {
                             .noneMatch(c -> Character.isSpaceChar(c) || c == '"' || c == '=');
         }
 
-        private static String quoted(String text) {
-            return '"' + text.replace("\"", "\\\"") + '"';
+        private static String quoted(String value) {
+            return '"' + LogText.of(value.replace("\\", "\\\\").replace("\"", "\\\"")) + '"';
         }
     },
 

@@ -133,6 +133,9 @@ class AccessLogWriterTest {
                 "m-1:a/b|m-1:a/b",
                 "a b|\"a b\"",
                 "a\" 200 mode=b|\"a\\\" 200 mode=b\"",
+                "a\\\" mode=b|\"a\\\\\\\" mode=b\"",
+                "a b\\|\"a b\\\\\"",
+                "a\\b|a\\b",
                 "a%n1.2.3.4 - -|\"a\\u{a}1.2.3.4 - -\"",
                 "a%cb|a\\u{1b}b"
             })
