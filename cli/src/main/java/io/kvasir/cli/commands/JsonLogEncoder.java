@@ -11,9 +11,10 @@ import io.kvasir.cli.console.Json;
 
 import org.slf4j.event.KeyValuePair;
 
-import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.StringWriter;
 import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
@@ -45,7 +46,7 @@ final class JsonLogEncoder extends EncoderBase<ILoggingEvent> {
 
     @Override
     public byte[] encode(ILoggingEvent event) {
-        final ByteArrayOutputStream line = new ByteArrayOutputStream(512);
+        final StringWriter line = new StringWriter(512);
         try (JsonGenerator json = Json.MAPPER.createGenerator(line)) {
             json.writeStartObject();
             json.writeStringField("@timestamp", event.getInstant().toString());
@@ -67,7 +68,8 @@ final class JsonLogEncoder extends EncoderBase<ILoggingEvent> {
             throw new UncheckedIOException("writing to memory", e);
         }
         line.write('\n');
-        return line.toByteArray();
+        // half of a surrogate pair, as a cut leaves it, is a question mark then
+        return line.toString().getBytes(StandardCharsets.UTF_8);
     }
 
     private static String cut(String message) {

@@ -8,6 +8,7 @@ import io.kvasir.gateway.openai.UsageReader;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.StringWriter;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
@@ -69,7 +70,8 @@ enum AccessLogFormat {
         @Override
         void write(AccessEntry entry, ByteArrayOutputStream out) {
             final RequestRecord request = entry.request();
-            try (JsonGenerator json = Json.FACTORY.createGenerator(out)) {
+            final StringWriter line = new StringWriter(256);
+            try (JsonGenerator json = Json.FACTORY.createGenerator(line)) {
                 json.writeStartObject();
                 json.writeStringField(
                         "@timestamp", Instant.ofEpochMilli(entry.timeMs()).toString());
@@ -97,7 +99,9 @@ enum AccessLogFormat {
             } catch (IOException e) {
                 throw new UncheckedIOException("writing to memory", e);
             }
-            out.write('\n');
+            line.write('\n');
+            // half of a surrogate pair is a question mark then
+            out.writeBytes(line.toString().getBytes(StandardCharsets.UTF_8));
         }
 
         private static void count(JsonGenerator json, String name, int value) throws IOException {

@@ -3,7 +3,10 @@ package io.kvasir.gateway.log;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.fasterxml.jackson.databind.JsonNode;
+
 import io.kvasir.gateway.openai.Endpoint;
+import io.kvasir.gateway.openai.Json;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.Test;
@@ -149,6 +152,19 @@ class AccessLogWriterTest {
         final String line = written.toString(StandardCharsets.UTF_8);
         assertEquals(1, lines());
         assertTrue(line.contains(" model=" + shown + " duration_ms="), line);
+    }
+
+    @Test
+    void halfOfASurrogatePairIsNotInALine() throws Exception {
+        final RequestRecord request = new RequestRecord("id", Endpoint.CHAT);
+        request.model("a\ud83d");
+        request.routed("kv", "\ude00b", 1);
+        try (AccessLog log = log(new Disk())) {
+            log.add(new AccessEntry(0, "h", "POST", "HTTP/1.1", request, 200, 1, 1, 1));
+        }
+        final JsonNode line = Json.MAPPER.readTree(written.toByteArray());
+        assertEquals("a?", line.get("model").textValue());
+        assertEquals("?b", line.get("worker").textValue());
     }
 
     @Test
