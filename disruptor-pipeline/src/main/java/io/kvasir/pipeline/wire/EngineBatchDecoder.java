@@ -551,8 +551,11 @@ public final class EngineBatchDecoder implements MessageDecoder {
         final int idAt = fields.at(EventFields.LORA_ID);
         if (idAt >= 0) {
             event.position(idAt);
-            if (event.peek() == MsgpackReader.Kind.INTEGER) {
+            if (event.peek() != MsgpackReader.Kind.NIL) {
                 loraId = event.readLong();
+                if (!event.ok()) {
+                    return DropReason.MALFORMED_EVENT;
+                }
             }
         }
         final int nameAt = fields.at(EventFields.LORA_NAME);
@@ -670,10 +673,12 @@ public final class EngineBatchDecoder implements MessageDecoder {
                 return -1;
             }
             final long token = event.readLong();
-            inRange &= token >= Integer.MIN_VALUE && token <= 0xffff_ffffL;
+            inRange &= isToken(token);
             tokens[i] = (int) token;
             if (eagle) {
-                tokens[i + 1] = (int) event.readLong();
+                final long behind = event.readLong();
+                inRange &= isToken(behind);
+                tokens[i + 1] = (int) behind;
             }
         }
         return event.ok() && inRange ? (int) count : -1;
@@ -699,9 +704,8 @@ public final class EngineBatchDecoder implements MessageDecoder {
         for (int block = 1; block <= count && event.ok(); block++) {
             final long behind = event.readArrayHeader();
             final long token = event.readLong();
-            final boolean inRange = token >= Integer.MIN_VALUE && token <= 0xffff_ffffL;
             final int end = block * blockSize;
-            if (behind < 1 || !inRange || (block < count && (int) token != tokens[end])) {
+            if (behind < 1 || !isToken(token) || (block < count && (int) token != tokens[end])) {
                 return false;
             }
             tokens[end] = (int) token;
@@ -711,6 +715,11 @@ public final class EngineBatchDecoder implements MessageDecoder {
         }
         eagle = event.ok();
         return eagle;
+    }
+
+    /** Whether a number is one of 32 bits, signed or not. */
+    private static boolean isToken(long number) {
+        return number >= Integer.MIN_VALUE && number <= 0xffff_ffffL;
     }
 
     private static boolean contains(long[] values, int count, long value) {

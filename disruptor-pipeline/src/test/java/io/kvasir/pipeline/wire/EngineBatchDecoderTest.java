@@ -1109,6 +1109,25 @@ class EngineBatchDecoderTest {
     }
 
     @Test
+    void aLoraIdThatIsNoNumberIsNotTheBaseModel() {
+        for (Object id : list("7", List.of(7), new byte[] {7}, Map.of())) {
+            assertEquals(
+                    List.of(),
+                    decode(batch(stored(List.of(7), null, range(1, 4), 4, "lora_id", id))),
+                    id::toString);
+        }
+        assertEquals(Map.of("malformed_event", 4L), decoder.drops().nonZero());
+    }
+
+    @Test
+    void aTokenBehindABlockIsOneOf32Bits() {
+        final List<Object> pairs = list(List.of(1, 2), List.of(2, 3), List.of(3, 4));
+        pairs.add(list(4, 5 + (1L << 32)));
+        assertEquals(List.of(), decode(batch(stored(List.of(7), null, pairs, 4))));
+        assertEquals(Map.of("malformed_event", 1L), decoder.drops().nonZero());
+    }
+
+    @Test
     void remainingCopyCountsAreHonoured() {
         assertEquals(
                 List.of("left 5: 2", "left 6: 0", "removed [7]", "removed [8, 9]"),
