@@ -2,6 +2,7 @@ package io.kvasir.router;
 
 import io.kvasir.core.radix.OverlapScores;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.IntToLongFunction;
@@ -125,6 +126,13 @@ final class WorkerMarks {
                             + MOST_ADAPTERS);
         }
         for (String name : now) {
+            if (!StandardCharsets.UTF_8.newEncoder().canEncode(name)) {
+                throw new IllegalArgumentException(
+                        "an adapter of worker "
+                                + worker
+                                + " has half of a surrogate pair in its name, which no page can"
+                                + " show");
+            }
             if (name.isBlank() || name.length() > MOST_NAME_LENGTH) {
                 throw new IllegalArgumentException(
                         "an adapter of worker "

@@ -15,6 +15,7 @@ import org.snakeyaml.engine.v2.nodes.ScalarNode;
 import org.snakeyaml.engine.v2.nodes.SequenceNode;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystemException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -283,10 +284,13 @@ public final class ConfigFile {
     }
 
     private String text(Node node) {
-        if (node instanceof ScalarNode scalar && !scalar.getValue().isEmpty()) {
-            return scalar.getValue();
+        if (!(node instanceof ScalarNode scalar) || scalar.getValue().isEmpty()) {
+            throw error(node, "a single value is needed");
         }
-        throw error(node, "a single value is needed");
+        if (!StandardCharsets.UTF_8.newEncoder().canEncode(scalar.getValue())) {
+            throw error(node, "half of a surrogate pair is no character");
+        }
+        return scalar.getValue();
     }
 
     /** Does something with a node and adds its line to a complaint. */

@@ -79,7 +79,7 @@ public record WorkerConfig(
                             List.of("taints"))
                     .flatMap(List::stream)
                     .toList();
-    private static final Pattern NAME = Pattern.compile("[^\\s\\p{Cntrl},/]{1,200}");
+    private static final Pattern NAME = Pattern.compile("[^\\s\\p{Cntrl}\\p{Cs},/]{1,200}");
     private static final URI ANY_URL = URI.create("http://any:1");
     private static final Pattern PORT = Pattern.compile("(.*:)(\\d+)");
 
@@ -229,8 +229,8 @@ public record WorkerConfig(
     private static void checkName(String name) {
         if (!NAME.matcher(name).matches()) {
             throw new IllegalArgumentException(
-                    "a worker's name has 1 to 200 characters, no blank, control character, comma or"
-                            + " slash among them");
+                    "a worker's name has 1 to 200 characters, no blank, control character, half of"
+                        + " a surrogate pair, comma or slash among them");
         }
     }
 

@@ -159,6 +159,7 @@ class ConfigFileTest {
                 "'model: m\n"
                     + "port: 70000'           | :2: port=70000 is out of range; range: 0..65535",
                 "'model: m\nport: [1]'             | :2: a single value is needed",
+                "'model: \"\\ud83d\"'              | :1: half of a surrogate pair is no character",
                 "'model: m\nmode: fast'            | :2: mode=fast is none of: kv, round-robin",
                 "'model: m\ninject-include-usage: maybe' | :2: include-usage=maybe must be true",
                 "'model: m\nbooking-timeout-ms: -1' | :2: booking-timeout-ms=-1 is out of range",

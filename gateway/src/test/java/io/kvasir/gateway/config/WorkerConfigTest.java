@@ -94,6 +94,7 @@ class WorkerConfigTest {
                 "http://h:1,input=tokens,role=decode  | use role=both or input=text",
                 "http://h:1,name              | 'name' is not key=value",
                 "http://h:1,name=a,name=b     | name is given twice",
+                "http://h:1,name=a\ud83d      | half of a surrogate pair",
                 "h:1                          | 'h:1' is no URL: http://host:port or https://host",
                 "name=a                       | no url",
                 "ftp://h:1                    | url=ftp://h:1 must be http://host:port",
