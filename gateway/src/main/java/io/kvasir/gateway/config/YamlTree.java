@@ -8,6 +8,7 @@ import org.snakeyaml.engine.v2.composer.Composer;
 import org.snakeyaml.engine.v2.events.Event;
 import org.snakeyaml.engine.v2.exceptions.MarkedYamlEngineException;
 import org.snakeyaml.engine.v2.exceptions.ParserException;
+import org.snakeyaml.engine.v2.exceptions.ReaderException;
 import org.snakeyaml.engine.v2.exceptions.YamlEngineException;
 import org.snakeyaml.engine.v2.nodes.Node;
 import org.snakeyaml.engine.v2.parser.Parser;
@@ -16,8 +17,10 @@ import org.snakeyaml.engine.v2.scanner.StreamReader;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
+import java.io.Reader;
 import java.nio.file.FileSystemException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
 
 /** Makes a tree of the YAML of a file, whose nesting is limited. Stateless. */
@@ -48,12 +51,13 @@ final class YamlTree {
             if (e.getCause() instanceof IOException unread) {
                 throw unread(file, unread);
             }
-            throw notYaml(file, e);
+            throw notYaml(file, content, e);
         }
     }
 
     /** The library's own message has an extract of the file over several lines. */
-    private static IllegalArgumentException notYaml(Path file, YamlEngineException e) {
+    private static IllegalArgumentException notYaml(
+            Path file, byte[] content, YamlEngineException e) {
         final String where;
         final String reason;
         if (e instanceof MarkedYamlEngineException marked && marked.getProblem() != null) {
@@ -62,6 +66,9 @@ final class YamlTree {
                             .map(at -> ":%d:%d".formatted(at.getLine() + 1, at.getColumn() + 1))
                             .orElse("");
             reason = marked.getProblem();
+        } else if (e instanceof ReaderException unread) {
+            where = position(content, unread.getPosition());
+            reason = "U+%04X is not allowed".formatted(unread.getCodePoint());
         } else {
             where = "";
             reason = FailureText.of(e);
@@ -69,6 +76,25 @@ final class YamlTree {
         return new IllegalArgumentException(
                 file + where + " is not YAML: " + reason.strip().replaceAll("\\s*\\R\\s*", ", "),
                 e);
+    }
+
+    /** Line and column of the character behind so many. */
+    private static String position(byte[] content, int characters) {
+        final StringBuilder before = new StringBuilder();
+        try (Reader text = new YamlUnicodeReader(new ByteArrayInputStream(content))) {
+            for (int i = 0; i < characters; i++) {
+                final char unit = (char) text.read();
+                before.append(unit);
+                if (Character.isHighSurrogate(unit)) {
+                    before.append((char) text.read());
+                }
+            }
+        } catch (IOException e) {
+            return ""; // what is behind it is no text
+        }
+        final List<String> lines = before.append('x').toString().lines().toList();
+        final String last = lines.getLast();
+        return ":%d:%d".formatted(lines.size(), last.codePointCount(0, last.length()));
     }
 
     private static FileSystemException unread(Path file, IOException cause) {

@@ -200,7 +200,8 @@ class ConfigFileTest {
                 "'model: \"m'          | ':1:10 is not YAML: '",
                 "'model: m\n- a\nb: %' | ':2:1 is not YAML: '",
                 "'model: *m'           | ':1:8 is not YAML: '",
-                "'model: \u0001'       | ' is not YAML: '",
+                "'model: \u0001'       | ':1:8 is not YAML: U+0001 is not allowed'",
+                "'é: 😀\n😀: a\u0001' | ':2:5 is not YAML: U+0001 is not allowed'",
                 "'a: b\n---\nc: d'     | ':2:1 is not YAML: '"
             })
     void whatIsNoYamlIsSaidInOneLine(String yaml, String message) throws IOException {
