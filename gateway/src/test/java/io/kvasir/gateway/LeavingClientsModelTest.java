@@ -1,6 +1,7 @@
 package io.kvasir.gateway;
 
 import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.testing.FakeCollector;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.LeavingClients;
@@ -38,10 +39,13 @@ class LeavingClientsModelTest {
     void nothingIsLeftOfClientsAndEachRequestIsCountedOnce() throws Exception {
         try (a;
                 b;
-                GatewayServer gateway = Gateways.started(config())) {
-            clients.comeAndLeave(gateway);
-            clients.assertNothingIsLeft(gateway, List.of(a, b));
-            clients.assertEachIsCountedOnce(gateway);
+                FakeCollector collector = new FakeCollector()) {
+            try (GatewayServer gateway = Gateways.started(collector.asked(config()))) {
+                clients.comeAndLeave(gateway);
+                clients.assertNothingIsLeft(gateway, List.of(a, b));
+                clients.assertEachIsCountedOnce(gateway);
+            }
+            clients.assertTraced(collector);
             clients.assertNoViolation();
         }
     }

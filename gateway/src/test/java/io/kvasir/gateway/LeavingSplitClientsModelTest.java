@@ -7,6 +7,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.config.HandoffProtocol;
 import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.testing.CountedRelease;
+import io.kvasir.gateway.testing.FakeCollector;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.LeavingClients;
@@ -63,13 +64,16 @@ class LeavingSplitClientsModelTest {
 
     @Test
     void blocksAreFetchedOrFreedOnceAndNothingIsLeft() throws Exception {
-        final GatewayConfig config = config(new Random(seed)).build();
-        try (GatewayServer gateway = GatewayServer.startWith(config, release)) {
-            Gateways.awaitContact(gateway);
-            clients.comeAndLeave(gateway);
-            clients.assertNothingIsLeft(gateway, engines);
-            clients.assertEachIsCountedOnce(gateway);
-            assertEndsAreCounted(MetricsPage.of(gateway));
+        try (FakeCollector collector = new FakeCollector()) {
+            final GatewayConfig config = collector.asked(config(new Random(seed))).build();
+            try (GatewayServer gateway = GatewayServer.startWith(config, release)) {
+                Gateways.awaitContact(gateway);
+                clients.comeAndLeave(gateway);
+                clients.assertNothingIsLeft(gateway, engines);
+                clients.assertEachIsCountedOnce(gateway);
+                assertEndsAreCounted(MetricsPage.of(gateway));
+            }
+            clients.assertTraced(collector);
         }
         assertBlocksEndOnce();
         clients.assertNoViolation();

@@ -5,6 +5,8 @@ import com.sun.net.httpserver.HttpsConfigurator;
 import com.sun.net.httpserver.HttpsParameters;
 import com.sun.net.httpserver.HttpsServer;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.testsupport.Eventually;
 import io.opentelemetry.proto.collector.trace.v1.ExportTraceServiceRequest;
 import io.opentelemetry.proto.collector.trace.v1.ExportTraceServiceResponse;
@@ -16,6 +18,7 @@ import io.opentelemetry.proto.trace.v1.Span;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.URI;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
@@ -96,6 +99,11 @@ public final class FakeCollector implements AutoCloseable {
                     exchange.close();
                 });
         server.start();
+    }
+
+    /** Has a gateway send its traces here. */
+    public GatewayConfig.Builder asked(GatewayConfig.Builder config) {
+        return config.set(GatewaySettings.OTLP_ENDPOINT, URI.create(url() + "/v1/traces"));
     }
 
     public int port() {

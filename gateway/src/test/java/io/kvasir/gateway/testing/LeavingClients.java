@@ -311,6 +311,11 @@ public final class LeavingClients {
         }
     }
 
+    /** Once the gateway has ended: that each request is one trace, and nothing else is traced. */
+    public void assertTraced(FakeCollector collector) throws IOException {
+        violations.addAll(Traces.wrong(collector.spans, logged()));
+    }
+
     private List<String> lines() {
         try {
             return Files.readAllLines(log);
