@@ -31,7 +31,6 @@ import io.kvasir.prompt.tokenizer.PromptException;
 import io.kvasir.router.queue.QueueRank;
 
 import org.eclipse.jetty.http.HttpException;
-import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.io.EofException;
 import org.eclipse.jetty.server.Handler;
@@ -320,13 +319,13 @@ final class GatewayHandler extends Handler.Abstract {
     static boolean serverError(Request request, Response response, Callback callback) {
         ClientStream.wrap(request); // of one that ends before it is handled
         ServerAnswers.keep(request, response);
-        final ApiException error = serverError(request, response);
-        response.getHeaders().put(HttpHeader.CONNECTION, "close");
-        Responses.error(response, callback, error, RequestRecords.of(request).id());
+        final int status = ServerAnswers.lastOfConnection(request, response);
+        Responses.error(
+                response, callback, serverError(request, status), RequestRecords.of(request).id());
         return true;
     }
 
-    private static ApiException serverError(Request request, Response response) {
+    private static ApiException serverError(Request request, int code) {
         if (hasBrokenOff(request)) {
             if (RequestRecords.statusOfBrokenOff(request) != RequestRecord.CLIENT_LEFT) {
                 return ApiException.draining();
@@ -334,8 +333,6 @@ final class GatewayHandler extends Handler.Abstract {
             RequestRecords.of(request).clientLeft();
             return ApiException.brokenOff("the request broke off");
         }
-        final Object status = request.getAttribute(ErrorHandler.ERROR_STATUS);
-        final int code = status instanceof Integer number ? number : response.getStatus();
         return switch (code) {
             case HttpStatus.SERVICE_UNAVAILABLE_503 -> ApiException.draining();
             case HttpStatus.REQUEST_TIMEOUT_408 -> ServerAnswers.lateHead();

@@ -2,6 +2,7 @@ package io.kvasir.gateway.server;
 
 import io.kvasir.gateway.openai.ApiException;
 
+import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.server.Request;
 import org.eclipse.jetty.server.Response;
 import org.eclipse.jetty.server.handler.ErrorHandler;
@@ -24,6 +25,19 @@ public final class ServerAnswers {
         if (request.getAttribute(ErrorHandler.ERROR_EXCEPTION) instanceof EndedHead head) {
             request.setAttribute(BEGAN, head.beganNs);
         }
+    }
+
+    /**
+     * The status that the server has for one, whose connection ends with it: where the next request
+     * on it begins may not be known. A client of HTTP/1.1 keeps a connection that is not said to.
+     *
+     * @param response that gets the word for it
+     */
+    public static int lastOfConnection(Request request, Response response) {
+        response.getHeaders().put(HttpHeader.CONNECTION, "close");
+        return request.getAttribute(ErrorHandler.ERROR_STATUS) instanceof Integer status
+                ? status
+                : response.getStatus();
     }
 
     /** 408: the head was late. */

@@ -11,6 +11,7 @@ import io.kvasir.gateway.server.ClosableConnector;
 import io.kvasir.gateway.server.ConnectionCap;
 import io.kvasir.gateway.server.Connectors;
 import io.kvasir.gateway.server.FailureWords;
+import io.kvasir.gateway.server.ServerAnswers;
 
 import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpStatus;
@@ -285,8 +286,7 @@ public final class ServiceServer implements AutoCloseable {
 
     /** What the server itself answers, as for bad HTTP, or where its stop fails a request. */
     private boolean serverError(Request request, Response response, Callback callback) {
-        final Object status = request.getAttribute("org.eclipse.jetty.server.error_status");
-        final int code = status instanceof Integer number ? number : response.getStatus();
+        final int code = ServerAnswers.lastOfConnection(request, response);
         if (ending && HttpStatus.isServerError(code)) {
             sendError(HttpStatus.SERVICE_UNAVAILABLE_503, ends(), response, callback);
         } else {

@@ -132,15 +132,32 @@ class SlotsServiceTest {
     @ParameterizedTest
     @ValueSource(strings = {"%zz", "%ff", "%", "%E2%28"})
     void aQueryThatCannotBeDecodedIsRefused(String value) throws IOException {
+        final String answer = answerTo("GET /workers?model_name=" + value + " HTTP/1.0");
+        assertTrue(answer.startsWith("HTTP/1.1 400"), answer);
+        assertTrue(answer.contains("the query cannot be decoded"), answer);
+    }
+
+    /** Its connection ends, and a client of HTTP/1.1 keeps one that is not said to. */
+    @ParameterizedTest
+    @CsvSource({
+        "GET /%zz HTTP/1.1, 400",
+        "POST /%zz HTTP/1.1, 400",
+        "GET / HTTP/3.7, 505",
+        "GET /workers, 505"
+    })
+    void aConnectionEndsWithAWordWhereARequestCannotBeRead(String line, int status)
+            throws IOException {
+        final String answer = answerTo(line);
+        assertTrue(answer.startsWith("HTTP/1.1 " + status + " "), answer);
+        assertTrue(answer.contains("\r\nConnection: close\r\n"), answer);
+    }
+
+    /** All that comes on a connection with this request until the connection ends. */
+    private String answerTo(String line) throws IOException {
         try (Socket socket = new Socket(InetAddress.getLoopbackAddress(), service.port())) {
             socket.getOutputStream()
-                    .write(
-                            ("GET /workers?model_name=" + value + " HTTP/1.0\r\nHost: h\r\n\r\n")
-                                    .getBytes(StandardCharsets.US_ASCII));
-            final String answer =
-                    new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-            assertTrue(answer.startsWith("HTTP/1.1 400"), answer);
-            assertTrue(answer.contains("the query cannot be decoded"), answer);
+                    .write((line + "\r\nHost: h\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+            return new String(socket.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
         }
     }
 
