@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 
 /**
@@ -98,6 +99,11 @@ final class LiveSettings {
     /** What the file wants and only a start can give. */
     synchronized List<SettingLayers.Waiting> waiting() {
         return layers.waiting();
+    }
+
+    /** Reads several of these with no change in between. */
+    synchronized <T> T atOnce(Supplier<T> reader) {
+        return reader.get();
     }
 
     /**

@@ -55,7 +55,7 @@ final class SettingsApi {
     void answer(Request request, Response response, Callback callback) throws ApiException {
         switch (request.getMethod()) {
             case "OPTIONS" -> Responses.options(response, callback, METHODS);
-            case "GET", "HEAD" -> Responses.json(response, callback, 200, page());
+            case "GET", "HEAD" -> Responses.json(response, callback, 200, live.atOnce(this::page));
             case "PATCH" -> Responses.json(response, callback, 200, change(bodies.read(request)));
             default -> throw Paths.wrongMethod(PATH, METHODS, request.getMethod());
         }
