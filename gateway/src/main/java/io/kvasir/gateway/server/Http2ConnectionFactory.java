@@ -6,6 +6,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import org.eclipse.jetty.http.HttpException;
 import org.eclipse.jetty.http.HttpField;
 import org.eclipse.jetty.http.HttpFields;
+import org.eclipse.jetty.http.HttpHeader;
 import org.eclipse.jetty.http.HttpMethod;
 import org.eclipse.jetty.http.HttpStatus;
 import org.eclipse.jetty.http.MetaData;
@@ -79,11 +80,21 @@ public final class Http2ConnectionFactory extends HTTP2CServerConnectionFactory 
     /** Before a request is handled. */
     private static Request begin(Request request, int mostHeadBytes) {
         ClientStream.wrap(request);
+        if (isMalformed(request.getHeaders())) {
+            throw new HttpException.RuntimeException(HttpStatus.BAD_REQUEST_400);
+        }
         if (headBytes(request) > mostHeadBytes) {
             throw new HttpException.RuntimeException(
                     HttpStatus.REQUEST_HEADER_FIELDS_TOO_LARGE_431);
         }
         return request;
+    }
+
+    /** What the server lets pass of what RFC 9113 (8.1.1, 8.2.2) has refused. */
+    private static boolean isMalformed(HttpFields fields) {
+        final String length = fields.get(HttpHeader.CONTENT_LENGTH);
+        return fields.contains(HttpHeader.TRANSFER_ENCODING)
+                || (length != null && length.startsWith("-"));
     }
 
     /** Bytes of a head as it would be in HTTP/1.1, with its whole URI. */
