@@ -12,6 +12,7 @@ import io.kvasir.gateway.testing.MetricsPage;
 import io.kvasir.gateway.testing.OddEngine;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Seeds;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -48,7 +49,7 @@ import java.util.zip.GZIPOutputStream;
  * is a request, and nothing is left afterwards. The workers answer in every form of HTTP/1.1.
  */
 class ClientConnectionsModelTest {
-    private static final int CONNECTIONS = 300;
+    private static final int CONNECTIONS = Trials.of(30, 300);
     private static final int AT_ONCE = 8;
     private static final int MOST_REQUESTS = 8;
     private static final int CLIENT_TIMEOUT_MS = 60_000;
@@ -122,7 +123,7 @@ class ClientConnectionsModelTest {
     private final Queue<String> violations = new ConcurrentLinkedQueue<>();
     private long seed;
 
-    @Tag("integration")
+    @Tag("trials")
     @Test
     void eachAnswerIsThatOfItsRequest() throws Exception {
         seed = Seeds.next("ClientConnectionsModelTest");
