@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.console.WholeNumber;
 import io.kvasir.registry.FailureText;
 
@@ -48,8 +49,9 @@ final class GoldenTrace {
             int number = 0;
             for (String line = lines.readLine(); line != null; line = lines.readLine()) {
                 number++;
-                if (!line.isBlank()) {
-                    final JsonNode node = parse(line, file + ":" + number);
+                final String text = NamedFile.withoutMark(line);
+                if (!text.isBlank()) {
+                    final JsonNode node = parse(text, file + ":" + number);
                     if (node.has("i")) {
                         final Request request = request(node, file + ":" + number);
                         if (requests.put(request.number(), request) != null) {

@@ -1,9 +1,11 @@
 package io.kvasir.cli.commands;
 
 import io.kvasir.cli.console.CommandFailure;
+import io.kvasir.cli.console.NamedFile;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -23,7 +25,8 @@ final class TokenList {
     static int[] read(Path file) throws IOException {
         final byte[] bytes =
                 file.toString().equals("-") ? System.in.readAllBytes() : Files.readAllBytes(file);
-        return parse(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes)).toString());
+        final CharBuffer text = StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(bytes));
+        return parse(NamedFile.withoutMark(text.toString()));
     }
 
     /**

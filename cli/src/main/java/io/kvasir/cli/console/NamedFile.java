@@ -73,6 +73,11 @@ public final class NamedFile {
                 });
     }
 
+    /** A text, or a line of one, without the mark of the byte order that some editors put there. */
+    public static String withoutMark(String text) {
+        return text.startsWith("\ufeff") ? text.substring(1) : text;
+    }
+
     /** Whether two names are of one file; false where one of them is of none, or cannot be read. */
     public static boolean isSame(Path one, Path other) {
         try {

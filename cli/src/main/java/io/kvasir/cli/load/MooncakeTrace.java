@@ -5,6 +5,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 
 import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.Json;
+import io.kvasir.cli.console.NamedFile;
 import io.kvasir.cli.console.WholeNumber;
 import io.kvasir.registry.FailureText;
 
@@ -83,9 +84,10 @@ public final class MooncakeTrace {
                     line != null && requests.size() < limit;
                     line = lines.readLine()) {
                 number++;
-                if (!line.isBlank()) {
+                final String text = NamedFile.withoutMark(line);
+                if (!text.isBlank()) {
                     final Request request =
-                            parse(line, file + ":" + number, tokensPerHashId, largestTimestamp);
+                            parse(text, file + ":" + number, tokensPerHashId, largestTimestamp);
                     if (!requests.isEmpty()
                             && request.timestampMs < requests.getLast().timestampMs) {
                         throw new CommandFailure(

@@ -55,9 +55,9 @@ class HashCommandTest {
     }
 
     @Test
-    void readsAFileAndPrintsJson(@TempDir Path dir) throws IOException {
+    void readsAFileWithAMarkOfTheByteOrderAndPrintsJson(@TempDir Path dir) throws IOException {
         final Path file = dir.resolve("tokens.json");
-        Files.writeString(file, "[1,2,3,4,\n5,6,7,8,9]\n");
+        Files.writeString(file, "\ufeff[1,2,3,4,\n5,6,7,8,9]\n");
         final CommandRun run =
                 CommandRun.of("hash", "--block-size=4", "--tokens-file=" + file, "--json");
         assertEquals(0, run.exitCode(), run.err());

@@ -34,6 +34,12 @@ class MooncakeTraceTest {
         assertArrayEquals(new long[] {0, 8}, requests.get(1).hashIds());
     }
 
+    @Test
+    void marksOfTheByteOrderDoNotCountAlsoOfFilesPutTogether() throws IOException {
+        final Path file = write("\ufeff" + GOOD, "\ufeff", "\ufeff" + GOOD);
+        assertEquals(2, MooncakeTrace.read(file, 9).size());
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
