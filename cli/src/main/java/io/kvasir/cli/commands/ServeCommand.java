@@ -394,8 +394,7 @@ public final class ServeCommand implements Callable<Integer> {
                             + ", events "
                             + (events.isObject()
                                     ? worker.path("index_state").asText()
-                                            + " at message "
-                                            + events.path("last_sequence").asText()
+                                            + atMessage(events.path("last_sequence").asLong())
                                             + because(events.path("problem"))
                                     : "none: "
                                             + withoutEvents.get(
@@ -403,6 +402,10 @@ public final class ServeCommand implements Callable<Integer> {
         }
         out.println("running; ctrl-C drains and ends");
         out.flush();
+    }
+
+    private static String atMessage(long lastOrMinusOne) {
+        return lastOrMinusOne < 0 ? ", no message yet" : " at message " + lastOrMinusOne;
     }
 
     private static String because(JsonNode reason) {

@@ -63,7 +63,7 @@ class ServeCommandTest {
                 assertTrue(mode.contains("usage in streams as the client asks"), mode);
                 final String worker = serve.await(line -> line.startsWith("worker one/0 "));
                 assertTrue(worker.contains("health up"), worker);
-                assertTrue(worker.contains("events exact at message"), worker);
+                assertTrue(worker.contains("events exact, no message yet"), worker);
                 assertEquals(200, completion(listening).statusCode());
                 assertEquals(0, serve.terminate());
             }
