@@ -241,6 +241,12 @@ public final class RelayCommand implements Callable<Integer> {
                     "--stream-replicas " + streamReplicas + " is not within 1.." + MOST_REPLICAS);
         }
         loraNumbers();
+        if (common.isGiven("--local-indexer-blocks") && !hasLocalIndexer()) {
+            throw common.wrong(
+                    "--local-indexer-blocks is for the local indexer, which "
+                            + (jetStream ? "--jetstream" : "--no-local-indexer")
+                            + " does without");
+        }
         if (localIndexerBlocks < 1) {
             throw common.wrong(
                     "--local-indexer-blocks " + localIndexerBlocks + " is not a positive number");
@@ -344,9 +350,13 @@ public final class RelayCommand implements Callable<Integer> {
         }
     }
 
+    private boolean hasLocalIndexer() {
+        return localIndexer && !jetStream;
+    }
+
     /** What remembers the published events; null where nothing does. */
     private LocalIndexer indexerOrNull(long worker, RouterEventTransport transport) {
-        return localIndexer && !jetStream
+        return hasLocalIndexer()
                 ? new LocalIndexer(
                         worker,
                         dpRank,

@@ -351,6 +351,11 @@ public final class SimCommand implements Callable<Integer> {
         common.within("--kv-lease-s", leaseSeconds, 0, CommonOptions.MOST_SECONDS);
         common.within("--kv-patience-s", patienceSeconds, 0, CommonOptions.MOST_SECONDS);
         common.positive("--kv-rate", transferRate);
+        for (String option : List.of("--kv-nixl", "--kv-layers", "--kv-row-bytes")) {
+            if (!bytes && common.isGiven(option)) {
+                throw common.wrong(option + " is for --kv-bytes, which is not given");
+            }
+        }
         common.atLeast("--kv-layers", layers, 0);
         if (rowBytes < Long.BYTES || rowBytes % Long.BYTES != 0) {
             throw common.wrong(

@@ -58,6 +58,15 @@ class WrongCommandLineTest {
                         + " | --credentials needs --nats: ZMQ does without it",
                 "relay --engine tcp://h:1 --block-size 4 --bind tcp://h:2 --stream-replicas 3"
                         + " | --stream-replicas needs --jetstream",
+                "relay --engine tcp://h:1 --block-size 4 --bind tcp://h:2 --no-local-indexer"
+                        + " --local-indexer-blocks 9 | --local-indexer-blocks is for the local"
+                        + " indexer, which --no-local-indexer does without",
+                "relay --engine tcp://h:1 --block-size 4 --nats nats://h:2 --jetstream"
+                        + " --local-indexer-blocks 9 | --local-indexer-blocks is for the local"
+                        + " indexer, which --jetstream does without",
+                "sim --role decode --kv-nixl | --kv-nixl is for --kv-bytes, which is not given",
+                "sim --kv-layers 4 | --kv-layers is for --kv-bytes, which is not given",
+                "sim --kv-row-bytes 8 | --kv-row-bytes is for --kv-bytes, which is not given",
                 "serve --ttl-secs 5 --router-ttl 5 | no model; give --model NAME, or model in a"
                         + " file, as the workers call it",
             })
@@ -137,7 +146,7 @@ class WrongCommandLineTest {
                 "sim --dp 0 | --dp 0 must be at least 1",
                 "sim --kv-rate 0 | --kv-rate 0 must be positive and finite",
                 "sim --kv-lease-s -1 | --kv-lease-s -1 is not within 0..1000000000",
-                "sim --kv-row-bytes 7 | --kv-row-bytes 7 must be a multiple of 8",
+                "sim --kv-bytes --kv-row-bytes 7 | --kv-row-bytes 7 must be a multiple of 8",
                 "sim --max-model-len -1 | --max-model-len -1 must be at least 2, or 0",
                 "status --url http://h:99999 | --url http://h:99999 has port 99999, which is"
                         + " not within 1..65535",
