@@ -118,16 +118,14 @@ public final class Kvasir implements Runnable {
      * @param args words of the command line
      */
     public static void main(String[] args) {
-        OpenFiles.problem(System.getProperty("java.class.path"), OpenFiles.LIMITS)
-                .ifPresent(problem -> end(problem, ExitCode.FAILED));
         Undecoded.problem(List.of(args), System.getenv(), Undecoded.charset())
-                .ifPresent(problem -> end(problem, ExitCode.USAGE));
+                .ifPresent(Kvasir::refuse);
         System.exit(commandLine(args).execute(args));
     }
 
-    private static void end(String problem, int exitCode) {
+    private static void refuse(String problem) {
         System.err.println("kvasir: " + problem);
-        System.exit(exitCode);
+        System.exit(ExitCode.USAGE);
     }
 
     /**

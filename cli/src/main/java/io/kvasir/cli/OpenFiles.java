@@ -5,6 +5,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.jar.Attributes;
+import java.util.jar.JarFile;
+import java.util.jar.Manifest;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -26,13 +29,15 @@ final class OpenFiles {
     /**
      * What is wrong with the limit of open files.
      *
-     * @param classPath files and folders, as the JVM was given them
+     * @param classPath files and folders, as the JVM was given them; of a single jar those that it
+     *     names count as well
      * @param limits a file in the form of {@link #LIMITS}
      * @return one line; empty where nothing is, and where the limit is not known
      */
     static Optional<String> problem(String classPath, Path limits) {
-        int wanted = OTHERS;
-        for (String file : classPath.split(File.pathSeparator, -1)) {
+        final String[] files = classPath.split(File.pathSeparator, -1);
+        int wanted = OTHERS + (files.length == 1 ? namedBy(files[0]) : 0);
+        for (String file : files) {
             wanted += file.endsWith(".jar") ? 1 : 0;
         }
         final long limit = limit(limits);
@@ -44,6 +49,20 @@ final class OpenFiles {
                                 + wanted
                                 + " or more")
                 : Optional.empty();
+    }
+
+    /** How many jars a program's jar names as its class path, where {@code java -jar} runs it. */
+    private static int namedBy(String file) {
+        try (JarFile jar = new JarFile(file)) {
+            final Manifest manifest = jar.getManifest();
+            final String named =
+                    manifest == null
+                            ? null
+                            : manifest.getMainAttributes().getValue(Attributes.Name.CLASS_PATH);
+            return named == null ? 0 : named.strip().split(" +", -1).length;
+        } catch (IOException _) { // a folder, or no jar
+            return 0;
+        }
     }
 
     private static long limit(Path limits) {

@@ -14,12 +14,20 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.Optional;
+import java.util.jar.Attributes;
+import java.util.jar.JarOutputStream;
+import java.util.jar.Manifest;
 
 /** A limit of open files that is too small for the class path is one line. */
 class OpenFilesTest {
     @TempDir private Path dir;
 
     private Optional<String> problem(int jars, String limit) throws IOException {
+        return problem(
+                String.join(File.pathSeparator, Collections.nCopies(jars, "/lib/a.jar")), limit);
+    }
+
+    private Optional<String> problem(String classPath, String limit) throws IOException {
         final Path limits = dir.resolve("limits");
         Files.writeString(
                 limits,
@@ -29,8 +37,7 @@ class OpenFilesTest {
                 Max open files            %-20s %-20s files
                 """
                         .formatted(limit, limit));
-        return OpenFiles.problem(
-                String.join(File.pathSeparator, Collections.nCopies(jars, "/lib/a.jar")), limits);
+        return OpenFiles.problem(classPath, limits);
     }
 
     @ParameterizedTest
@@ -44,6 +51,20 @@ class OpenFilesTest {
                         + " or more",
                 problem(jars, limit).orElseThrow());
         assertEquals(Optional.empty(), problem(jars, Integer.toString(wanted)));
+    }
+
+    @Test
+    void ofOneJarThoseThatItNamesCountAsWell() throws IOException {
+        final Manifest manifest = new Manifest();
+        manifest.getMainAttributes().put(Attributes.Name.MANIFEST_VERSION, "1.0");
+        final Path jar = dir.resolve("program.jar");
+        new JarOutputStream(Files.newOutputStream(jar), manifest).close();
+        assertEquals(Optional.empty(), problem(jar.toString(), "129"));
+        manifest.getMainAttributes().put(Attributes.Name.CLASS_PATH, "lib/a.jar lib/b.jar");
+        new JarOutputStream(Files.newOutputStream(jar), manifest).close();
+        assertEquals(Optional.empty(), problem(jar.toString(), "131"));
+        final String refusal = problem(jar.toString(), "130").orElseThrow();
+        assertTrue(refusal.contains("raise it to 131 or more"), refusal);
     }
 
     @Test
