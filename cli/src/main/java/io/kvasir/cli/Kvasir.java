@@ -120,7 +120,18 @@ public final class Kvasir implements Runnable {
     public static void main(String[] args) {
         Undecoded.problem(List.of(args), System.getenv(), Undecoded.charset())
                 .ifPresent(Kvasir::refuse);
-        System.exit(commandLine(args).execute(args));
+        final String[] words = withHelpAsOption(args);
+        System.exit(commandLine(words).execute(words));
+    }
+
+    /** {@code help serve} is {@code serve --help}. */
+    static String[] withHelpAsOption(String... args) {
+        if (args.length == 0 || !args[0].equals("help")) {
+            return args;
+        }
+        final String[] words = Arrays.copyOfRange(args, 1, args.length + 1);
+        words[args.length - 1] = "--help";
+        return words;
     }
 
     private static void refuse(String problem) {

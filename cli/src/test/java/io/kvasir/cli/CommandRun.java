@@ -16,9 +16,10 @@ public record CommandRun(int exitCode, String out, String err) {
     /** One that writes its results there. */
     public static CommandRun into(PrintWriter out, String... args) {
         final StringWriter err = new StringWriter();
-        final CommandLine kvasir = Kvasir.commandLine(args);
+        final String[] words = Kvasir.withHelpAsOption(args);
+        final CommandLine kvasir = Kvasir.commandLine(words);
         kvasir.setOut(out).setErr(new PrintWriter(err));
-        final int exitCode = kvasir.execute(args);
+        final int exitCode = kvasir.execute(words);
         return new CommandRun(exitCode, "", err.toString());
     }
 }

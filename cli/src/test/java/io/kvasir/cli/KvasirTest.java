@@ -39,6 +39,14 @@ class KvasirTest {
         assertTrue(run.out().contains("Exit codes:"), run.out());
     }
 
+    @ParameterizedTest
+    @CsvSource({"help, --help", "help hash, hash --help", "help bench kvops, bench kvops --help"})
+    void helpIsAWordAsWell(String asWord, String asOption) {
+        final CommandRun run = CommandRun.of(asWord.split(" ", -1));
+        assertEquals(0, run.exitCode(), run.err());
+        assertEquals(CommandRun.of(asOption.split(" ", -1)).out(), run.out());
+    }
+
     @Test
     void helpIsAsWideAsTheTerminalAndAHundredCharactersWithoutOne() {
         for (CommandLine command : Kvasir.commandLine().getSubcommands().values()) {
