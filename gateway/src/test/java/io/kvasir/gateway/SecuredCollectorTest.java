@@ -50,14 +50,7 @@ class SecuredCollectorTest {
     void start() throws Exception {
         authority = keys("collector");
         certificate = keys("gateway");
-        key =
-                Files.writeString(
-                        dir.resolve("gateway-key.pem"),
-                        "-----BEGIN PRIVATE KEY-----\n"
-                                + Base64.getMimeEncoder()
-                                        .encodeToString(
-                                                store("gateway").getKey("k", PASSWORD).getEncoded())
-                                + "\n-----END PRIVATE KEY-----\n");
+        key = key("gateway");
         headers = Files.writeString(dir.resolve("headers"), "# of the test\nx-api-key = a=1\n");
         collector = new FakeCollector(tls());
     }
@@ -73,6 +66,16 @@ class SecuredCollectorTest {
         final Path store = dir.resolve(name + ".p12");
         return Files.writeString(
                 dir.resolve(name + ".pem"), Keytool.certificate(store, name, "ip:127.0.0.1"));
+    }
+
+    /** The file of the key that was made with a certificate. */
+    private Path key(String name) throws Exception {
+        return Files.writeString(
+                dir.resolve(name + "-key.pem"),
+                "-----BEGIN PRIVATE KEY-----\n"
+                        + Base64.getMimeEncoder()
+                                .encodeToString(store(name).getKey("k", PASSWORD).getEncoded())
+                        + "\n-----END PRIVATE KEY-----\n");
     }
 
     private KeyStore store(String name) throws Exception {
@@ -163,6 +166,9 @@ class SecuredCollectorTest {
                 config().set(GatewaySettings.OTLP_CLIENT_CERTIFICATE, missing));
         assertProblem("otlp-client-key", config().set(GatewaySettings.OTLP_CLIENT_KEY, missing));
         assertProblem("otlp-client-key", config().set(GatewaySettings.OTLP_CLIENT_KEY, headers));
+        assertProblem(
+                "it must have the key of otlp-client-certificate",
+                config().set(GatewaySettings.OTLP_CLIENT_KEY, key("collector")));
         assertProblem(
                 "go together",
                 Gateways.config()

@@ -13,6 +13,7 @@ import io.opentelemetry.exporter.otlp.http.trace.OtlpHttpSpanExporterBuilder;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -84,11 +85,14 @@ public final class CollectorAccess {
 
     private static void identify(Path certificate, Path key, OtlpHttpSpanExporterBuilder exporter) {
         Authorities.tlsOrNull(GatewaySettings.OTLP_CLIENT_CERTIFICATE.name(), certificate);
+        final byte[] own = read(GatewaySettings.OTLP_CLIENT_CERTIFICATE, certificate);
+        final byte[] secret = read(GatewaySettings.OTLP_CLIENT_KEY, key);
         try {
-            exporter.setClientTls(
-                    read(GatewaySettings.OTLP_CLIENT_KEY, key),
-                    read(GatewaySettings.OTLP_CLIENT_CERTIFICATE, certificate));
-        } catch (IllegalStateException | IllegalArgumentException e) { // says nothing of the key
+            exporter.setClientTls(secret, own);
+            KeyPairs.check(secret, own);
+        } catch (IllegalStateException
+                | IllegalArgumentException
+                | GeneralSecurityException e) { // says nothing of the key
             throw new GatewayException(
                     GatewaySettings.OTLP_CLIENT_KEY.name()
                             + " "
