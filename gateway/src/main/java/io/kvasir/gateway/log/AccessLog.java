@@ -40,6 +40,9 @@ final class AccessLog implements AutoCloseable {
     private static final int FILE_TYPE = 0170000; // of a Unix file's mode
     private static final int NAMED_PIPE = 0010000;
 
+    /** The file, pipe or terminal that it is, where the system has such a name. */
+    private static final Path STANDARD_OUTPUT = Path.of("/dev/stdout");
+
     /** How a file is opened, for tests that have it fail. */
     interface Opener {
         OutputStream open() throws IOException;
@@ -153,7 +156,10 @@ final class AccessLog implements AutoCloseable {
     /** Opens a file behind its last line, which is ended if a full disk has cut it. */
     private static OutputStream append(Path file) throws IOException {
         refusePipe(file);
-        final OutputStream out = new FileOutputStream(file.toFile(), true);
+        return behindLastLine(new FileOutputStream(file.toFile(), true), file);
+    }
+
+    private static OutputStream behindLastLine(OutputStream out, Path file) throws IOException {
         try {
             if (isCut(file)) {
                 out.write('\n');
@@ -189,13 +195,16 @@ final class AccessLog implements AutoCloseable {
         }
     }
 
-    private static OutputStream standardOutput() {
-        return new FileOutputStream(FileDescriptor.out) {
-            @Override
-            public void close() {
-                // it is the process's
-            }
-        };
+    /** Where it is a file, its last line is ended likewise. */
+    private static OutputStream standardOutput() throws IOException {
+        final OutputStream out =
+                new FileOutputStream(FileDescriptor.out) {
+                    @Override
+                    public void close() {
+                        // it is the process's
+                    }
+                };
+        return behindLastLine(out, STANDARD_OUTPUT);
     }
 
     /** Begins to write. */
