@@ -230,7 +230,7 @@ public record WorkerConfig(
         if (!NAME.matcher(name).matches()) {
             throw new IllegalArgumentException(
                     "a worker's name has 1 to 200 characters, no blank, control character, half of"
-                        + " a surrogate pair, comma or slash among them");
+                            + " a surrogate pair, comma or slash among them");
         }
     }
 

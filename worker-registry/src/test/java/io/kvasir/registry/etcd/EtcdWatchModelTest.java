@@ -27,8 +27,8 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
 import java.util.Map;
-import java.util.Random;
 import java.util.NavigableMap;
+import java.util.Random;
 import java.util.TreeMap;
 
 /**
@@ -134,7 +134,8 @@ class EtcdWatchModelTest {
             private final String cluster;
             private final long term;
             private final long first;
-            private final List<NavigableMap<String, String>> states; // by revision less the first one
+            private final List<NavigableMap<String, String>>
+                    states; // by revision less the first one
             private final List<Change> changes;
             private long compacted;
 
