@@ -417,7 +417,7 @@ public final class ChatModel implements AutoCloseable {
             JsonNode request, CompiledTemplate compiled, Map<String, Object> variables) {
         final List<Map<String, Object>> conversation =
                 SglangChat.convert(
-                        request.path("messages"), compiled.template().expectsContentParts());
+                        request.path("messages"), compiled.template().expectsPartsAtSglang());
         String answer = "";
         if (flag(request, "continue_final_message", false)) {
             answer = SglangChat.takeAnswer(conversation);

@@ -18,13 +18,19 @@ import java.util.Map;
 public final class ChatTemplate {
     private final List<Stmt> body;
     private final boolean contentParts;
+    private final boolean partsAtSglang;
     private final TemplateLimits limits;
     private final long sizeBytes;
 
     private ChatTemplate(
-            List<Stmt> body, boolean contentParts, TemplateLimits limits, long sizeBytes) {
+            List<Stmt> body,
+            boolean contentParts,
+            boolean partsAtSglang,
+            TemplateLimits limits,
+            long sizeBytes) {
         this.body = body;
         this.contentParts = contentParts;
+        this.partsAtSglang = partsAtSglang;
         this.limits = limits;
         this.sizeBytes = sizeBytes;
     }
@@ -57,6 +63,7 @@ public final class ChatTemplate {
                     return new ChatTemplate(
                             body,
                             ContentFormat.iteratesOverContent(body),
+                            ContentFormat.isPartsAtSglang(source, body),
                             limits,
                             budget.bytesTaken());
                 });
@@ -73,6 +80,11 @@ public final class ChatTemplate {
      */
     public boolean expectsContentParts() {
         return contentParts;
+    }
+
+    /** Whether SGLang gives the template a message's content as parts, by rules of its own. */
+    public boolean expectsPartsAtSglang() {
+        return partsAtSglang;
     }
 
     /**

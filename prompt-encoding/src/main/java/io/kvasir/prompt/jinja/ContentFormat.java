@@ -20,6 +20,12 @@ import java.util.Set;
  * decides. A loop or assignment with several targets on that way counts as "no".
  */
 final class ContentFormat {
+    /** A template with one of these words is one of parts to SGLang. */
+    private static final List<String> SGLANG_WORDS = List.of("image", "audio", "video", "vision");
+
+    /** The names of a message's variable that SGLang knows. */
+    private static final List<String> SGLANG_NAMES = List.of("message", "msg", "m");
+
     private final Syntax syntax = new Syntax();
 
     private ContentFormat() {}
@@ -37,6 +43,23 @@ final class ContentFormat {
         } catch (Undecidable e) {
             return false;
         }
+    }
+
+    /** By the rules of SGLang 0.5.23, which does not follow assignments. */
+    static boolean isPartsAtSglang(String source, List<Stmt> body) {
+        if (SGLANG_WORDS.stream().anyMatch(source::contains)) {
+            return true;
+        }
+        final ContentFormat format = new ContentFormat();
+        format.syntax.add(body);
+        for (Stmt.For loop : format.syntax.loops) {
+            for (String name : SGLANG_NAMES) {
+                if (leadsTo(loop.items(), name, "content")) {
+                    return true;
+                }
+            }
+        }
+        return false;
     }
 
     private boolean decide() throws Undecidable {

@@ -118,4 +118,37 @@ class SglangChatTest {
                     "[system]ab[tool]d[user]c[assistant]", model.render(model.ofMessages(request)));
         }
     }
+
+    private void assertRenders(String prompt, String template, String chat) throws IOException {
+        final JsonNode request =
+                MAPPER.readTree(
+                        chat.replace("HI", "'messages':[{'role':'user','content':'hi'}]")
+                                .replace('\'', '"'));
+        try (ChatModel model = model(template)) {
+            assertEquals(prompt, model.render(request, PromptRules.SGLANG), chat);
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '\0',
+            value = {
+                "message|message.content|False",
+                "msg|msg['content']|False",
+                "m|m.content[1:]|False",
+                "turn|turn.content|True",
+                "message|(message.content or [])|True",
+                "vision|vision.content|False",
+            })
+    void aLoopOverContentMeansPartsByTheNameOfItsMessage(String name, String content, boolean text)
+            throws IOException {
+        final String template =
+                "{%% for %s in messages %%}{{ %s.content is string }}{%% for p in %s %%}{%% endfor"
+                        + " %%}{%% endfor %%}";
+        assertRenders(
+                text ? "True" : "False",
+                template.formatted(name, name, content),
+                "{'messages':[{'role':'user','content':[{'type':'text','text':'a'}]}]}");
+    }
 }
