@@ -168,9 +168,13 @@ final class SglangChat {
                 .forEach(
                         member -> {
                             switch (member.getKey()) {
-                                case "name", "description", "parameters" ->
+                                case "name", "description" ->
                                         function.put(
                                                 member.getKey(), JsonValues.of(member.getValue()));
+                                case "parameters" ->
+                                        function.put(
+                                                member.getKey(),
+                                                SglangSchema.normalized(member.getValue()));
                                 case "strict", "defer_loading" -> {
                                     if (!member.getValue().isNull()) {
                                         function.put(

@@ -151,4 +151,30 @@ class SglangChatTest {
                 template.formatted(name, name, content),
                 "{'messages':[{'role':'user','content':[{'type':'text','text':'a'}]}]}");
     }
+
+    /** Each was computed by a real SGLang. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '\0',
+            value = {
+                "{'type':'varchar(255)'}|{'type': 'string'}",
+                "{'type':' Float '}|{'type': 'number'}",
+                "{'type':'String'}|{'type': 'string'}",
+                "{'type':'int32'}|{'type': 'integer'}",
+                "{'type':'list[str]'}|{'type': 'array'}",
+                "{'type':['int','integer','null']}|{'type': ['integer', 'null']}",
+                "{'properties':{'type':{'type':'dict'}}}"
+                        + "|{'properties': {'type': {'type': 'object'}}}",
+                "{'anyOf':[{'type':'bool'}],'items':{'type':'tuple'},'not':{'type':'uuid'}}"
+                        + "|{'anyOf': [{'type': 'boolean'}], 'items': {'type': 'array'},"
+                        + " 'not': {'type': 'string'}}",
+                "{'default':{'type':'int'}}|{'default': {'type': 'int'}}",
+            })
+    void typesOfToolsAreThoseOfJsonSchema(String schema, String prompt) throws IOException {
+        assertRenders(
+                prompt.replace('\'', '"'),
+                "{{ tools[0].function.parameters | tojson }}",
+                "{HI,'tools':[{'function':{'name':'f','parameters':" + schema + "}}]}");
+    }
 }
