@@ -7,6 +7,7 @@ import io.kvasir.prompt.tokenizer.PromptException;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 
@@ -58,10 +59,11 @@ final class SglangChat {
     }
 
     private static Map<String, Object> message(String role, JsonNode message, boolean asParts) {
+        final String lower = role.toLowerCase(Locale.ROOT);
         final Map<String, Object> result = new LinkedHashMap<>();
-        result.put("role", role);
-        result.put("content", content(message.path("content"), asParts && !role.equals("tool")));
-        if (role.equals("user")) {
+        result.put("role", lower);
+        result.put("content", content(message.path("content"), asParts && !lower.equals("tool")));
+        if (lower.equals("user")) {
             return result;
         }
         for (String member : FURTHER_MEMBERS) {
@@ -69,10 +71,7 @@ final class SglangChat {
                 result.put(member, message.get(member).textValue());
             }
         }
-        final String reasoning =
-                JsonValues.has(message, "reasoning_content")
-                        ? message.get("reasoning_content").textValue()
-                        : message.path("reasoning").textValue();
+        final String reasoning = message.path("reasoning_content").textValue();
         if (reasoning != null) {
             result.put("reasoning_content", reasoning);
         }

@@ -91,6 +91,8 @@ class SglangChatTest {
                         + "{'type':'text','text':'b'}]}]}|[user]a b[assistant]",
                 "{'messages':[{'role':'developer','content':'a'},{'role':'user','content':'b'}],"
                         + "'add_special_tokens':true}|[developer]a[user]b[assistant]",
+                "{'messages':[{'role':'System','content':'a'},{'role':'ASSISTANT','content':'b'},"
+                        + "{'role':'user','content':'c'}]}|[system]a[assistant]b[user]c[assistant]",
             })
     void chatsAreThoseOfSglang(String request, String prompt) throws IOException {
         final JsonNode chat = MAPPER.readTree(request.replace('\'', '"'));
@@ -127,6 +129,20 @@ class SglangChatTest {
         try (ChatModel model = model(template)) {
             assertEquals(prompt, model.render(request, PromptRules.SGLANG), chat);
         }
+    }
+
+    @Test
+    void answersShowTheReasoningThatIsCalledReasoningContent() throws IOException {
+        final String template =
+                "{% for message in messages %}[{{ message.reasoning_content }}]{% endfor %}";
+        assertRenders(
+                "[a][][]",
+                template,
+                """
+                {'messages':[{'role':'assistant','content':'','reasoning_content':'a'},
+                 {'role':'assistant','content':'','reasoning':'b'},
+                 {'role':'user','content':'c'}]}\
+                """);
     }
 
     @ParameterizedTest
