@@ -426,6 +426,7 @@ public final class ChatModel implements AutoCloseable {
         }
         variables.put("messages", conversation);
         variables.put("add_generation_prompt", true);
+        SglangChat.putLowEffort(compiled.source(), variables);
         return text(compiled, variables) + answer;
     }
 
@@ -496,6 +497,10 @@ public final class ChatModel implements AutoCloseable {
                                 variables.put(entry.getKey(), JsonValues.of(entry.getValue()));
                             }
                         });
+        if (rules == PromptRules.SGLANG) {
+            SglangChat.putEffort(request, variables);
+            return variables;
+        }
         variables.put("add_generation_prompt", flag(request, "add_generation_prompt", true));
         if (isSet(request.path("documents"))) {
             variables.put("documents", JsonValues.of(request.get("documents")));
@@ -506,9 +511,6 @@ public final class ChatModel implements AutoCloseable {
         }
         if (!effort.isNull() && !effort.isMissingNode() && !given.has("enable_thinking")) {
             variables.put("enable_thinking", !effort.asText().equals("none"));
-        }
-        if (rules == PromptRules.SGLANG && isSet(effort) && !given.has("thinking")) {
-            variables.put("thinking", !effort.asText().equals("none"));
         }
         return variables;
     }

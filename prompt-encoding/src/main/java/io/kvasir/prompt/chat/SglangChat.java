@@ -19,6 +19,10 @@ import java.util.Set;
 final class SglangChat {
     private static final Set<String> TEXT_PARTS = Set.of("text", "input_text");
     private static final List<String> FURTHER_MEMBERS = List.of("tool_call_id", "name", "phase");
+    private static final List<String> THINKING_FLAGS = List.of("thinking", "enable_thinking");
+    private static final Set<String> ON = Set.of("1", "true", "yes", "y", "on");
+    private static final String EFFORT = "reasoning_effort";
+    private static final String LOW_EFFORT = "low_effort";
 
     private SglangChat() {}
 
@@ -156,6 +160,72 @@ final class SglangChat {
             }
         }
         return out.isEmpty() ? null : out;
+    }
+
+    /** Sets the variables by which a request says how much a model is to think. */
+    static void putEffort(JsonNode request, Map<String, Object> variables) {
+        final JsonNode reasoning = request.path("reasoning");
+        final JsonNode given = request.path("chat_template_kwargs");
+        final JsonNode effort =
+                first(
+                        reasoning.path("effort"),
+                        reasoning.path("reasoning_effort"),
+                        request.path("reasoning_effort"));
+        if (isGiven(effort) || isOn(first(reasoning.path("enabled"), reasoning.path("enable")))) {
+            final boolean thinks = !effort.asText().equals("none");
+            for (String flag : THINKING_FLAGS) {
+                if (!given.has(flag)) {
+                    variables.put(flag, thinks);
+                }
+            }
+        }
+        if (JsonValues.has(given, EFFORT)) {
+            variables.put(EFFORT, JsonValues.of(given.get(EFFORT)));
+        } else if (isGiven(effort)) {
+            variables.put(EFFORT, effort(effort));
+        } else {
+            variables.remove(EFFORT);
+        }
+    }
+
+    /** Sets the variable by which some models are asked for the lowest effort. */
+    static void putLowEffort(String template, Map<String, Object> variables) {
+        if (template.contains(LOW_EFFORT)
+                && template.contains("truncate_history_thinking")
+                && "low".equals(variables.get(EFFORT))) {
+            variables.putIfAbsent(LOW_EFFORT, true);
+        }
+    }
+
+    private static JsonNode first(JsonNode... members) {
+        for (JsonNode member : members) {
+            if (isGiven(member)) {
+                return member;
+            }
+        }
+        return members[members.length - 1];
+    }
+
+    private static boolean isGiven(JsonNode member) {
+        return !member.isNull() && !member.isMissingNode();
+    }
+
+    private static boolean isOn(JsonNode member) {
+        return member.isTextual()
+                ? ON.contains(member.textValue().strip().toLowerCase(Locale.ROOT))
+                : member.asBoolean();
+    }
+
+    /** A level, or a number. */
+    private static Object effort(JsonNode effort) {
+        if (effort.isTextual()) {
+            try {
+                return Double.valueOf(effort.textValue());
+            } catch (NumberFormatException e) {
+                return effort.textValue();
+            }
+        }
+        return effort.doubleValue();
     }
 
     /**

@@ -145,6 +145,57 @@ class SglangChatTest {
                 """);
     }
 
+    /** Each was computed by a real SGLang. */
+    @ParameterizedTest
+    @CsvSource(
+            delimiter = '|',
+            quoteCharacter = '\0',
+            value = {
+                "{HI}|,,",
+                "{HI,'reasoning_effort':'low'}|low,True,True",
+                "{HI,'reasoning_effort':'none'}|none,False,False",
+                "{HI,'reasoning_effort':0.5}|0.5,True,True",
+                "{HI,'reasoning_effort':'0.5'}|0.5,True,True",
+                "{HI,'reasoning_effort':0}|0.0,True,True",
+                "{HI,'reasoning_effort':'low','chat_template_kwargs':{'reasoning_effort':'high'}}"
+                        + "|high,True,True",
+                "{HI,'reasoning_effort':'low','chat_template_kwargs':{'reasoning_effort':null}}"
+                        + "|low,True,True",
+                "{HI,'chat_template_kwargs':{'reasoning_effort':'none'}}|none,,",
+                "{HI,'chat_template_kwargs':{'reasoning_effort':null}}|,,",
+                "{HI,'reasoning':{'effort':'none'}}|none,False,False",
+                "{HI,'reasoning':{'effort':'high'},'reasoning_effort':'low'}|high,True,True",
+                "{HI,'reasoning':{'reasoning_effort':'max'}}|max,True,True",
+                "{HI,'reasoning':{'enabled':true}}|,True,True",
+                "{HI,'reasoning':{'enable':' YES '}}|,True,True",
+                "{HI,'reasoning':{'enabled':false,'enable':true}}|,,",
+                "{HI,'reasoning':{'enabled':true},'reasoning_effort':'none'}|none,False,False",
+                "{HI,'reasoning':{'enabled':true},'chat_template_kwargs':{'thinking':false}}"
+                        + "|,False,True",
+            })
+    void effortsAreThoseOfSglang(String chat, String prompt) throws IOException {
+        assertRenders(prompt, "{{ reasoning_effort }},{{ thinking }},{{ enable_thinking }}", chat);
+    }
+
+    @Test
+    void lowEffortIsAskedForByAVariableWhereTheTemplateHasOne() throws IOException {
+        final String template = "{# truncate_history_thinking #}{{ low_effort }}";
+        assertRenders("True", template, "{HI,'reasoning_effort':'low'}");
+        assertRenders("", template, "{HI,'reasoning_effort':'high'}");
+        assertRenders(
+                "False",
+                template,
+                "{HI,'reasoning_effort':'low','chat_template_kwargs':{'low_effort':false}}");
+    }
+
+    @Test
+    void documentsAreThoseOfTheTemplatesVariables() throws IOException {
+        final String template = "{{ documents is none }}";
+        assertRenders("True", template, "{HI,'documents':[{'title':'a'}]}");
+        assertRenders(
+                "False", template, "{HI,'chat_template_kwargs':{'documents':[{'title':'a'}]}}");
+    }
+
     @ParameterizedTest
     @CsvSource(
             delimiter = '|',
