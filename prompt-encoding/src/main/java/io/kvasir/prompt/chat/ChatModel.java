@@ -398,7 +398,7 @@ public final class ChatModel implements AutoCloseable {
 
     private String render(JsonNode request, PromptRules rules, MediaMark media) {
         final Map<String, Object> variables = variables(request, rules);
-        final CompiledTemplate compiled = template(request, variables.get("tools") != null);
+        final CompiledTemplate compiled = template(request, variables.get("tools") != null, rules);
         if (compiled.template() == null) {
             if (compiled.problem().kind() == TemplateException.Kind.LIMIT) {
                 throw overLimit(compiled.problem());
@@ -427,7 +427,16 @@ public final class ChatModel implements AutoCloseable {
         variables.put("messages", conversation);
         variables.put("add_generation_prompt", true);
         SglangChat.putLowEffort(compiled.source(), variables);
-        return text(compiled, variables) + answer;
+        try {
+            return text(compiled, variables) + answer;
+        } catch (PromptException e) {
+            if (e.kind() != PromptException.Kind.INVALID
+                    || !(variables.get("tools") instanceof List<?> tools)) {
+                throw e;
+            }
+            variables.put("tools", SglangChat.functions(tools));
+            return text(compiled, variables) + answer;
+        }
     }
 
     private static String vllmText(
@@ -520,7 +529,7 @@ public final class ChatModel implements AutoCloseable {
         return !value.isNull() && !value.isMissingNode() && !value.asText().equals("auto");
     }
 
-    CompiledTemplate template(JsonNode request, boolean tools) {
+    CompiledTemplate template(JsonNode request, boolean tools, PromptRules rules) {
         final String given = request.path("chat_template").textValue();
         if (given != null && !policy.trustRequests()) {
             throw PromptException.unknown(UNTRUSTED);
@@ -537,8 +546,12 @@ public final class ChatModel implements AutoCloseable {
             requestTemplates.put(fresh);
             return fresh;
         }
-        if (ofProcessor != null && !tools) {
+        final boolean any = rules == PromptRules.SGLANG; // it has one template for all chats
+        if (ofProcessor != null && (any || !tools)) {
             return ofProcessor;
+        }
+        if (any && !templates.isEmpty()) {
+            return templates.values().iterator().next();
         }
         final CompiledTemplate chosen =
                 tools && templates.containsKey("tool_use")

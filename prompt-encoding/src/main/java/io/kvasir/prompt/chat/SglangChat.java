@@ -162,6 +162,13 @@ final class SglangChat {
         return out.isEmpty() ? null : out;
     }
 
+    /** Tools as SGLang gives them to a template that fails with the usual ones. */
+    static List<Object> functions(List<?> tools) {
+        final List<Object> functions = new ArrayList<>(tools.size());
+        tools.forEach(tool -> functions.add(((Map<?, ?>) tool).get("function")));
+        return functions;
+    }
+
     /** Sets the variables by which a request says how much a model is to think. */
     static void putEffort(JsonNode request, Map<String, Object> variables) {
         final JsonNode reasoning = request.path("reasoning");

@@ -42,7 +42,7 @@ final class TemplateTraits {
     private boolean refusesSystem(boolean tools) {
         final CompiledTemplate compiled;
         try {
-            compiled = model.template(EMPTY, tools);
+            compiled = model.template(EMPTY, tools, PromptRules.VLLM);
         } catch (PromptException e) { // there is none
             return true;
         }

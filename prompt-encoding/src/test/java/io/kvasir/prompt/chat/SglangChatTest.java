@@ -244,4 +244,40 @@ class SglangChatTest {
                 "{{ tools[0].function.parameters | tojson }}",
                 "{HI,'tools':[{'function':{'name':'f','parameters':" + schema + "}}]}");
     }
+
+    @Test
+    void aTemplateThatFailsIsGivenTheFunctionsAlone() throws IOException {
+        final String template =
+                "{% for tool in tools %}{% if tool.function %}{{ raise_exception('no') }}"
+                        + "{% endif %}{{ tool.name }}{% endfor %}";
+        assertRenders("f", template, "{HI,'tools':[{'function':{'name':'f'}}]}");
+    }
+
+    @Test
+    void chatsWithToolsHaveTheFirstTemplate() throws IOException {
+        Files.write(
+                folder.resolve("tokenizer.json"), TestFiles.read("tokenizer/tiny/tokenizer.json"));
+        final ObjectNode config = MAPPER.createObjectNode();
+        config.putArray("chat_template")
+                .add(MAPPER.createObjectNode().put("name", "default").put("template", "a"))
+                .add(MAPPER.createObjectNode().put("name", "tool_use").put("template", "b"));
+        MAPPER.writeValue(folder.resolve("tokenizer_config.json").toFile(), config);
+        final JsonNode request =
+                MAPPER.readTree(
+                        """
+                        {"messages":[{"role":"user","content":"a"}],
+                         "tools":[{"type":"function","function":{"name":"f"}}]}\
+                        """);
+        try (ChatModel model = ChatModel.load(folder)) {
+            assertEquals("a", model.render(request, PromptRules.SGLANG));
+            assertEquals("b", model.render(request));
+        }
+        MAPPER.writeValue(
+                folder.resolve("processor_config.json").toFile(),
+                MAPPER.createObjectNode().put("chat_template", "c"));
+        try (ChatModel model = ChatModel.load(folder)) {
+            assertEquals("c", model.render(request, PromptRules.SGLANG));
+            assertEquals("b", model.render(request));
+        }
+    }
 }
