@@ -82,6 +82,11 @@ final class SglangChat {
         if (JsonValues.has(message, "tool_calls")) {
             result.put("tool_calls", toolCalls(message.get("tool_calls")));
         }
+        if (JsonValues.has(message, "tools")) {
+            final List<Object> tools = new ArrayList<>();
+            message.get("tools").forEach(tool -> tools.add(tool(tool)));
+            result.put("tools", tools);
+        }
         return result;
     }
 
@@ -146,20 +151,24 @@ final class SglangChat {
         final String only = choice.path("function").path("name").textValue();
         final List<Object> out = new ArrayList<>();
         for (JsonNode tool : request.get("tools")) {
-            final JsonNode function = tool.path("function");
-            final String name = function.path("name").textValue();
-            if (name == null) {
-                throw PromptException.invalid("tools: a function without name");
-            }
-            if (only == null || only.equals(name)) {
-                final Map<String, Object> result = new LinkedHashMap<>();
-                result.put("type", "function");
-                result.put("function", function(tool, function));
-                result.put("defer_loading", JsonValues.of(tool.path("defer_loading")));
+            final Map<String, Object> result = tool(tool);
+            if (only == null || only.equals(tool.path("function").path("name").textValue())) {
                 out.add(result);
             }
         }
         return out.isEmpty() ? null : out;
+    }
+
+    private static Map<String, Object> tool(JsonNode tool) {
+        final JsonNode function = tool.path("function");
+        if (!function.path("name").isTextual()) {
+            throw PromptException.invalid("tools: a function without name");
+        }
+        final Map<String, Object> result = new LinkedHashMap<>();
+        result.put("type", "function");
+        result.put("function", function(tool, function));
+        result.put("defer_loading", JsonValues.of(tool.path("defer_loading")));
+        return result;
     }
 
     /** Tools as SGLang gives them to a template that fails with the usual ones. */

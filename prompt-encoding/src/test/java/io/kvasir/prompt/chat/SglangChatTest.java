@@ -145,6 +145,21 @@ class SglangChatTest {
                 """);
     }
 
+    @Test
+    void messagesHaveToolsOfTheirOwn() throws IOException {
+        assertRenders(
+                """
+                [{"type": "function", "function": {"parameters": {"type": "integer"}, "name": "f",\
+                 "description": null}, "defer_loading": null}]\
+                """,
+                "{{ messages[0].tools | tojson }}",
+                """
+                {'messages':[{'role':'system','content':'',
+                  'tools':[{'function':{'parameters':{'type':'int'},'name':'f'}}]},
+                 {'role':'user','content':'c'}]}\
+                """);
+    }
+
     /** Each was computed by a real SGLang. */
     @ParameterizedTest
     @CsvSource(
