@@ -85,8 +85,9 @@ public final class PromptReader {
             throws ApiException {
         final String lora = adapter(request.model);
         final List<int[]> prompts = someTakeTokens.getAsBoolean() ? new ArrayList<>() : null;
-        final boolean beginning = hasMedia(request);
-        final int[] tokens = tokens(request, requestId, beginning, prompts);
+        final PromptRules byRules = rules.get(); // once: another worker may be met meanwhile
+        final int[] tokens = tokens(request, requestId, byRules, prompts);
+        final boolean beginning = hasMedia(request, byRules);
         if (tokens != null && tokens.length == 0) {
             throw ApiException.invalid(request.route.prompt, "the prompt has no tokens");
         }
@@ -145,25 +146,26 @@ public final class PromptReader {
     }
 
     /**
-     * Token ids as the engine computes them; null if they cannot be known.
+     * Token ids as the engine computes them, of a chat with media those before the first; null if
+     * they cannot be known.
      *
-     * @param beginning whether the prompt has media, and those before the first are asked for
      * @param prompts gets those of each prompt; null if they are not needed
      */
     private int[] tokens(
-            InferenceRequest request, String requestId, boolean beginning, List<int[]> prompts)
+            InferenceRequest request, String requestId, PromptRules byRules, List<int[]> prompts)
             throws ApiException {
         if (request.hasOtherTokens()) {
             return null;
         }
         try {
             final int maxTokens = request.truncates ? Integer.MAX_VALUE : maxTokens();
-            if (beginning) {
+            completeChat(request, byRules);
+            if (hasMedia(request, byRules)) {
                 final int[] known =
                         encoder.tokensBeforeMedia(request.chat, maxTokens, request.cacheSalt);
                 return known.length == 0 ? null : known;
             }
-            final int[] first = tokens(request, maxTokens);
+            final int[] first = tokens(request, maxTokens, byRules);
             if (prompts != null && first != null) {
                 prompts.add(first);
             }
@@ -208,7 +210,9 @@ public final class PromptReader {
      * @throws PromptException if the chat's tokens cannot be known
      */
     public int[] tokensOrRefusal(InferenceRequest request) {
-        return tokens(request, Integer.MAX_VALUE);
+        final PromptRules byRules = rules.get();
+        completeChat(request, byRules);
+        return tokens(request, Integer.MAX_VALUE, byRules);
     }
 
     /**
@@ -225,7 +229,7 @@ public final class PromptReader {
     }
 
     /** The first prompt's. */
-    private int[] tokens(InferenceRequest request, int maxTokens) {
+    private int[] tokens(InferenceRequest request, int maxTokens, PromptRules byRules) {
         if (request.promptIds != null) {
             return kept(request, request.promptIds, false);
         }
@@ -235,20 +239,26 @@ public final class PromptReader {
         if (request.promptText != null) {
             return textTokens(request, request.promptText, maxTokens);
         }
-        final PromptRules byRules = rules.get(); // once: another worker may be met meanwhile
-        if (request.conversation != null) {
-            request.chat = chat(request, byRules);
-        }
         return request.chat == null ? null : chatTokens(request, maxTokens, byRules);
     }
 
     /** Whether the prompt is a chat with media whose beginning the engine takes as it is. */
-    private boolean hasMedia(InferenceRequest request) {
+    private boolean hasMedia(InferenceRequest request, PromptRules byRules) {
         return encoder != null
                 && request.chat != null
                 && !request.truncates
-                && rules.get() == PromptRules.VLLM
+                && byRules == PromptRules.VLLM
                 && ChatModel.hasMedia(request.chat);
+    }
+
+    /** Makes the chat that a prompt is made of what the engine makes its tokens from. */
+    private void completeChat(InferenceRequest request, PromptRules byRules) {
+        if (encoder != null && request.conversation != null) {
+            request.chat = chat(request, byRules);
+        }
+        if (request.chat != null && Boolean.TRUE.equals(request.addSpecialTokens)) {
+            request.chat.put("add_special_tokens", true);
+        }
     }
 
     /** The chat that the engine makes of another API's conversation. */
@@ -328,9 +338,6 @@ public final class PromptReader {
 
     private int[] chatTokens(InferenceRequest request, int maxTokens, PromptRules byRules) {
         final boolean marked = Boolean.TRUE.equals(request.addSpecialTokens);
-        if (marked) {
-            request.chat.put("add_special_tokens", true);
-        }
         return kept(
                 request,
                 encoder.chatTokens(request.chat, maxTokens, request.cacheSalt, byRules),

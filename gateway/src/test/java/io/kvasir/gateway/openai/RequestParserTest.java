@@ -231,6 +231,14 @@ class RequestParserTest {
         assertTrue(common < 0 || common > "be brief".length(), "tokens in common: " + common);
         assertFalse(prompt.known());
         assertEquals(
+                text.length + 1,
+                reader.tokensOrRefusal(chat("{\"add_special_tokens\":true," + system + "]}"))
+                        .length);
+        assertEquals(
+                known + 1,
+                read(reader, chat("{\"add_special_tokens\":true," + system + "," + image + "}"))
+                        .length);
+        assertEquals(
                 0,
                 read(reader, chat("{\"truncate_prompt_tokens\":5," + system + "," + image + "}"))
                         .length);
