@@ -246,6 +246,39 @@ class RequestParserTest {
                 0, read(reader(PromptRules.SGLANG), chat("{" + system + "," + image + "}")).length);
     }
 
+    @Test
+    void knowsWhatOtherConversationsWithAnImageBeginWithAtVllm() throws Exception {
+        final PromptReader reader = reader(PromptRules.VLLM);
+        final String chat =
+                "{\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},{\"role\":\"user\","
+                        + "\"content\":[{\"type\":\"image_url\",\"image_url\":{\"url\":\"u\"}}]}]}";
+        final int[] known = read(reader, chat(chat));
+        final byte[] messages =
+                ("{\"system\":\"be brief\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":"
+                                + "\"image\",\"source\":{\"type\":\"url\",\"url\":\"u\"}}]}]}")
+                        .getBytes(UTF_8);
+        final byte[] responses =
+                ("{\"instructions\":\"be"
+                                + " brief\",\"input\":[{\"role\":\"user\",\"content\":[{\"type\":"
+                                + "\"input_image\",\"image_url\":\"u\"}]}]}")
+                        .getBytes(UTF_8);
+        final RoutedPrompt prompt =
+                reader.read(
+                        RequestParser.parse(InferenceRequest.Route.MESSAGES, messages), null, "id");
+        assertArrayEquals(known, prompt.tokens());
+        assertFalse(prompt.known());
+        final int[] marked =
+                read(reader, RequestParser.parse(InferenceRequest.Route.RESPONSES, responses));
+        assertEquals(known.length + 1, marked.length);
+        assertEquals(-1, Arrays.mismatch(known, Arrays.copyOfRange(marked, 1, marked.length)));
+        assertEquals(
+                0,
+                read(
+                                reader(PromptRules.SGLANG),
+                                RequestParser.parse(InferenceRequest.Route.MESSAGES, messages))
+                        .length);
+    }
+
     private static PromptReader reader(PromptRules rules) {
         return new PromptReader(
                 GatewayConfig.builder().set(GatewaySettings.MODEL, "sim").build(),

@@ -1,6 +1,8 @@
 package io.kvasir.prompt.chat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.prompt.tokenizer.PromptException;
 
@@ -129,6 +131,11 @@ final class ChatMessages {
             conversation.add(form.of(role, message));
         }
         return conversation;
+    }
+
+    /** The part that an image of another API is; what it shows is not needed. */
+    static ObjectNode image() {
+        return JsonNodeFactory.instance.objectNode().put("type", "image_url");
     }
 
     /** Whether a message has media. */

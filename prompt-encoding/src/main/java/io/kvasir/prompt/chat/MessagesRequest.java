@@ -174,6 +174,11 @@ final class MessagesRequest {
                         parts.add(text("Tool result: " + plainResult(block)));
                     }
                 }
+                case "image" -> {
+                    if (!block.path("source").isEmpty()) {
+                        parts.add(ChatMessages.image());
+                    }
+                }
                 default -> {
                     if (!LEFT_OUT.contains(type(block))) {
                         throw PromptException.unknown(
@@ -194,7 +199,7 @@ final class MessagesRequest {
         if (!calls.isEmpty()) {
             message.set("tool_calls", calls);
         }
-        if (parts.size() == 1) {
+        if (parts.size() == 1 && parts.get(0).has("text")) {
             message.set("content", parts.get(0).get("text"));
         } else if (!parts.isEmpty()) {
             message.set("content", parts);
@@ -228,6 +233,7 @@ final class MessagesRequest {
     private void result(JsonNode block) {
         final JsonNode content = block.path("content");
         final List<String> texts = new ArrayList<>();
+        final ArrayNode images = JSON.arrayNode();
         final ArrayNode references = JSON.arrayNode();
         if (content.isTextual()) {
             texts.add(content.textValue());
@@ -235,6 +241,7 @@ final class MessagesRequest {
             for (JsonNode item : content) {
                 switch (type(item)) {
                     case "text" -> texts.add(item.path("text").asText());
+                    case "image" -> images.add(ChatMessages.image());
                     case "tool_reference" -> references.add(reference(item));
                     default ->
                             throw PromptException.unknown(
@@ -246,6 +253,9 @@ final class MessagesRequest {
         }
         final String id = block.path("tool_use_id").asText();
         add("tool").put("tool_call_id", id).put("content", String.join("\n", texts));
+        if (!images.isEmpty()) {
+            add("user").set("content", images);
+        }
         if (!references.isEmpty()) {
             add("tool").put("tool_call_id", id).set("content", references);
         }

@@ -137,7 +137,7 @@ final class ResponsesRequest {
         }
     }
 
-    /** Text, or parts of text alone, as chats have them. */
+    /** Text, or parts of text and images, as chats have them. */
     private static JsonNode content(JsonNode content) {
         if (content.isTextual()) {
             return content;
@@ -147,13 +147,16 @@ final class ResponsesRequest {
         }
         final ArrayNode parts = JSON.arrayNode();
         for (JsonNode part : content) {
-            if (!part.path("type").asText().equals("input_text")) {
-                throw PromptException.unknown(
-                        "input: tokens of a part of type '"
-                                + part.path("type").asText()
-                                + "' are not known here");
+            switch (part.path("type").asText()) {
+                case "input_text" ->
+                        parts.addObject().put("type", "input_text").set("text", part.path("text"));
+                case "input_image" -> parts.add(ChatMessages.image());
+                default ->
+                        throw PromptException.unknown(
+                                "input: tokens of a part of type '"
+                                        + part.path("type").asText()
+                                        + "' are not known here");
             }
-            parts.addObject().put("type", "input_text").set("text", part.path("text"));
         }
         return parts;
     }

@@ -127,6 +127,42 @@ class MessagesAndResponsesTest {
         }
     }
 
+    /** Those of a tool's result follow it, as a user's, before the tools that it refers to. */
+    @Test
+    void imagesAreThoseOfTheChatThatVllmMakes() throws IOException {
+        final String image = "{\"type\":\"image\",\"source\":{\"type\":\"url\",\"url\":\"u\"}}";
+        final String part = "{\"type\":\"image_url\"}";
+        final JsonNode request =
+                MAPPER.readTree(
+                        ("{'messages':[{'role':'user','content':[{'type':'text','text':'a'},{'type':'image'},"
+                             + "IMAGE]},{'role':'user','content':[IMAGE]},{'role':'user','content':["
+                             + "{'type':'tool_result','tool_use_id':'t','content':[IMAGE,"
+                             + "{'type':'tool_reference','name':'n'},{'type':'text','text':'b'}]}]}],"
+                             + "'input':[{'role':'user','content':[{'type':'input_text','text':'a'},"
+                             + "{'type':'input_image','image_url':'u'}]}]}")
+                                .replace('\'', '"')
+                                .replace("IMAGE", image));
+        try (ChatModel model = model("{{ messages | tojson }}")) {
+            assertEquals(
+                    MAPPER.readTree(
+                            ("[{'role':'user','content':[{'type':'text','text':'a'},IMAGE]},"
+                                            + "{'role':'user','content':[IMAGE]},"
+                                            + "{'role':'tool','tool_call_id':'t','content':'b'},"
+                                            + "{'role':'user','content':[IMAGE]},"
+                                            + "{'role':'tool','tool_call_id':'t',"
+                                            + "'content':[{'type':'tool_reference','name':'n'}]}]")
+                                    .replace('\'', '"')
+                                    .replace("IMAGE", part)),
+                    model.ofMessages(request).get("messages"));
+            assertEquals(
+                    MAPPER.readTree(
+                            "[{'role':'user','content':[{'type':'input_text','text':'a'},IMAGE]}]"
+                                    .replace('\'', '"')
+                                    .replace("IMAGE", part)),
+                    model.ofResponses(request).get("messages"));
+        }
+    }
+
     /** Whatever a client sends is known or not known. */
     @ParameterizedTest
     @ValueSource(
@@ -140,7 +176,7 @@ class MessagesAndResponsesTest {
                 "{\"messages\":[{\"role\":\"user\"}],\"input\":[{\"role\":\"user\"}]}",
                 "{\"messages\":[{\"role\":\"user\",\"content\":5}],\"input\":[{\"role\":\"user\",\"content\":5}]}",
                 "{\"messages\":[{\"role\":\"user\",\"content\":[5]}],\"input\":[{\"role\":\"user\",\"content\":[5]}]}",
-                "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\"}]}],"
+                "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"source\":{\"data\":\"\"}}]}],"
                     + "\"input\":[{\"role\":\"user\",\"content\":[{\"type\":\"input_image\"}]}]}",
                 "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"input\":\"x\",\"tools\":[1]}",
                 "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],\"input\":\"x\",\"tools\":[{\"type\":\"web_search\"}]}"
