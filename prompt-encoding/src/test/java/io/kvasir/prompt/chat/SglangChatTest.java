@@ -226,11 +226,11 @@ class SglangChatTest {
     void aLoopOverContentMeansPartsByTheNameOfItsMessage(String name, String content, boolean text)
             throws IOException {
         final String template =
-                "{%% for %s in messages %%}{{ %s.content is string }}{%% for p in %s %%}{%% endfor"
-                        + " %%}{%% endfor %%}";
+                "{% for NAME in messages %}{{ NAME.content is string }}{% for p in CONTENT %}"
+                        + "{% endfor %}{% endfor %}";
         assertRenders(
                 text ? "True" : "False",
-                template.formatted(name, name, content),
+                template.replace("NAME", name).replace("CONTENT", content),
                 "{'messages':[{'role':'user','content':[{'type':'text','text':'a'}]}]}");
     }
 
