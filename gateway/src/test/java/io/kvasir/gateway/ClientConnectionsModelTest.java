@@ -205,10 +205,10 @@ class ClientConnectionsModelTest {
                         + "\",\"stream\":"
                         + random.nextBoolean()
                         + "}";
-        switch (random.nextInt(16)) {
+        return switch (random.nextInt(16)) {
             case 0 -> {
                 final String method = random.nextBoolean() ? "GET" : "HEAD";
-                return new Item(
+                yield new Item(
                         method.equals("GET") ? Kind.OPEN : Kind.WRONG,
                         start + method + " /v1/models HTTP/1.1\r\nHost: g\r\n" + common + "\r\n",
                         id,
@@ -234,7 +234,7 @@ class ClientConnectionsModelTest {
                                 "CONNECT g:80 HTTP/1.1",
                                 "POST g:80 HTTP/1.1",
                                 "GET /v1/models#x HTTP/1.1");
-                return new Item(
+                yield new Item(
                         Kind.OPEN,
                         start
                                 + head
@@ -249,15 +249,14 @@ class ClientConnectionsModelTest {
                         false,
                         closes);
             }
-            case 2 -> {
-                return new Item(
-                        Kind.WRONG,
-                        request(random, start, common, SMUGGLED),
-                        id,
-                        -1,
-                        false,
-                        closes);
-            }
+            case 2 ->
+                    new Item(
+                            Kind.WRONG,
+                            request(random, start, common, SMUGGLED),
+                            id,
+                            -1,
+                            false,
+                            closes);
             case 3 -> {
                 final String text =
                         "POST /v1/completions HTTP/1.1\r\nHost: g\r\n"
@@ -266,7 +265,7 @@ class ClientConnectionsModelTest {
                                 + "\r\n\r\n"
                                 + pick(random, "", "0\r\n\r\n", "4\r\nabcd\r\n0\r\n\r\n", "\r\n")
                                 + SMUGGLED;
-                return new Item(Kind.BROKEN, text, id, -1, false, true);
+                yield new Item(Kind.BROKEN, text, id, -1, false, true);
             }
             case 4 -> {
                 final String text =
@@ -275,35 +274,33 @@ class ClientConnectionsModelTest {
                                 + "Transfer-Encoding: chunked\r\n\r\n"
                                 + BROKEN_CHUNKS.get(random.nextInt(BROKEN_CHUNKS.size()))
                                 + SMUGGLED;
-                return new Item(Kind.BROKEN, text, id, -1, false, true);
+                yield new Item(Kind.BROKEN, text, id, -1, false, true);
             }
-            case 5 -> {
-                return new Item(
-                        Kind.BROKEN,
-                        pick(
-                                        random,
-                                        "GET /v1/models HTTP/3.7\r\n\r\n",
-                                        "\u00ff\u00fe\r\n\r\n",
-                                        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxxxxx",
-                                        "POST /v1/completions\r\n\r\n",
-                                        "POST /v1/completions HTTP/1.1\r\n\r\n",
-                                        "GET /" + "a".repeat(40_000) + " HTTP/1.1\r\n\r\n")
-                                + SMUGGLED,
-                        id,
-                        -1,
-                        false,
-                        true);
-            }
-            default -> {
-                return new Item(
-                        Kind.GOOD,
-                        request(random, start, common, prompt),
-                        id,
-                        number,
-                        false,
-                        closes);
-            }
-        }
+            case 5 ->
+                    new Item(
+                            Kind.BROKEN,
+                            pick(
+                                            random,
+                                            "GET /v1/models HTTP/3.7\r\n\r\n",
+                                            "\u00ff\u00fe\r\n\r\n",
+                                            "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nxxxxxxxxxxxx",
+                                            "POST /v1/completions\r\n\r\n",
+                                            "POST /v1/completions HTTP/1.1\r\n\r\n",
+                                            "GET /" + "a".repeat(40_000) + " HTTP/1.1\r\n\r\n")
+                                    + SMUGGLED,
+                            id,
+                            -1,
+                            false,
+                            true);
+            default ->
+                    new Item(
+                            Kind.GOOD,
+                            request(random, start, common, prompt),
+                            id,
+                            number,
+                            false,
+                            closes);
+        };
     }
 
     private static String pick(Random random, String... all) {
@@ -467,7 +464,6 @@ class ClientConnectionsModelTest {
                 final int to = Math.min(bytes.length, from + 1 + random.nextInt(most));
                 out.write(bytes, from, to - from);
                 from = to;
-                Thread.yield();
             }
         } catch (IOException e) {
             // the server has had enough

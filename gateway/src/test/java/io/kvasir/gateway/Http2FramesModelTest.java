@@ -174,7 +174,7 @@ class Http2FramesModelTest {
     }
 
     /** One connection. */
-    private final class Client {
+    private static final class Client {
         private final Socket socket;
         private final OutputStream out;
         private final Random random;
@@ -285,7 +285,6 @@ class Http2FramesModelTest {
                 final int to = Math.min(bytes.length, from + 1 + random.nextInt(40));
                 write(bytes, from, to - from);
                 from = to;
-                Thread.yield();
             }
         }
 
@@ -652,7 +651,7 @@ class Http2FramesModelTest {
                                         .replace(":\n\n", "");
                         final Integer end = ends.get(id);
                         final boolean right =
-                                end == null || end >= 0
+                                (end == null || end >= 0)
                                         ? text(which).startsWith(text)
                                                 && (end == null
                                                         || end == REFUSED_STREAM

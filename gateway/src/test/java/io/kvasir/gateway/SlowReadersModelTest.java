@@ -166,9 +166,6 @@ class SlowReadersModelTest {
                 return;
             }
             got.write(buffer, 0, count);
-            if (way == 1) {
-                Thread.yield();
-            }
         }
         switch (way) {
             case 2 -> socket.setSoLinger(true, 0);

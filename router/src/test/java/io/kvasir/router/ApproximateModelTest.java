@@ -89,7 +89,7 @@ class ApproximateModelTest {
 
         Model(long seed) {
             random = new Random(seed);
-            nowS = random.nextInt(100) - 50;
+            nowS = random.nextLong(100) - 50;
             router =
                     KvRouter.builder()
                             .blockSize(BLOCK)
@@ -213,9 +213,9 @@ class ApproximateModelTest {
 
         private void limit() {
             awaitApplied();
-            most = 1 + random.nextInt((int) MOST);
+            most = 1 + random.nextLong(MOST);
             ratio = (1 + random.nextInt(10)) / 10.0;
-            ttlS = 1 + random.nextInt(15);
+            ttlS = 1 + random.nextLong(15);
             router.change(
                     router.settings()
                             .with(RouterSettings.MAX_TREE_SIZE, most)

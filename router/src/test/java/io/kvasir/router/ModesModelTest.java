@@ -352,7 +352,7 @@ class ModesModelTest {
             }
             nowNs++; // no two reports at once
             final Truth one = any();
-            final LoadSource source = LoadSource.values()[random.nextInt(4)];
+            final LoadSource source = List.of(LoadSource.values()).get(random.nextInt(4));
             final LoadReading reading = new LoadReading();
             if (random.nextBoolean()) {
                 reading.running(number(6));
@@ -525,7 +525,7 @@ class ModesModelTest {
                 excluded.add(out);
             }
             final int wanted = random.nextInt(RoutingMode.values().length + 1);
-            mode = wanted == 0 ? null : RoutingMode.values()[wanted - 1];
+            mode = wanted == 0 ? null : List.of(RoutingMode.values()).get(wanted - 1);
             request.mode(mode);
             mode = mode == null ? usualMode : mode;
             mode = mode == RoutingMode.DIRECT && anyRank ? RoutingMode.KV : mode;

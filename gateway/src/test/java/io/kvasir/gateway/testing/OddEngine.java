@@ -273,7 +273,6 @@ public final class OddEngine implements AutoCloseable {
                             : Math.min(bytes.length, from + 1 + random.nextInt(700));
             out.write(bytes, from, to - from);
             from = to;
-            Thread.yield();
         }
     }
 

@@ -89,7 +89,7 @@ class EngineLoadPageModelTest {
                 reading.blocks(gauges[6] / BLOCK_SIZE);
             }
             if (blocks >= 0) {
-                reading.blocks(blocks);
+                reading.blocks((double) blocks);
             }
             return reading.isEmpty() ? null : reading.load(0);
         }
