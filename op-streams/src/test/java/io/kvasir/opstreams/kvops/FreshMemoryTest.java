@@ -7,7 +7,9 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.kvasir.core.memory.OffHeap;
 
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
 
+@Isolated // looks at the memory of the process
 class FreshMemoryTest {
     private static final long LENGTH = 48L << 20;
 
