@@ -15,9 +15,7 @@ import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
@@ -183,14 +181,14 @@ public final class FaultyEngine implements AutoCloseable {
                                     a -> a.begin(0) && a.byteByByte(event(-1, 0)) && a.end())));
 
     private final int port;
-    private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+    private final AcceptedSockets sockets = new AcceptedSockets(this::serve);
     private final AtomicInteger inFlight = new AtomicInteger();
     private volatile ServerSocket listening;
 
     public FaultyEngine() throws IOException {
         listening = boundAnywhere();
         port = listening.getLocalPort();
-        accept(listening);
+        sockets.acceptFrom(listening);
     }
 
     /** Below the ports of outgoing connections, which could take it while nothing listens. */
@@ -239,47 +237,20 @@ public final class FaultyEngine implements AutoCloseable {
         } catch (BindException e) {
             return; // the system has not let go of it yet
         }
-        accept(listening);
+        sockets.acceptFrom(listening);
     }
 
     @Override
     public void close() throws IOException {
         stopListening();
-        for (Socket socket : sockets) {
-            socket.close();
-        }
+        sockets.close();
     }
 
-    private void accept(ServerSocket server) {
-        Thread.ofVirtual()
-                .start(
-                        () -> {
-                            while (true) {
-                                try {
-                                    final Socket socket = server.accept();
-                                    sockets.add(socket);
-                                    Thread.ofVirtual().start(() -> serve(socket));
-                                } catch (IOException e) {
-                                    return; // closed
-                                }
-                            }
-                        });
-    }
-
-    private void serve(Socket socket) {
-        try (socket) {
-            socket.setTcpNoDelay(true);
-            final InputStream in = new BufferedInputStream(socket.getInputStream());
-            boolean more = true;
-            while (more) {
-                more = one(in, new Answer(socket));
-            }
-        } catch (IOException e) {
-            // the gateway left
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        } finally {
-            sockets.remove(socket);
+    private void serve(Socket socket) throws IOException, InterruptedException {
+        final InputStream in = new BufferedInputStream(socket.getInputStream());
+        boolean more = true;
+        while (more) {
+            more = one(in, new Answer(socket));
         }
     }
 

@@ -12,8 +12,6 @@ import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -49,7 +47,7 @@ public final class LastAnswerEngine implements AutoCloseable {
     }
 
     private final ServerSocket listening;
-    private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
+    private final AcceptedSockets sockets = new AcceptedSockets(this::serve);
     private final End end;
     private final byte[] head;
     private final byte[] body;
@@ -67,7 +65,7 @@ public final class LastAnswerEngine implements AutoCloseable {
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        Thread.ofVirtual().start(this::accept);
+        sockets.acceptFrom(listening);
     }
 
     public WorkerConfig worker(String name) {
@@ -86,50 +84,29 @@ public final class LastAnswerEngine implements AutoCloseable {
                 .array();
     }
 
-    private void accept() {
-        while (!listening.isClosed()) {
-            try {
-                final Socket socket = listening.accept();
-                sockets.add(socket);
-                Thread.ofVirtual().start(() -> serve(socket));
-            } catch (IOException e) {
-                return; // closed
+    private void serve(Socket socket) throws IOException, InterruptedException {
+        final DataInputStream in = new DataInputStream(socket.getInputStream());
+        final OutputStream out = socket.getOutputStream();
+        in.readFully(new byte[PREFACE_BYTES]);
+        out.write(frame(SETTINGS, 0, 0, ONE_STREAM));
+        while (true) {
+            final int lengthAndType = in.readInt();
+            final int flags = in.readUnsignedByte();
+            final int stream = in.readInt();
+            final byte[] payload = in.readNBytes(lengthAndType >>> Byte.SIZE);
+            final byte type = (byte) lengthAndType;
+            if (type == SETTINGS && (flags & ACK) == 0) {
+                out.write(frame(SETTINGS, ACK, 0, new byte[0]));
+            } else if (type == PING && (flags & ACK) == 0) {
+                out.write(frame(PING, ACK, 0, payload));
+            } else if (type == HEADERS && (flags & END_STREAM) != 0) {
+                out.write(answer(stream, "{}".getBytes(StandardCharsets.US_ASCII)));
+            } else if (type == DATA && (flags & END_STREAM) != 0) {
+                answered.incrementAndGet();
+                answerAndEnd(out, stream);
+                socket.shutdownOutput();
+                in.skipNBytes(Long.MAX_VALUE); // unread, they would take the answer back
             }
-        }
-    }
-
-    private void serve(Socket socket) {
-        try (socket) {
-            socket.setTcpNoDelay(true);
-            final DataInputStream in = new DataInputStream(socket.getInputStream());
-            final OutputStream out = socket.getOutputStream();
-            in.readFully(new byte[PREFACE_BYTES]);
-            out.write(frame(SETTINGS, 0, 0, ONE_STREAM));
-            while (true) {
-                final int lengthAndType = in.readInt();
-                final int flags = in.readUnsignedByte();
-                final int stream = in.readInt();
-                final byte[] payload = in.readNBytes(lengthAndType >>> Byte.SIZE);
-                final byte type = (byte) lengthAndType;
-                if (type == SETTINGS && (flags & ACK) == 0) {
-                    out.write(frame(SETTINGS, ACK, 0, new byte[0]));
-                } else if (type == PING && (flags & ACK) == 0) {
-                    out.write(frame(PING, ACK, 0, payload));
-                } else if (type == HEADERS && (flags & END_STREAM) != 0) {
-                    out.write(answer(stream, "{}".getBytes(StandardCharsets.US_ASCII)));
-                } else if (type == DATA && (flags & END_STREAM) != 0) {
-                    answered.incrementAndGet();
-                    answerAndEnd(out, stream);
-                    socket.shutdownOutput();
-                    in.skipNBytes(Long.MAX_VALUE); // unread, they would take the answer back
-                }
-            }
-        } catch (IOException e) {
-            // the gateway has closed it
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        } finally {
-            sockets.remove(socket);
         }
     }
 
@@ -197,9 +174,7 @@ public final class LastAnswerEngine implements AutoCloseable {
     public void close() {
         try {
             listening.close();
-            for (Socket socket : sockets) {
-                socket.close();
-            }
+            sockets.close();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

@@ -73,7 +73,7 @@ public final class OddEngine implements AutoCloseable {
     }
 
     private final ServerSocket listening;
-    private final Queue<Socket> sockets = new ConcurrentLinkedQueue<>();
+    private final AcceptedSockets sockets = new AcceptedSockets(this::serve);
     private final Queue<String> unexpected = new ConcurrentLinkedQueue<>();
     private final long seed;
 
@@ -81,7 +81,7 @@ public final class OddEngine implements AutoCloseable {
     public OddEngine(long seed) throws IOException {
         this.seed = seed;
         listening = new ServerSocket(0, 512, InetAddress.getLoopbackAddress());
-        Thread.ofVirtual().start(this::accept);
+        sockets.acceptFrom(listening);
     }
 
     /** As a worker of a gateway. */
@@ -118,30 +118,11 @@ public final class OddEngine implements AutoCloseable {
         return events.append("data: [DONE]\n\n").toString();
     }
 
-    private void accept() {
-        while (true) {
-            try {
-                final Socket socket = listening.accept();
-                sockets.add(socket);
-                Thread.ofVirtual().start(() -> serve(socket));
-            } catch (IOException e) {
-                return; // closed
-            }
-        }
-    }
-
-    private void serve(Socket socket) {
-        try (socket) {
-            socket.setTcpNoDelay(true);
-            final InputStream in = new BufferedInputStream(socket.getInputStream());
-            boolean more = true;
-            while (more) {
-                more = one(in, socket);
-            }
-        } catch (IOException e) {
-            // the gateway left
-        } finally {
-            sockets.remove(socket);
+    private void serve(Socket socket) throws IOException {
+        final InputStream in = new BufferedInputStream(socket.getInputStream());
+        boolean more = true;
+        while (more) {
+            more = one(in, socket);
         }
     }
 
@@ -290,8 +271,6 @@ public final class OddEngine implements AutoCloseable {
     @Override
     public void close() throws IOException {
         listening.close();
-        for (Socket socket : sockets) {
-            socket.close();
-        }
+        sockets.close();
     }
 }
