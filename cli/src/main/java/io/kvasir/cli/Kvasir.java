@@ -29,7 +29,7 @@ import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Terminal;
 import io.kvasir.cli.console.Undecoded;
 import io.kvasir.gateway.config.GatewayException;
-import io.kvasir.gateway.config.LogLevel;
+import io.kvasir.gateway.config.GatewaySettings;
 
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -44,7 +44,6 @@ import java.nio.file.AccessDeniedException;
 import java.nio.file.NoSuchFileException;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Locale;
 
 /** The {@code kvasir} command: parses the command line, runs one sub-command, maps errors. */
 @Command(
@@ -201,13 +200,12 @@ public final class Kvasir implements Runnable {
         if (levelOrNull == null || levelOrNull.isBlank()) {
             return null;
         }
-        final List<String> levels =
-                Arrays.stream(LogLevel.values())
-                        .map(level -> level.name().toLowerCase(Locale.ROOT))
-                        .toList();
-        return levels.contains(levelOrNull.strip().toLowerCase(Locale.ROOT))
-                ? null
-                : LOG + "=" + levelOrNull + " is none of: " + String.join(", ", levels);
+        try {
+            GatewaySettings.LOG_LEVEL.parse(levelOrNull);
+            return null;
+        } catch (IllegalArgumentException e) { // its message begins with the setting's name
+            return LOG + e.getMessage().substring(GatewaySettings.LOG_LEVEL.name().length());
+        }
     }
 
     private static int wrongCommandLine(ParameterException e, String[] args) {
