@@ -814,13 +814,13 @@ public final class GatewayServer implements AutoCloseable {
         all.add(fleet::close);
         all.add(this::stopServing);
         all.add(executor);
-        all.add(accessLogs);
         all.add(this::awaitLeases);
         all.add(this::stopAdmin);
         all.add(tracing);
         all.add(release);
         models.all().forEach(model -> all.add(model.routers()));
         all.add(encoders);
+        all.add(accessLogs); // last: a cut request may add its line after its server has stopped
         Closing.all(all);
     }
 
