@@ -98,7 +98,8 @@ class HttpsWorkerTest {
     static void makeKeys() throws Exception {
         final String certificate = Keytool.certificate(store(), "worker", "dns:localhost");
         pem = Files.writeString(dir.resolve("ca.pem"), certificate);
-        trusted = trusted();
+        trusted = dir.resolve("trust.p12");
+        Keytool.trust(store(), trusted);
     }
 
     @BeforeEach
@@ -233,13 +234,6 @@ class HttpsWorkerTest {
         } catch (Exception e) {
             throw new IllegalStateException(e);
         }
-    }
-
-    /** A store with the certificate and without its key. */
-    private static Path trusted() throws Exception {
-        final Path to = dir.resolve("trust.p12");
-        var _ = Keytool.run(to, "-importcert", "-noprompt", "-file", pem.toString());
-        return to;
     }
 
     @Test

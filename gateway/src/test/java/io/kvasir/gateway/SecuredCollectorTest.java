@@ -15,6 +15,7 @@ import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.Keytool;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Order;
 import org.junit.jupiter.api.Test;
@@ -23,11 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.KeyStore;
-import java.util.Base64;
 import java.util.List;
 
-import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
 
@@ -36,65 +34,58 @@ import javax.net.ssl.TrustManagerFactory;
 class SecuredCollectorTest {
     private static final String ASK = "{\"model\":\"m\",\"prompt\":[1,2,3]}";
     private static final String ANSWER = "{\"choices\":[{\"text\":\"ab\"}]}";
-    private static final char[] PASSWORD = Keytool.PASSWORD.toCharArray();
 
-    @TempDir Path dir;
+    /** Keys and certificates are made once: each takes a process. */
+    @TempDir private static Path keys;
+
+    private static Path authority;
+    private static Path certificate;
+    private static Path key;
+    private static SSLContext tls; // of the collector
+
+    @TempDir private Path dir;
     private final FakeEngine engine = new FakeEngine(call -> call.json(200, ANSWER));
     private FakeCollector collector;
-    private Path authority;
-    private Path certificate;
-    private Path key;
     private Path headers;
+
+    @BeforeAll
+    static void makeKeys() throws Exception {
+        authority = certificate("collector");
+        certificate = certificate("gateway");
+        key = key("gateway");
+        final TrustManagerFactory trusted =
+                TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trusted.init(Keytool.trusting(store("gateway")));
+        tls = SSLContext.getInstance("TLS");
+        tls.init(Keytool.keys(store("collector")), trusted.getTrustManagers(), null);
+    }
+
+    /** Makes a key and its certificate; the file of the certificate. */
+    private static Path certificate(String name) throws Exception {
+        return Files.writeString(
+                keys.resolve(name + ".pem"),
+                Keytool.certificate(store(name), name, "ip:127.0.0.1"));
+    }
+
+    /** The file of the key that was made with a certificate. */
+    private static Path key(String name) throws Exception {
+        return Files.writeString(keys.resolve(name + "-key.pem"), Keytool.key(store(name)));
+    }
+
+    private static Path store(String name) {
+        return keys.resolve(name + ".p12");
+    }
 
     @BeforeEach
     void start() throws Exception {
-        authority = keys("collector");
-        certificate = keys("gateway");
-        key = key("gateway");
         headers = Files.writeString(dir.resolve("headers"), "# of the test\nx-api-key = a=1\n");
-        collector = new FakeCollector(tls());
+        collector = new FakeCollector(tls);
     }
 
     @AfterEach
     void stop() {
         collector.close();
         engine.close();
-    }
-
-    /** Makes a key and its certificate; the file of the certificate. */
-    private Path keys(String name) throws Exception {
-        final Path store = dir.resolve(name + ".p12");
-        return Files.writeString(
-                dir.resolve(name + ".pem"), Keytool.certificate(store, name, "ip:127.0.0.1"));
-    }
-
-    /** The file of the key that was made with a certificate. */
-    private Path key(String name) throws Exception {
-        return Files.writeString(
-                dir.resolve(name + "-key.pem"),
-                "-----BEGIN PRIVATE KEY-----\n"
-                        + Base64.getMimeEncoder()
-                                .encodeToString(store(name).getKey("k", PASSWORD).getEncoded())
-                        + "\n-----END PRIVATE KEY-----\n");
-    }
-
-    private KeyStore store(String name) throws Exception {
-        return KeyStore.getInstance(dir.resolve(name + ".p12").toFile(), PASSWORD);
-    }
-
-    private SSLContext tls() throws Exception {
-        final KeyManagerFactory own =
-                KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
-        own.init(store("collector"), PASSWORD);
-        final KeyStore clients = KeyStore.getInstance("PKCS12");
-        clients.load(null, null);
-        clients.setCertificateEntry("gateway", store("gateway").getCertificate("k"));
-        final TrustManagerFactory trusted =
-                TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-        trusted.init(clients);
-        final SSLContext tls = SSLContext.getInstance("TLS");
-        tls.init(own.getKeyManagers(), trusted.getTrustManagers(), null);
-        return tls;
     }
 
     private GatewayConfig.Builder config() {

@@ -6,8 +6,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.GeneralSecurityException;
-import java.security.KeyStore;
-import java.util.Base64;
 
 /** A key and a certificate that it has signed itself, as key stores and as PEM. */
 final class TestKeys {
@@ -32,21 +30,8 @@ final class TestKeys {
             throws IOException, InterruptedException, GeneralSecurityException {
         final TestKeys keys = new TestKeys(folder, name);
         Files.writeString(keys.certificate(), Keytool.certificate(keys.keyStore(), name, host));
-        final KeyStore store =
-                KeyStore.getInstance(keys.keyStore().toFile(), PASSWORD.toCharArray());
-        Files.writeString(
-                keys.key(),
-                "-----BEGIN PRIVATE KEY-----\n"
-                        + Base64.getMimeEncoder()
-                                .encodeToString(
-                                        store.getKey("k", PASSWORD.toCharArray()).getEncoded())
-                        + "\n-----END PRIVATE KEY-----\n");
-        Keytool.run(
-                keys.trustStore(),
-                "-importcert",
-                "-noprompt",
-                "-file",
-                keys.certificate().toString());
+        Files.writeString(keys.key(), Keytool.key(keys.keyStore()));
+        Keytool.trust(keys.keyStore(), keys.trustStore());
         return keys;
     }
 
