@@ -12,13 +12,14 @@ import java.lang.invoke.VarHandle;
 
 /**
  * The last decisions of a router: a ring of records of one size, oldest overwritten. Any thread
- * appends and reads, without a lock, a wait or an allocation; any process reads the ring of another
- * one that is in a file ({@link JournalFile}).
+ * appends and reads, without a lock or an allocation; any process reads the ring of another one
+ * that is in a file ({@link JournalFile}).
  *
  * <p>A record is taken by a compare-and-set of its state, which says the decision that is written,
  * and given free by a release of it; a reader that finds another state after it has copied a record
  * than before reads nothing. So a decision has no place where the one of a whole round before is
- * still being written: it is left out and counted, and no thread waits.
+ * still being written: it is left out and counted, and no thread waits. Only an addition to a
+ * decision waits: for the end of another one to the same decision, which is a few stores.
  *
  * <p>{@link #close} may be called with callers inside; what is read or appended later is nothing.
  */
@@ -204,6 +205,7 @@ public final class DecisionJournal implements AutoCloseable {
         put(number, JournalDescriptor.ENGINE_TOKENS, tokens);
     }
 
+    @SuppressWarnings("ThreadPriorityCheck") // a yield gives the core to the other addition
     private void put(long number, int word, long value) {
         final int lane = number == NONE ? MemoryGate.CLOSED : gate.enter();
         if (lane == MemoryGate.CLOSED) {
@@ -212,11 +214,17 @@ public final class DecisionJournal implements AutoCloseable {
         try {
             final long at = offset(number);
             final long written = JournalDescriptor.written(number);
-            if (memory.compareAndSetLong(at, written, JournalDescriptor.writing(number))) {
-                memory.storeStoreFence(); // as for a whole record
-                memory.putLong(at + (long) word * Long.BYTES, value);
-                memory.putLongRelease(at, written);
+            final long writing = JournalDescriptor.writing(number);
+            while (!memory.compareAndSetLong(at, written, writing)) {
+                final long state = memory.getLongAcquire(at);
+                if (state != writing && state != written) {
+                    return; // of another decision
+                }
+                Thread.yield(); // the other addition is three stores
             }
+            memory.storeStoreFence(); // as for a whole record
+            memory.putLong(at + (long) word * Long.BYTES, value);
+            memory.putLongRelease(at, written);
         } finally {
             gate.exit(lane);
         }

@@ -298,6 +298,26 @@ class DecisionJournalTest {
         }
     }
 
+    @Test
+    void anAdditionIsKeptWhereAnotherOneIsUnderWay() throws Exception {
+        final OffHeap memory = OffHeap.allocate(JournalDescriptor.length(1, 1));
+        DecisionJournal.writeHeader(memory, 1, 1, BLOCK_SIZE, 0);
+        try (DecisionJournal journal = new DecisionJournal(memory, null)) {
+            final JournalRecord record = journal.newRecord();
+            fill(record, 0, 1);
+            final long number = journal.append(record);
+            memory.putLongRelease(
+                    JournalDescriptor.HEADER_LENGTH, JournalDescriptor.writing(number));
+            final Thread second = Thread.ofPlatform().start(() -> journal.firstToken(number, 7));
+            second.join(20); // it waits; one that gives up ends
+            memory.putLongRelease(
+                    JournalDescriptor.HEADER_LENGTH, JournalDescriptor.written(number));
+            second.join();
+            assertTrue(journal.read(number, record));
+            assertEquals(7, record.firstTokenNs());
+        }
+    }
+
     private static void assertWhole(JournalRecord record) {
         final long n = record.timeMs();
         assertHolds(record, n, (int) (1 + n % 3));
