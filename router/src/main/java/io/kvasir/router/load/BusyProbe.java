@@ -1,5 +1,7 @@
 package io.kvasir.router.load;
 
+import java.util.concurrent.atomic.AtomicBoolean;
+
 /**
  * A request that a full worker is tried with: what {@link BusyMarks#claim} has let in. Any thread;
  * of several calls the first counts, and none counts once the worker was marked again.
@@ -9,6 +11,7 @@ public final class BusyProbe {
     private final int slot;
     private final long mark;
     private final long claimedNs;
+    private final AtomicBoolean over = new AtomicBoolean(); // a call has counted
 
     /**
      * A probe that was let in.
@@ -25,11 +28,15 @@ public final class BusyProbe {
 
     /** The worker takes requests again. */
     public void answered() {
-        marks.answered(slot, mark);
+        if (over.compareAndSet(false, true)) {
+            marks.answered(slot, mark);
+        }
     }
 
     /** It says nothing of the worker: the next request is the probe, without a wait. */
     public void giveBack() {
-        marks.giveBack(slot, mark, claimedNs);
+        if (over.compareAndSet(false, true)) {
+            marks.giveBack(slot, mark, claimedNs);
+        }
     }
 }

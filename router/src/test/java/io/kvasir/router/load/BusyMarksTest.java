@@ -89,6 +89,20 @@ class BusyMarksTest {
     }
 
     @Test
+    void aProbeCountsOnceAlsoWhereAnotherOneWasLetInAtTheSameMoment() {
+        marks.mark(0, 0, "429");
+        final BusyProbe first = new BusyProbe(marks, 0, marks.claim(0, 2_000), 2_000);
+        first.giveBack();
+        final BusyProbe second = new BusyProbe(marks, 0, marks.claim(0, 2_000), 2_000);
+        first.giveBack();
+        assertEquals(BusyMarks.LOST, marks.claim(0, 2_000), "the second probe is under way");
+        first.answered();
+        assertTrue(marks.isMarked(0), "it was given back before");
+        second.answered();
+        assertFalse(marks.any());
+    }
+
+    @Test
     void withoutALeaseNothingIsMarked() {
         final BusyMarks off = new BusyMarks(4, 0);
         off.mark(0, 0, "429");
