@@ -13,6 +13,7 @@ import io.kvasir.registry.etcd.EtcdOptions;
 
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
@@ -24,7 +25,8 @@ import java.util.concurrent.atomic.AtomicLong;
  *
  * <p>While etcd cannot be reached, records known before stay; when it is back, even with other
  * contents, all records are read anew and own ones published again. So is an own record that the
- * watch does not show, as another one deleted or overwrote it, with the next renewal.
+ * watch does not show, as another one deleted or overwrote it, with the next renewal. A record that
+ * there was no room for is taken as soon as another one goes away.
  *
  * <p>Two daemon threads: one renews, one watches and calls listeners.
  */
@@ -42,6 +44,8 @@ public final class EtcdExchange extends ViewedExchange {
     private final PublishedRecords own = new PublishedRecords();
     private final Map<String, PeerRecord> undone = // to be deleted; under the lock
             new LinkedHashMap<>();
+    private final LinkedHashSet<String> withoutRoom = // names; of the watching thread
+            new LinkedHashSet<>();
     private final AtomicLong unreachable = new AtomicLong();
     private final Thread renewer;
     private final Thread watcher;
@@ -290,7 +294,7 @@ public final class EtcdExchange extends ViewedExchange {
 
                     @Override
                     public void onDelete(String key) {
-                        view.removed(name(key), SOURCE);
+                        removed(name(key));
                     }
                 });
     }
@@ -306,7 +310,8 @@ public final class EtcdExchange extends ViewedExchange {
             }
         }
         view.goneFrom(SOURCE, name -> !replaces(present.get(name), view.get(name)));
-        present.values().forEach(record -> view.offer(record, SOURCE, System.nanoTime()));
+        withoutRoom.clear();
+        present.values().forEach(this::offer);
         return range.at();
     }
 
@@ -319,9 +324,33 @@ public final class EtcdExchange extends ViewedExchange {
     private void apply(Entry entry) {
         final PeerRecord record = decoded(entry);
         if (record == null) {
-            view.removed(name(entry.key()), SOURCE); // it was overwritten
+            removed(name(entry.key())); // it was overwritten
         } else {
-            view.offer(record, SOURCE, System.nanoTime());
+            offer(record);
+        }
+    }
+
+    private void offer(PeerRecord record) {
+        final boolean isTaken = view.offer(record, SOURCE, System.nanoTime());
+        if (!isTaken && view.get(record.name()) == null && withoutRoom.size() < MAX_KEYS) {
+            withoutRoom.add(record.name());
+        }
+    }
+
+    /** Forgets a record, and takes one that there was no room for. */
+    private void removed(String name) {
+        withoutRoom.remove(name);
+        if (view.get(name) == null) {
+            return;
+        }
+        view.removed(name, SOURCE);
+        while (!withoutRoom.isEmpty()) {
+            final String next = withoutRoom.removeFirst();
+            final Entry entry = client.get(config.prefix() + next);
+            final PeerRecord record = entry == null ? null : decoded(entry);
+            if (record != null && view.offer(record, SOURCE, System.nanoTime())) {
+                return;
+            }
         }
     }
 

@@ -76,7 +76,14 @@ class EtcdExchangeModelTest {
             etcd.put(Records.record("a", 1, 1)); // the first one of all
             owner.exchange.watchOnce();
             assertEquals(known, owner.notified);
-            etcd.delete(PREFIX + "n0");
+            etcd.put(Records.record("b", 1, 1));
+            etcd.put(Records.record("c", 1, 1));
+            etcd.beforeWatch =
+                    () -> {
+                        etcd.delete(PREFIX + "c"); // which there was no room for
+                        etcd.delete(PREFIX + "n0");
+                        etcd.delete(PREFIX + "n1");
+                    };
             owner.exchange.watchOnce();
             assertEquals(etcd.records(), owner.notified);
             owner.exchange.close();
@@ -274,6 +281,7 @@ class EtcdExchangeModelTest {
         private long term;
         private long leases;
         private boolean isFaulty;
+        private Runnable beforeWatch = () -> {};
 
         Etcd() throws IOException {
             System.setProperty("sun.net.httpserver.nodelay", "true"); // else 40 ms an answer
@@ -465,6 +473,7 @@ class EtcdExchangeModelTest {
         private String watch(JsonNode body) {
             final long from = body.at("/create_request/start_revision").asLong();
             final List<String> said = new ArrayList<>(List.of("\"created\":true"));
+            beforeWatch.run();
             if (isFaulty && random.nextBoolean()) {
                 writeAsAnother("b");
                 loseSomething();
