@@ -3,7 +3,9 @@ package io.kvasir.services.indexer;
 import io.kvasir.pipeline.source.ZmqAddress;
 
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 
 /**
  * An engine that is registered when the indexer starts.
@@ -30,6 +32,7 @@ public record InitialWorker(
     public static List<InitialWorker> parse(
             String text, String model, String routingGroup, int blockSize) {
         final List<InitialWorker> workers = new ArrayList<>();
+        final Set<Rank> ranks = new HashSet<>();
         for (String entry : text.split(",", -1)) {
             if (entry.isBlank()) {
                 continue;
@@ -57,25 +60,24 @@ public record InitialWorker(
             if (workers.getLast().dpRank() < 0) {
                 throw wrong(entry, "id and dp rank must be numbers of 0 or more");
             }
-            check(entry, workers);
+            check(entry, workers.getLast(), ranks);
         }
         return workers;
     }
 
-    /** The last one: what a service that registers it would refuse. */
-    private static void check(String entry, List<InitialWorker> workers) {
-        final InitialWorker last = workers.getLast();
+    /** What a service that registers it would refuse. */
+    private static void check(String entry, InitialWorker worker, Set<Rank> before) {
         try {
-            ZmqAddress.checkConnectable(last.endpoint());
+            ZmqAddress.checkConnectable(worker.endpoint());
         } catch (IllegalArgumentException e) {
             throw wrong(entry, e.getMessage());
         }
-        if (workers.stream()
-                .limit(workers.size() - 1L)
-                .anyMatch(w -> w.instance() == last.instance() && w.dpRank() == last.dpRank())) {
+        if (!before.add(new Rank(worker.instance(), worker.dpRank()))) {
             throw wrong(entry, "its id and dp rank are those of another one");
         }
     }
+
+    private record Rank(long instance, int dpRank) {}
 
     private static IllegalArgumentException wrong(String entry, String why) {
         return new IllegalArgumentException("worker '" + entry.strip() + "': " + why);
