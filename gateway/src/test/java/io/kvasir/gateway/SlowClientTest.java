@@ -7,6 +7,7 @@ import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.testing.FakeEngine;
 import io.kvasir.gateway.testing.Gateways;
 import io.kvasir.gateway.testing.RawClient;
+import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Order;
@@ -79,6 +80,26 @@ class SlowClientTest {
         final String answer = client.readUntil("}}");
         assertTrue(answer.startsWith("HTTP/1.1 408 "), answer);
         assertTrue(answer.contains("\"kind\":\"timeout\"") && answer.contains(what), answer);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"'\n', false", "'\r\n', true", "x, false"})
+    void bytesAfterTheLastAnswerKeepNoConnection(String bytes, boolean admin) throws Exception {
+        start(SHORT, LONG, 0);
+        try (RawClient client = client(admin)) {
+            client.send("GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+            assertTrue(client.readAll().startsWith("HTTP/1.1 "));
+            Eventually.until("a closed connection", () -> !takes(client, bytes));
+        }
+    }
+
+    private static boolean takes(RawClient client, String bytes) throws IOException {
+        try {
+            client.send(bytes);
+            return true;
+        } catch (SocketException e) {
+            return false;
+        }
     }
 
     @ParameterizedTest
