@@ -149,6 +149,7 @@ public final class EngineBatchDecoder implements MessageDecoder {
         emptied();
         loraNumbers.forget();
         announcedId = 0;
+        learnedBlockSize = 0;
     }
 
     @Override

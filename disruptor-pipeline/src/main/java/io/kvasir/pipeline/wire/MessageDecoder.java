@@ -59,7 +59,7 @@ public interface MessageDecoder {
     /** Whether the last message lost blocks that the index is meant to know. */
     boolean lostBlocks();
 
-    /** Block size in the last store seen, whether it fits or not; 0 before the first. */
+    /** Block size in the engine's last store, whether it fits or not; 0 before its first. */
     int learnedBlockSize();
 
     /** Whether blocks are hashed for EAGLE: each with the token after it. */

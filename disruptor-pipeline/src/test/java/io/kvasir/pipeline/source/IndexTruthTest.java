@@ -352,6 +352,19 @@ class IndexTruthTest {
     }
 
     @Test
+    void aRestartedEngineIsNotBelievedToHaveTheBlockSizeOfTheOneBefore() {
+        seen(c -> c);
+        assertEquals(BLOCK, stream.status().learnedBlockSize());
+        stream.onRestart("another publisher");
+        assertEquals(0, stream.status().learnedBlockSize());
+        stream.reportBlockSize(2 * BLOCK); // it was started with other blocks, says its /metrics
+        stream.onMessage(0, batch(cleared()));
+        assertEquals(IndexCause.BLOCK_SIZE, stream.status().cause());
+        stream.onMessage(1, store(1));
+        assertEquals(IndexState.EXACT, stream.state());
+    }
+
+    @Test
     void storesOfAnotherSizeAreNeverHeld() {
         seen(c -> c);
         stream.onMessage(1, batch(cleared()));
