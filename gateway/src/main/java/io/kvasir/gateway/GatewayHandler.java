@@ -270,6 +270,10 @@ final class GatewayHandler extends Handler.Abstract {
         if (request.getHeaders().getFields(header).size() > 1) { // one may be the client's own
             throw ApiException.invalid(null, "there is more than one " + header + " header");
         }
+        if (inference.severalSalts) { // one salt is to keep all prompts from those of others
+            throw ApiException.invalid(
+                    "cache_salt", "'cache_salt' must be a string beside " + header);
+        }
         inference.clientSalt = inference.cacheSalt != null;
         inference.cacheSalt = TenantSalt.of(request.getHeaders().get(header), inference.cacheSalt);
         return inference.cacheSalt != null;

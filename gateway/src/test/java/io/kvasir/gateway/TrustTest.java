@@ -425,6 +425,22 @@ class TrustTest {
         assertTrue(engine.calls.isEmpty());
     }
 
+    @Test
+    void aBatchWithASaltForEachPromptIsServedWhereNoTenantsAreNamed() throws Exception {
+        final String batch = "{\"prompt\":[[1],[2]],\"cache_salt\":[\"a\",\"b\"]}";
+        start(untrusting());
+        assertEquals(200, Gateways.post(gateway, "/v1/completions", batch).statusCode());
+        assertEquals(batch, engine.calls.getFirst().text());
+        gateway.close();
+        start(untrusting().set(GatewaySettings.TENANT_HEADER, "X-Tenant"));
+        for (String[] headers : new String[][] {{}, {"X-Tenant", "a"}}) {
+            final HttpResponse<String> answer =
+                    Gateways.post(gateway, "/v1/completions", batch, headers);
+            assertEquals(400, answer.statusCode(), answer.body());
+            assertTrue(answer.body().contains("must be a string beside X-Tenant"), answer.body());
+        }
+    }
+
     private String predicted(String tenant, String prompt) throws Exception {
         return GatewayHttpTest.header(
                 Gateways.post(gateway, "/v1/completions", prompt, "X-Tenant", tenant),

@@ -135,6 +135,9 @@ public final class InferenceRequest {
     /** Null when absent. */
     public String cacheSalt;
 
+    /** Whether each prompt of a batch has a salt of its own, none of which is read. */
+    public boolean severalSalts;
+
     /** Whether the client's body has a salt, where {@link #cacheSalt} is the tenant's. */
     public boolean clientSalt;
 
@@ -276,7 +279,7 @@ public final class InferenceRequest {
 
     /** Whether an engine may compute other tokens than those that are read here. */
     public boolean hasOtherTokens() {
-        return otherTokens;
+        return otherTokens || severalSalts;
     }
 
     /** Answers that are generated in all. */

@@ -197,7 +197,7 @@ public final class RequestParser {
         switch (name) {
             case "model" -> request.model = string(name);
             case "stream" -> request.stream = Boolean.TRUE.equals(bool(name));
-            case "cache_salt" -> request.cacheSalt = string(name);
+            case "cache_salt" -> cacheSalt(name);
             case InferenceRequest.ROUTER_OVERRIDE ->
                     request.routerOverride = trees.<JsonNode>readValueAsTree();
             case InferenceRequest.NVEXT -> nvext();
@@ -453,6 +453,20 @@ public final class RequestParser {
         final JsonNode tools = request.chat.get("tools");
         if (tools != null && !tools.isNull() && !tools.isArray()) {
             throw wrongType("tools", "a list", tools.getNodeType().name());
+        }
+    }
+
+    /** SGLang takes a list with one for each prompt of a batch. */
+    private void cacheSalt(String name) throws IOException, ApiException {
+        request.severalSalts =
+                json.currentToken() == JsonToken.START_ARRAY
+                        && (request.route == InferenceRequest.Route.COMPLETIONS
+                                || request.route == InferenceRequest.Route.GENERATE);
+        if (request.severalSalts) {
+            request.cacheSalt = null;
+            json.skipChildren();
+        } else {
+            request.cacheSalt = string(name);
         }
     }
 

@@ -420,7 +420,7 @@ class RequestParserTest {
                 "\"stream\":2",
                 "\"stream\":{\"stream\":[1]}",
                 "\"model\":[[\"m\"],{}]",
-                "\"cache_salt\":[\"s\"]",
+                "\"cache_salt\":{\"cache_salt\":[\"s\"]}",
                 "\"truncate_prompt_tokens\":{\"prompt\":7}",
                 "\"stream_options\":1",
                 "\"stream_options\":{\"include_usage\":[{}],\"x\":{}}"
@@ -531,6 +531,19 @@ class RequestParserTest {
     private static InferenceRequest tokens(String body) throws ApiException {
         return RequestParser.parse(
                 InferenceRequest.Route.INFERENCE_GENERATE, body.replace('\'', '"').getBytes(UTF_8));
+    }
+
+    @Test
+    void ofABatchWithASaltForEachPromptNoneIsFollowed() throws Exception {
+        final String salts = "\"cache_salt\":[\"a\",\"b\"]";
+        final InferenceRequest batch = completion("{\"prompt\":[[1],[2]]," + salts + "}");
+        assertTrue(batch.severalSalts && batch.hasOtherTokens());
+        assertTrue(generate("{\"text\":[\"a\",\"b\"]," + salts + "}").severalSalts);
+        final InferenceRequest one =
+                completion("{\"prompt\":[1]," + salts + ",\"cache_salt\":\"s\"}");
+        assertFalse(one.severalSalts || one.hasOtherTokens());
+        assertEquals("s", one.cacheSalt);
+        assertThrows(ApiException.class, () -> tokens("{'token_ids':[1]," + salts + "}"));
     }
 
     @ParameterizedTest
