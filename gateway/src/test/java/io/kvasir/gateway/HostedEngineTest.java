@@ -13,7 +13,8 @@ import io.kvasir.host.Output;
 import io.kvasir.pipeline.publish.EngineEventPublisher;
 import io.kvasir.testsupport.Eventually;
 
-import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.http.HttpResponse;
@@ -33,11 +34,14 @@ class HostedEngineTest {
         private final EngineHost host;
         private final Set<Long> held = new HashSet<>(); // guarded by this
 
-        Author(String name) throws IOException {
+        private final int rank; // in its events
+
+        Author(String name, int rank) throws IOException {
             this.name = name;
+            this.rank = rank;
             events =
                     new EngineEventPublisher(
-                            "tcp://127.0.0.1:0", "tcp://127.0.0.1:0", "", 0, BLOCK);
+                            "tcp://127.0.0.1:0", "tcp://127.0.0.1:0", "", rank, BLOCK);
             host =
                     EngineHost.of("m", this::generate)
                             .host("127.0.0.1")
@@ -77,7 +81,9 @@ class HostedEngineTest {
                             + ",events="
                             + events.endpoint()
                             + ",replay="
-                            + events.replayEndpoint());
+                            + events.replayEndpoint()
+                            + ",event-rank="
+                            + rank);
         }
 
         @Override
@@ -95,11 +101,12 @@ class HostedEngineTest {
                 + "}";
     }
 
-    @Test
-    void aPromptIsSentToTheEngineThatHoldsItsPrefixAndThePredictionIsItsOwnCount()
+    @ParameterizedTest
+    @ValueSource(ints = {0, 3}) // a server of one rank of several has that rank in its events
+    void aPromptIsSentToTheEngineThatHoldsItsPrefixAndThePredictionIsItsOwnCount(int rank)
             throws Exception {
-        try (Author one = new Author("one");
-                Author two = new Author("two");
+        try (Author one = new Author("one", 0);
+                Author two = new Author("two", rank);
                 GatewayServer gateway =
                         GatewayServer.start(Gateways.config(one.worker(), two.worker()).build())) {
             Gateways.awaitContact(gateway);

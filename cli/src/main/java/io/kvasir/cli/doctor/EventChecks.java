@@ -127,7 +127,7 @@ final class EventChecks {
 
     private SourceConfig source() {
         return SourceConfig.of(worker.name(), 0, blockSize, worker.events(rank))
-                .withDpRank(rank)
+                .withDpRank(worker.eventRank() + rank)
                 .withReplayEndpoint(worker.replay(rank))
                 .withTopic(worker.topic())
                 .withRemovals(worker.removals());

@@ -78,9 +78,7 @@ final class RankFilter {
                 + foreign
                 + ", configured is "
                 + config.dpRank()
-                + ": they are dropped; set dpRank="
-                + foreign
-                + ", or the address of rank "
+                + ": they are dropped; set event-rank of the worker, or the address of rank "
                 + config.dpRank();
     }
 }

@@ -36,6 +36,8 @@ import java.util.stream.Stream;
  * @param eventsBind true if the gateway binds that endpoint and the engine connects to it
  * @param replay ZMQ endpoint of rank 0's replay socket; null for none
  * @param dataParallelSize data-parallel ranks, &ge; 1
+ * @param eventRank rank in its events of its rank 0, &ge; 0: another one where a server has some of
+ *     an engine's ranks
  * @param removals how the engine's Removed events count
  * @param topic ZMQ topic prefix; empty for all
  * @param disaggregation its role and how it hands prompts over
@@ -56,6 +58,7 @@ public record WorkerConfig(
         boolean eventsBind,
         String replay,
         int dataParallelSize,
+        int eventRank,
         RemovalRule removals,
         String topic,
         Disaggregation disaggregation,
@@ -97,6 +100,7 @@ public record WorkerConfig(
         Objects.requireNonNull(taints, "taints");
         checkName(name);
         checkSize(dataParallelSize);
+        checkRank(eventRank);
         if (replay != null && events == null) {
             throw new IllegalArgumentException(
                     "replay=" + replay + " without events; name the events endpoint too");
@@ -209,6 +213,7 @@ public record WorkerConfig(
                                 () -> bool("bind", values.getOrDefault("bind", "false")),
                                 () -> checkAddress("replay", values.get("replay"), false),
                                 () -> checkSize(number("dp", values.getOrDefault("dp", "1"))),
+                                () -> eventRank(values),
                                 () -> rule(values.getOrDefault("removals", "auto")),
                                 () -> Disaggregation.of(values, ANY_URL),
                                 () -> WorkerLabels.parse(values.getOrDefault("labels", "")),
@@ -240,6 +245,13 @@ public record WorkerConfig(
         }
     }
 
+    private static void checkRank(int eventRank) {
+        if (eventRank < 0) {
+            throw new IllegalArgumentException(
+                    EVENT_RANK + "=" + eventRank + " must not be negative");
+        }
+    }
+
     private static URI given(Map<String, String> values) {
         final String url = values.get("url");
         if (url == null) {
@@ -260,6 +272,7 @@ public record WorkerConfig(
                 bool("bind", values.getOrDefault("bind", "false")),
                 values.get("replay"),
                 number("dp", values.getOrDefault("dp", "1")),
+                eventRank(values),
                 rule(values.getOrDefault("removals", "auto")),
                 values.getOrDefault("topic", ""),
                 Disaggregation.of(values, base),
@@ -272,19 +285,24 @@ public record WorkerConfig(
                 WorkerLabels.taints(values));
     }
 
+    private static int eventRank(Map<String, String> values) {
+        final String rank = values.get(EVENT_RANK);
+        if (rank != null && !values.containsKey("events") && !values.containsKey(EVENT_WORKER)) {
+            throw new IllegalArgumentException(
+                    "event-rank=" + rank + " without events and event-worker; name one of both");
+        }
+        final int number = rank == null ? 0 : number(EVENT_RANK, rank);
+        checkRank(number);
+        return number;
+    }
+
     private static EventPlaneWorker plane(Map<String, String> values) {
         final String worker = values.get(EVENT_WORKER);
-        final String rank = values.get(EVENT_RANK);
-        if (worker == null && rank == null) {
+        if (worker == null) {
             return null;
         }
-        if (worker == null) {
-            throw new IllegalArgumentException(
-                    "event-rank=" + rank + " without event-worker; name the worker too");
-        }
         try {
-            return new EventPlaneWorker(
-                    Long.parseUnsignedLong(worker), rank == null ? 0 : number(EVENT_RANK, rank));
+            return new EventPlaneWorker(Long.parseUnsignedLong(worker), eventRank(values));
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException(
                     "event-worker=" + worker + " must be a whole number of 64 bits", e);
@@ -303,6 +321,7 @@ public record WorkerConfig(
                         eventsBind,
                         replay,
                         dataParallelSize,
+                        eventRank,
                         removals,
                         topic,
                         disaggregation,

@@ -285,7 +285,7 @@ public final class UpstreamRegistry {
             return null;
         }
         return SourceConfig.of(worker.name(), 0, blockSize, worker.events(rank))
-                .withDpRank(rank)
+                .withDpRank(worker.eventRank() + rank)
                 .withBind(worker.eventsBind())
                 .withReplayEndpoint(worker.replay(rank))
                 .withTopic(worker.topic())

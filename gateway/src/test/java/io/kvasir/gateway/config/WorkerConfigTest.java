@@ -50,6 +50,16 @@ class WorkerConfigTest {
     }
 
     @Test
+    void theRankOfItsEventsIsZeroUnlessItIsGiven() {
+        final WorkerConfig worker =
+                WorkerConfig.parse("http://h:1,dp=2,events=tcp://h:7,event-rank=2");
+        assertEquals(2, worker.eventRank());
+        assertEquals("tcp://h:7", worker.events(0)); // an address is that of its rank 0
+        assertEquals(2, worker.withModel("m").eventRank());
+        assertEquals(0, WorkerConfig.parse("http://h:1,events=tcp://h:7").eventRank());
+    }
+
+    @Test
     void aUrlIsEnough() {
         final WorkerConfig worker = WorkerConfig.parse("http://h:1");
         assertEquals("h:1", worker.name());
@@ -84,10 +94,10 @@ class WorkerConfigTest {
                 "http://h:1,events=tcp://*:7,bind=true,replay=tcp://*:8 | replay: not a usable ZMQ",
                 "http://h:1,events=tcp://*,bind=true | events: not a usable ZMQ address: tcp://*",
                 "http://h:1,replay=tcp://h:1  | replay=tcp://h:1 without events",
-                "http://h:1,event-rank=1      | event-rank=1 without event-worker",
+                "http://h:1,event-rank=1      | event-rank=1 without events and event-worker",
                 "http://h:1,event-worker=w7   | event-worker=w7 must be a whole number of 64 bits",
                 "http://h:1,event-worker=-1   | event-worker=-1 must be a whole number of 64 bits",
-                "http://h:1,event-worker=1,event-rank=-1 | rank -1 on the event plane is negative",
+                "http://h:1,event-worker=1,event-rank=-1 | event-rank=-1 must not be negative",
                 "http://h:1,event-worker=1,events=tcp://a:1 | events come from one of both",
                 "http://h:1,input=ids         | input=ids; one of: text, tokens",
                 "http://h:1,input=tokens,role=prefill | input=tokens with role=prefill",
