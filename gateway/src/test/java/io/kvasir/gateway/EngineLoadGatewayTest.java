@@ -127,7 +127,11 @@ class EngineLoadGatewayTest {
     }
 
     private long requestsOfOthers() {
-        final ReportedLoad load = worker(0).reportedLoadOrNull();
+        return requestsOfOthers(0);
+    }
+
+    private long requestsOfOthers(int worker) {
+        final ReportedLoad load = worker(worker).reportedLoadOrNull();
         return load == null ? -1 : load.others().requests();
     }
 
@@ -198,6 +202,29 @@ class EngineLoadGatewayTest {
             assertTrue(worker(0).available());
             engine.metricsPage = page("1.0");
             Eventually.holds("it is reported again", () -> requestsOfOthers() == 1);
+        }
+    }
+
+    @Test
+    void aServerOfSomeOfAnEnginesRanksNamesThemAsItsEventsDo() throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{}"))) {
+            engine.metricsPage =
+                    """
+                    vllm:num_requests_running{engine="7"} 5
+                    vllm:num_requests_running{engine="8"} 6
+                    """;
+            gateway =
+                    GatewayServer.start(
+                            config(
+                                            true,
+                                            WorkerConfig.parse(
+                                                    engine.url()
+                                                            + ",name=w,dp=2,event-rank=7,"
+                                                            + "events=tcp://127.0.0.1:1"))
+                                    .build());
+            Gateways.awaitContact(gateway);
+            Eventually.holds("the first is reported", () -> requestsOfOthers(0) == 5);
+            Eventually.holds("and the second", () -> requestsOfOthers(1) == 6);
         }
     }
 

@@ -137,7 +137,7 @@ public final class LoadPoll {
         }
         String problem = null;
         for (var entry : readings.entrySet()) {
-            final Worker rank = rankOrNull(upstream.ranks(), entry.getKey(), readings.size());
+            final Worker rank = rankOrNull(upstream, entry.getKey(), readings.size());
             final LoadOutcome outcome =
                     rank == null
                             ? upstream.countLoad(LoadOutcome.UNKNOWN_WORKER)
@@ -154,11 +154,13 @@ public final class LoadPoll {
     }
 
     /** A server of one rank has all of its page, whatever number the rank has there. */
-    private static Worker rankOrNull(List<Worker> ranks, int rank, int onPage) {
+    private static Worker rankOrNull(Upstream upstream, int rank, int onPage) {
+        final List<Worker> ranks = upstream.ranks();
         if (ranks.size() == 1 && onPage == 1) {
             return ranks.getFirst();
         }
-        return rank >= 0 && rank < ranks.size() ? ranks.get(rank) : null;
+        final int own = rank - upstream.firstRank();
+        return own >= 0 && own < ranks.size() ? ranks.get(own) : null;
     }
 
     private Request request(Upstream upstream) {

@@ -380,6 +380,11 @@ public final class Upstream {
         return config.disaggregation().bootstrap();
     }
 
+    /** What its engine calls the first of its ranks. */
+    int firstRank() {
+        return config.eventRank();
+    }
+
     /** Where it is, in the operator's words. */
     public Map<String, String> labels() {
         return config.labels();
