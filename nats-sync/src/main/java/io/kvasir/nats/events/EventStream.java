@@ -14,8 +14,8 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.time.ZonedDateTime;
 
-/** The stream of a component's events as one thing: how long it is, and what is purged of it. */
-final class EventStream implements AutoCloseable {
+/** The stream of a component's events in JetStream. */
+final class EventStream implements SharedStream {
     private static final int MESSAGE_NOT_FOUND = 10037;
 
     private final NatsAccess access;
@@ -36,7 +36,8 @@ final class EventStream implements AutoCloseable {
         this.replicas = replicas;
     }
 
-    String name() {
+    @Override
+    public String name() {
         return names.stream();
     }
 
@@ -72,18 +73,21 @@ final class EventStream implements AutoCloseable {
                         JetStreamOptions.builder().requestTimeout(access.timeout()).build());
     }
 
-    /** What it is now; it is made if it is not there. */
-    StreamInfo info() throws IOException {
-        return call("state", management -> EventStreams.open(management, names, replicas));
+    @Override
+    public State state() throws IOException {
+        final StreamInfo now =
+                call("state", management -> EventStreams.open(management, names, replicas));
+        return new State(
+                now.getCreateTime(),
+                now.getStreamState().getFirstSequence(),
+                now.getStreamState().getLastSequence(),
+                now.getStreamState().getMsgCount(),
+                now.getConfiguration().getMaxAge(),
+                now.getTimestamp()); // null of servers before 2.10
     }
 
-    /**
-     * When a message was published, by the server's clock.
-     *
-     * @param from number of the message; the next one counts where it is not there any more
-     * @return null if there is none
-     */
-    ZonedDateTime publishedOrNull(long from) throws IOException {
+    @Override
+    public ZonedDateTime publishedOrNull(long from) throws IOException {
         return call("message " + from, management -> publishedOrNull(management, from));
     }
 
@@ -99,13 +103,8 @@ final class EventStream implements AutoCloseable {
         }
     }
 
-    /**
-     * Purges the stream, but for what a consumer has not acknowledged yet.
-     *
-     * @param made when the stream was made; another one is left as it is
-     * @param upTo number of the last message that is not needed any more
-     */
-    void purge(ZonedDateTime made, long upTo) throws IOException {
+    @Override
+    public void purge(ZonedDateTime made, long upTo) throws IOException {
         call(
                 "purge",
                 management -> {
@@ -123,8 +122,8 @@ final class EventStream implements AutoCloseable {
                 });
     }
 
-    /** Purges all of the stream. */
-    void purge() throws IOException {
+    @Override
+    public void purge() throws IOException {
         call(
                 "purge",
                 management -> {

@@ -3,6 +3,7 @@ package io.kvasir.nats.events;
 import io.kvasir.core.closing.Uninterrupted;
 import io.kvasir.core.index.PrefixIndex;
 import io.kvasir.nats.NatsAccess;
+import io.kvasir.nats.state.LockedStore;
 import io.kvasir.nats.state.NatsStateStore;
 import io.kvasir.pipeline.events.IndexPipeline;
 import io.kvasir.pipeline.source.StreamStart;
@@ -15,8 +16,6 @@ import io.kvasir.router.state.SnapshotCause;
 import io.kvasir.router.state.SnapshotCounts;
 import io.kvasir.router.state.SnapshotStatus;
 import io.kvasir.router.state.WorkerSnapshots;
-import io.nats.client.api.StreamInfo;
-import io.nats.client.api.StreamState;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,10 +88,11 @@ public final class PlaneSnapshots implements PlaneState {
     private static final long CLOSE_PATIENCE_MS = 10_000;
 
     private final PlaneSnapshotConfig config;
-    private final NatsStateStore store;
-    private final EventStream stream;
+    private final LockedStore store;
+    private final SharedStream stream;
     private final Consumer<Step> steps;
     private final long retryNs;
+    private final long freshNs; // how long a catalogue that was read counts as the newest
     private final SnapshotCounts counts = new SnapshotCounts();
     private final CountDownLatch closing = new CountDownLatch(1);
     private SnapshotCatalogue catalogue; // null where NATS could not be read; guarded by this
@@ -111,8 +111,8 @@ public final class PlaneSnapshots implements PlaneState {
 
     private PlaneSnapshots(
             PlaneSnapshotConfig config,
-            NatsStateStore store,
-            EventStream stream,
+            LockedStore store,
+            SharedStream stream,
             Consumer<Step> steps,
             Duration retry) {
         this.config = config;
@@ -120,6 +120,7 @@ public final class PlaneSnapshots implements PlaneState {
         this.stream = stream;
         this.steps = steps;
         this.retryNs = retry.toNanos();
+        this.freshNs = Math.min(FRESH_NS, retryNs);
         this.unrestored = new UnrestoredWorkers(retry);
     }
 
@@ -155,13 +156,18 @@ public final class PlaneSnapshots implements PlaneState {
             Consumer<Step> steps,
             Duration retry)
             throws IOException {
-        final PlaneSnapshots opened =
-                new PlaneSnapshots(
-                        config,
-                        store,
-                        new EventStream(access, names, config.replicas()),
-                        steps,
-                        retry);
+        return open(store, new EventStream(access, names, config.replicas()), config, steps, retry);
+    }
+
+    /** The same with any stream and store; both are closed with this, or when this fails. */
+    static PlaneSnapshots open(
+            LockedStore store,
+            SharedStream stream,
+            PlaneSnapshotConfig config,
+            Consumer<Step> steps,
+            Duration retry)
+            throws IOException {
+        final PlaneSnapshots opened = new PlaneSnapshots(config, store, stream, steps, retry);
         try {
             if (config.reset()) {
                 opened.reset();
@@ -188,7 +194,7 @@ public final class PlaneSnapshots implements PlaneState {
     }
 
     private void readAll() throws IOException {
-        made = stream.info().getCreateTime();
+        made = stream.state().made();
         readCatalogue();
         if (catalogue.newestOrNull() == null) {
             readLegacy();
@@ -335,7 +341,7 @@ public final class PlaneSnapshots implements PlaneState {
 
     /** Reads the names again, and the snapshots where there is a new one; false if that fails. */
     private boolean refresh(boolean now) {
-        if (!now && System.nanoTime() - catalogueNs < FRESH_NS) {
+        if (!now && System.nanoTime() - catalogueNs < freshNs) {
             return true;
         }
         try {
@@ -459,8 +465,8 @@ public final class PlaneSnapshots implements PlaneState {
         try {
             restoreAgain(router);
             checkRestored();
-            final StreamInfo now = stream.info();
-            follow(now.getCreateTime());
+            final SharedStream.State now = stream.state();
+            follow(now.made());
             final boolean taken = isDue(now) && take(router, now);
             lastReason.ended();
             return taken;
@@ -498,27 +504,25 @@ public final class PlaneSnapshots implements PlaneState {
         }
     }
 
-    private boolean isDue(StreamInfo now) throws IOException {
+    private boolean isDue(SharedStream.State now) throws IOException {
         return isPastThreshold(now)
                 || (System.nanoTime() - nextByAgeNs >= 0
-                        && now.getStreamState().getLastSequence() > savedUpTo
+                        && now.last() > savedUpTo
                         && isAboutToBeDropped(now));
     }
 
-    private boolean isPastThreshold(StreamInfo now) {
-        final StreamState state = now.getStreamState();
-        return Math.min(state.getMsgCount(), state.getLastSequence() - savedUpTo)
-                > config.threshold();
+    private boolean isPastThreshold(SharedStream.State now) {
+        return Math.min(now.messages(), now.last() - savedUpTo) > config.threshold();
     }
 
     /** Whether the oldest message that no snapshot has is half as old as it may become, or more. */
-    private boolean isAboutToBeDropped(StreamInfo now) throws IOException {
-        final Duration mostAge = now.getConfiguration().getMaxAge();
+    private boolean isAboutToBeDropped(SharedStream.State now) throws IOException {
+        final Duration mostAge = now.mostAge();
         if (mostAge.isZero()) {
             return false; // messages are kept for ever
         }
         final ZonedDateTime published = stream.publishedOrNull(savedUpTo + 1);
-        final ZonedDateTime serverTime = now.getTimestamp(); // null of servers before 2.10
+        final ZonedDateTime serverTime = now.timeOrNull();
         return published == null
                 || published
                         .plus(mostAge.dividedBy(2))
@@ -528,15 +532,15 @@ public final class PlaneSnapshots implements PlaneState {
     /**
      * Not sooner: where an unknown worker holds back what is saved, what follows is old at once.
      */
-    private static Duration ageStep(StreamInfo now) {
-        return now.getConfiguration().getMaxAge().dividedBy(AGE_STEPS);
+    private static Duration ageStep(SharedStream.State now) {
+        return now.mostAge().dividedBy(AGE_STEPS);
     }
 
-    private static boolean isFresh(SnapshotCatalogue saved, long ageMs, StreamInfo now) {
+    private static boolean isFresh(SnapshotCatalogue saved, long ageMs, SharedStream.State now) {
         return saved.newestOrNull() != null && ageMs < ageStep(now).toMillis();
     }
 
-    private boolean take(KvRouter router, StreamInfo now)
+    private boolean take(KvRouter router, SharedStream.State now)
             throws IOException, AbandonedException, InterruptedException {
         checkRestored();
         if (!store.lock()) {
@@ -562,10 +566,10 @@ public final class PlaneSnapshots implements PlaneState {
         }
     }
 
-    private boolean takeLocked(KvRouter router, StreamInfo now)
+    private boolean takeLocked(KvRouter router, SharedStream.State now)
             throws IOException, AbandonedException, InterruptedException {
         steps.accept(Step.LOCKED);
-        final ZonedDateTime of = now.getCreateTime();
+        final ZonedDateTime of = now.made();
         final SnapshotCatalogue saved = SnapshotCatalogue.read(store, of, config.blockSize());
         if (saved.newestOrNull() != null) {
             savedUpTo = Math.max(savedUpTo, saved.newestOrNull().sequence());
@@ -576,7 +580,7 @@ public final class PlaneSnapshots implements PlaneState {
         if (!due || (!isPastThreshold(now) && isFresh(saved, ageMs, now))) {
             return false; // another router has just taken one
         }
-        final long upTo = router.eventPlane().vouchesUpTo(now.getStreamState().getFirstSequence());
+        final long upTo = router.eventPlane().vouchesUpTo(now.first());
         if (upTo <= savedUpTo) {
             throw new AbandonedException(
                     SnapshotCause.BEHIND,

@@ -33,7 +33,7 @@ import java.util.function.Consumer;
  *
  * <p>Thread-safe; {@link #put} and {@link #delete} one at a time.
  */
-public final class NatsStateStore implements StateStore {
+public final class NatsStateStore implements LockedStore {
     /** What a put and a delete do, one after the other. */
     enum Step {
         /** Some chunks are written. */
@@ -180,23 +180,17 @@ public final class NatsStateStore implements StateStore {
         }
     }
 
-    /** Gives the lock back, if this store has it; it may be taken again. */
+    @Override
     public void unlock() {
         lock.release();
     }
 
-    /** Whether this store has the lock as far as it knows; see {@link #checkLock}. */
+    @Override
     public boolean isLocked() {
         return lock.isHeld();
     }
 
-    /**
-     * Makes sure that this store has the lock, right now and for the time that a holder may be
-     * silent.
-     *
-     * @throws IllegalStateException if it has it not, or no longer
-     * @throws IOException if that cannot be found out
-     */
+    @Override
     public void checkLock() throws IOException {
         locking(
                 () -> {
@@ -305,20 +299,12 @@ public final class NatsStateStore implements StateStore {
         return download;
     }
 
-    /**
-     * How long objects stay that nothing deletes, as others may have made the bucket.
-     *
-     * @return zero for ever
-     */
+    @Override
     public Duration maxAge() throws IOException {
         return call("asking for the most age", ObjectBucket::maxAge);
     }
 
-    /**
-     * How long ago an object was written, by the server's clock: those of processes may differ.
-     *
-     * @return null if it is not there
-     */
+    @Override
     public Duration age(String object) throws IOException {
         StateStore.checkName(object);
         return call("looking for " + object, bucket -> bucket.age(object));

@@ -20,17 +20,24 @@ final class PlanePublisher {
     private static final int MOST_BLOCKS = 4;
     private static final int REMOVE_ONE_IN = 4;
 
-    private final JetStream stream;
-    private final EventSubjects names;
+    private final Target target;
     private final Random random;
     private final Map<Long, Set<Long>> held = new TreeMap<>();
     private final Map<Long, List<Long>> tails = new HashMap<>(); // that may be removed or continued
     private final Map<Long, Long> lastEvents = new HashMap<>();
     private long lastName;
 
+    /** What takes the messages. */
+    interface Target {
+        void publish(byte[] message) throws Exception;
+    }
+
     PlanePublisher(JetStream stream, EventSubjects names, long seed) {
-        this.stream = stream;
-        this.names = names;
+        this(message -> stream.publish(names.streamSubject(), message), seed);
+    }
+
+    PlanePublisher(Target target, long seed) {
+        this.target = target;
         this.random = new Random(seed);
     }
 
@@ -84,9 +91,7 @@ final class PlanePublisher {
 
     private void publish(long worker, KvBatch batch) throws Exception {
         final long event = lastEvents.merge(worker, 1L, Long::sum);
-        stream.publish(
-                names.streamSubject(),
-                RouterEventWriter.json(worker, 0, event, batch, batch.first()));
+        target.publish(RouterEventWriter.json(worker, 0, event, batch, batch.first()));
     }
 
     private void store(KvBatch batch, Set<Long> all, List<Long> last) {

@@ -76,7 +76,7 @@ final class PlaneReplica implements AutoCloseable {
                 KvRouter.builder()
                         .blockSize(config.blockSize())
                         .maxBlocks(50_000, 100_000)
-                        .planeState(new ByHand())
+                        .planeState(new ByHand(snapshots))
                         .eventPlane(
                                 plane ->
                                         new JetStreamEventSource(
@@ -101,7 +101,7 @@ final class PlaneReplica implements AutoCloseable {
     }
 
     /** The same without a thread. */
-    private final class ByHand implements PlaneState {
+    record ByHand(PlaneSnapshots snapshots) implements PlaneState {
         @Override
         public Restored restore(
                 EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {

@@ -44,7 +44,7 @@ class UnreachableNatsTest {
                 assertThrows(
                         IOException.class, () -> new NatsEventTransport(access, names).close()));
         try (EventStream stream = new EventStream(access, names, 1)) {
-            assertNamedOnce(assertThrows(IOException.class, stream::info));
+            assertNamedOnce(assertThrows(IOException.class, stream::state));
         }
         try (NatsStore store = new NatsStore(access, "b", Duration.ofSeconds(10));
                 NatsStateStore state =
