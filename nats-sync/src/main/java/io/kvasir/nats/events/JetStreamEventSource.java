@@ -370,14 +370,20 @@ public final class JetStreamEventSource implements AutoCloseable {
     private void look(StreamInfo stream) {
         final long first = stream.getStreamState().getFirstSequence();
         plane.keptFrom(first);
-        if (lastInStream > 0 && first > lastInStream + 1) {
+        checkFollows(first);
+    }
+
+    /** The stream may have dropped messages before they were read, and deliveries do not say it. */
+    private void checkFollows(long next) {
+        if (lastInStream > 0 && next > lastInStream + 1) {
             plane.onMissed(
                     "stream "
                             + names.stream()
                             + " no longer has its messages "
                             + (lastInStream + 1)
                             + ".."
-                            + (first - 1));
+                            + (next - 1));
+            lastInStream = next - 1;
         }
     }
 
@@ -509,6 +515,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         }
         lastDelivery = delivery;
         final long inStream = message.metaData().streamSequence();
+        checkFollows(inStream);
         final byte[] data = message.getData();
         plane.onKept(data, 0, data.length, inStream, PublisherHeader.read(message));
         lastInStream = inStream;

@@ -15,6 +15,7 @@ import io.nats.client.FetchConsumer;
 import io.nats.client.JetStream;
 import io.nats.client.JetStreamApiException;
 import io.nats.client.JetStreamManagement;
+import io.nats.client.PurgeOptions;
 import io.nats.client.api.AckPolicy;
 import io.nats.client.api.ConsumerConfiguration;
 import io.nats.client.api.ConsumerInfo;
@@ -415,6 +416,38 @@ class JetStreamEventSourceTest {
         assertEquals(IndexState.STALE, observed.stream.state());
         publish(3);
         observed.await(IndexState.DEGRADED);
+    }
+
+    @Test
+    void whatIsDroppedBeforeItWasReadIsMissedUntilTheNextNumber() throws Exception {
+        final int atOnce = 100; // more than the client asks for
+        observed.registerOther();
+        source(null, observed);
+        publish(1);
+        publishOther(1);
+        observed.await(() -> observed.other.state() == IndexState.EXACT, "the other worker");
+        synchronized (observed) { // its index takes nothing
+            for (int id = 2; id < 2 + atOnce; id++) {
+                publish(id);
+            }
+            publishOther(2);
+            final long last =
+                    management.getStreamInfo(names.stream()).getStreamState().getLastSequence();
+            management.purgeStream(
+                    names.stream(), PurgeOptions.builder().sequence(last + 1).build());
+            publish(2 + atOnce);
+        }
+        observed.await(
+                () -> observed.stream.status().lastSequence() == 2 + atOnce, "what is there still");
+        observed.await(() -> observed.other.state() == IndexState.STALE, "the other one's doubt");
+        publishOther(3);
+        observed.await(() -> observed.other.state() == IndexState.DEGRADED, "what its number says");
+    }
+
+    private void publishOther(long id) throws Exception {
+        stream.publish(
+                names.streamSubject(),
+                Events.json(Events.OTHER_WORKER, id, Events.store(1_000 + id)));
     }
 
     @Test
