@@ -65,8 +65,10 @@ final class DumpReader {
             final String name = json.currentName();
             json.nextToken();
             if (name.equals("block_size")) {
+                expectOne(json.currentToken());
                 blockSize = json.getValueAsInt();
             } else if (name.equals("routing_group")) {
+                expectOne(json.currentToken());
                 key = GroupKey.ofDumpOrNull(dumpName, json.getText());
                 if (key == null) {
                     throw new IOException("no dump: " + dumpName + " of group " + json.getText());
@@ -100,6 +102,13 @@ final class DumpReader {
         }
     }
 
+    /** An object or array would be taken apart as members of the dump. */
+    private static void expectOne(JsonToken found) throws IOException {
+        if (!found.isScalarValue()) {
+            throw new IOException("no dump: " + found + " where one value should be");
+        }
+    }
+
     private boolean load(GroupKey key, int blockSize, JsonNode routerEvent)
             throws ServiceException {
         final JsonNode event = routerEvent.path("event");
@@ -113,6 +122,7 @@ final class DumpReader {
                 || dpRank < 0
                 || !is64Bits(worker)
                 || !(root || is64Bits(parent))
+                || !blocks.isArray()
                 || blocks.isEmpty()
                 || !routerEvent.path("storage_tier").asText(DEVICE).equals(DEVICE)
                 || !routerEvent.path("residency_domain").asText(WORKER).equals(WORKER)
