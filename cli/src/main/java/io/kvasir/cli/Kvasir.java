@@ -28,6 +28,7 @@ import io.kvasir.cli.console.CommandFailure;
 import io.kvasir.cli.console.ExitCode;
 import io.kvasir.cli.console.Terminal;
 import io.kvasir.cli.console.Undecoded;
+import io.kvasir.core.memory.RefusedThread;
 import io.kvasir.gateway.config.GatewayException;
 import io.kvasir.gateway.config.GatewaySettings;
 
@@ -253,8 +254,12 @@ public final class Kvasir implements Runnable {
             case AccessDeniedException denied -> "no permission: " + denied.getFile();
             case IOException io -> firstLine(io);
             case InterruptedException _ -> "ended before it was done";
-            case OutOfMemoryError memory ->
-                    "no memory: " + firstLine(memory) + "; lower the sizes that options name";
+            case OutOfMemoryError memory -> {
+                final String ofThread = RefusedThread.textOrNull(memory);
+                yield ofThread == null
+                        ? "no memory: " + firstLine(memory) + "; lower the sizes that options name"
+                        : ofThread;
+            }
             default ->
                     e.getClass().getSimpleName() + ": " + firstLine(e) + " (--debug shows where)";
         };

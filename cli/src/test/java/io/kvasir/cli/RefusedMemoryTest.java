@@ -68,6 +68,21 @@ class RefusedMemoryTest {
     }
 
     @Test
+    void aThreadThatIsRefusedIsNoMatterOfSizes() {
+        final String said =
+                Kvasir.oneLine(
+                        new OutOfMemoryError(
+                                "unable to create native thread: possibly out of memory or"
+                                        + " process/resource limits reached"));
+        assertEquals(
+                "unable to create native thread: possibly out of memory or process/resource limits"
+                        + " reached; raise the limit of threads of this user (ulimit -u) or of the"
+                        + " container (pids)",
+                said);
+        assertEquals(said, Kvasir.oneLine(new OutOfMemoryError(said)));
+    }
+
+    @Test
     void itHasATraceWithDebug() {
         final CommandRun run = CommandRun.of("slots", "--port=0", "--debug");
         assertEquals(3, run.exitCode(), run.err());

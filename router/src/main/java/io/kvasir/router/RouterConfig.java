@@ -10,6 +10,7 @@ import io.kvasir.core.index.PrefixIndexConfig;
 import io.kvasir.core.index.StorageTier;
 import io.kvasir.core.load.PredictedPrefixesConfig;
 import io.kvasir.core.memory.OffHeap;
+import io.kvasir.core.memory.RefusedThread;
 import io.kvasir.pipeline.events.IndexPipelineConfig;
 import io.kvasir.pipeline.ring.WaitMode;
 import io.kvasir.pipeline.source.EventPlane;
@@ -156,18 +157,26 @@ public final class RouterConfig {
         return keepsIndex(s, SelectionPolicies.named(s.get(RouterSettings.SELECTION_POLICY)));
     }
 
-    /** What was refused, with the settings that memory is taken by. */
-    private OutOfMemoryError withSizes(OutOfMemoryError cause) {
+    /**
+     * What was refused, with the settings that memory is taken by, or where it was a thread with
+     * what limits those.
+     */
+    OutOfMemoryError whatToDo(OutOfMemoryError cause) {
+        final String ofThread = RefusedThread.textOrNull(cause);
         final OutOfMemoryError said =
                 new OutOfMemoryError(
-                        "no memory for the index and the bookings: "
-                                + SIZES.stream()
-                                        .map(row -> row + "=" + settings.get(row))
-                                        .collect(Collectors.joining(", "))
-                                + "; lower them: "
-                                + cause.getMessage());
+                        ofThread == null ? withSizes(cause) : ofThread);
         said.initCause(cause);
         return said;
+    }
+
+    private String withSizes(OutOfMemoryError cause) {
+        return "no memory for the index and the bookings: "
+                + SIZES.stream()
+                        .map(row -> row + "=" + settings.get(row))
+                        .collect(Collectors.joining(", "))
+                + "; lower them: "
+                + cause.getMessage();
     }
 
     /** Whether an index is kept. */
@@ -868,8 +877,8 @@ public final class RouterConfig {
          * {@link #replicaLink}) is closed as well where this fails, at whatever step.
          *
          * @return a router without workers
-         * @throws OutOfMemoryError if the operating system or the JVM refuses the memory; the
-         *     message has the settings that it is taken by
+         * @throws OutOfMemoryError if the operating system or the JVM refuses the memory, or a
+         *     thread; the message has the settings that memory is taken by, or the limit of threads
          */
         public KvRouter build() {
             final RouterConfig config;
@@ -882,7 +891,7 @@ public final class RouterConfig {
             try {
                 return Uninterrupted.get(() -> KvRouter.start(config, new PartMaker()));
             } catch (OutOfMemoryError e) {
-                throw config.withSizes(e);
+                throw config.whatToDo(e);
             }
         }
 

@@ -72,6 +72,17 @@ class LifecycleTest {
     }
 
     @Test
+    void aThreadThatIsRefusedNamesTheLimitOfThreads() {
+        final OutOfMemoryError refused =
+                new OutOfMemoryError("unable to create native thread: possibly out of memory");
+        assertEquals(
+                refused.getMessage()
+                        + "; raise the limit of threads of this user (ulimit -u) or of the"
+                        + " container (pids)",
+                small().config().whatToDo(refused).getMessage());
+    }
+
+    @Test
     void aRouterThatCannotBeBuiltLeavesNoMemoryAndNoThread() {
         FormerRouters.awaitEnd();
         final long bytes = OffHeap.allocatedBytes();
