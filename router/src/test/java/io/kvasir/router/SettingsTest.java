@@ -38,6 +38,11 @@ class SettingsTest {
                 "block-size | 0 | block-size=0 is out of range; range: 1 or more",
                 "block-size | 3000000000 | block-size=3000000000 is out of range; range: 1 or more",
                 "block-size | big | block-size=big is not a number; range: 1 or more",
+                "block-size | 17.5 | block-size=17.5 is not a whole number; range: 1 or more",
+                "max-blocks | 99999999999999999999 | max-blocks=99999999999999999999 is out of"
+                        + " range; range: 1..1073741824",
+                "ttl-secs | -99999999999999999999 | ttl-secs=-99999999999999999999 is out of"
+                        + " range; range: 1 or more",
                 "max-workers | 65537 | max-workers=65537 is out of range; range: 1..65536",
                 "mode | fast | mode=fast is none of: kv, round-robin, random, power-of-two,"
                         + " least-loaded, least-connections, consistent-hash, direct",
@@ -46,10 +51,11 @@ class SettingsTest {
                 "temperature | NaN | temperature=NaN is out of range; range: 0 or more, finite",
                 "temperature | Infinity | temperature=Infinity is out of range; range: 0 or more,"
                         + " finite",
+                "temperature | 1e400 | temperature=1e400 is out of range; range: 0 or more, finite",
                 "prune-target-ratio | 0 | prune-target-ratio=0 is out of range; range: 0..1, above"
                         + " 0",
                 "ttl-secs | 0 | ttl-secs=0 is out of range; range: 1 or more",
-                "ttl-secs | 9e9 | ttl-secs=9e9 is not a number; range: 1 or more",
+                "ttl-secs | 9e9 | ttl-secs=9e9 is not a whole number; range: 1 or more",
                 "index-bytes | 1 | index-bytes=1 is out of range; range: 0 or 65536..137438953344",
                 "event-ring-size | 1000 | event-ring-size=1000 is out of range; range: 2..16777216,"
                         + " a power of two",

@@ -1,5 +1,6 @@
 package io.kvasir.router.settings;
 
+import java.math.BigInteger;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -411,8 +412,9 @@ public final class Setting<T> {
         } catch (ArithmeticException e) {
             throw outOfRange(text);
         } catch (NumberFormatException e) {
+            final String kind = DECIMAL.matcher(text).matches() ? "whole number" : "number";
             throw new IllegalArgumentException(
-                    name + "=" + text + " is not a number; range: " + range, e);
+                    name + "=" + text + " is not a " + kind + "; range: " + range, e);
         } catch (IllegalArgumentException e) {
             final String of = name + "=" + text + " ";
             throw new IllegalArgumentException(
@@ -501,12 +503,18 @@ public final class Setting<T> {
         return least + ".." + most;
     }
 
+    /** An {@link ArithmeticException} for one that a long has no room for. */
     private static long whole(String text) {
-        return Long.parseLong(written(WHOLE, text).replace("_", ""));
+        return new BigInteger(written(WHOLE, text).replace("_", "")).longValueExact();
     }
 
+    /** Likewise; infinity is what is written so. */
     private static double decimal(String text) {
-        return Double.parseDouble(written(DECIMAL, text));
+        final double value = Double.parseDouble(written(DECIMAL, text));
+        if (Double.isInfinite(value) && !text.endsWith("Infinity")) {
+            throw new ArithmeticException(text);
+        }
+        return value;
     }
 
     /**
