@@ -164,8 +164,7 @@ public final class RouterConfig {
     OutOfMemoryError whatToDo(OutOfMemoryError cause) {
         final String ofThread = RefusedThread.textOrNull(cause);
         final OutOfMemoryError said =
-                new OutOfMemoryError(
-                        ofThread == null ? withSizes(cause) : ofThread);
+                new OutOfMemoryError(ofThread == null ? withSizes(cause) : ofThread);
         said.initCause(cause);
         return said;
     }
