@@ -171,6 +171,7 @@ class StatCommandTest {
                                 "--counters-dir=" + folder);
                 assertEquals(3, second.exitCode());
                 assertTrue(second.err().contains("another router keeps"), second.err());
+                assertTrue(second.err().contains("its own counters-dir"), second.err());
                 assertEquals(0, serve.terminate());
             }
             final CommandRun ended = stat();

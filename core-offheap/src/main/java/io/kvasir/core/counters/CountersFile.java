@@ -112,7 +112,9 @@ public final class CountersFile implements AutoCloseable {
         final LockFile lock = LockFile.takeOrNull(folder.resolve(LOCK_FILE));
         if (lock == null) {
             throw new IllegalStateException(
-                    "another router keeps its counters in " + folder + ": each needs a folder");
+                    "another router keeps its counters in "
+                            + folder
+                            + "; give each router its own counters-dir");
         }
         return lock;
     }

@@ -51,7 +51,9 @@ public final class JournalFile {
         final LockFile lock = LockFile.takeOrNull(folder.resolve(LOCK_FILE));
         if (lock == null) {
             throw new IllegalStateException(
-                    "another router keeps its decisions in " + folder + ": each needs a folder");
+                    "another router keeps its decisions in "
+                            + folder
+                            + "; give each router its own decision-journal-dir");
         }
         try {
             return new DecisionJournal(file(folder, records, candidates, blockSize, nowMs), lock);

@@ -380,9 +380,16 @@ class DecisionJournalTest {
                 assertTrue(reader.read(n, read));
                 assertHolds(read, n, 1 + n % 3);
             }
-            assertThrows(
-                    IllegalStateException.class,
-                    () -> JournalFile.create(folder, 10, 3, BLOCK_SIZE, 78));
+            final String said =
+                    assertThrows(
+                                    IllegalStateException.class,
+                                    () -> JournalFile.create(folder, 10, 3, BLOCK_SIZE, 78))
+                            .getMessage();
+            assertEquals(
+                    "another router keeps its decisions in "
+                            + folder
+                            + "; give each router its own decision-journal-dir",
+                    said);
         }
         try (DecisionJournal reader = JournalFile.open(folder.resolve(JournalFile.FILE))) {
             final JournalRecord read = reader.newRecord();
