@@ -3,8 +3,7 @@ package io.kvasir.nats;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.registry.LeasedStore;
-import io.kvasir.registry.Stored;
+import io.kvasir.registry.SeenKeys;
 
 import org.junit.jupiter.api.Test;
 
@@ -17,21 +16,6 @@ import java.util.concurrent.TimeUnit;
 
 /** Pauses are taken and not spent. */
 class ConnectPauseTest {
-    private static final LeasedStore.Watcher DEAF =
-            new LeasedStore.Watcher() {
-                @Override
-                public void view(List<Stored> all) {}
-
-                @Override
-                public void put(Stored value) {}
-
-                @Override
-                public void deleted(String key) {}
-
-                @Override
-                public void lost(String cause) {}
-            };
-
     private static void assertAround(long expectedMs, long ns) {
         final long ms = TimeUnit.NANOSECONDS.toMillis(ns);
         assertTrue(ms >= expectedMs * 3 / 4 && ms <= expectedMs * 5 / 4, ms + " ms");
@@ -60,7 +44,7 @@ class ConnectPauseTest {
                         Duration.ofSeconds(5),
                         new ConnectPause(taken::add),
                         _ -> {})) {
-            store.watch("x", DEAF);
+            store.watch("x", new SeenKeys());
             for (long expectedMs : new long[] {200, 400, 800, 1600, 2000}) {
                 assertAround(expectedMs, taken.take());
             }
@@ -85,16 +69,7 @@ class ConnectPauseTest {
     }
 
     /** As where there is no memory for what is to be said. */
-    private static final class FailingWatcher implements LeasedStore.Watcher {
-        @Override
-        public void view(List<Stored> all) {}
-
-        @Override
-        public void put(Stored value) {}
-
-        @Override
-        public void deleted(String key) {}
-
+    private static final class FailingWatcher extends SeenKeys {
         @Override
         public void lost(String cause) {
             throw new OutOfMemoryError("of the test");

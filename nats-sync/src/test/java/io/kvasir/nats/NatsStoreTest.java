@@ -13,6 +13,7 @@ import io.kvasir.registry.Registrar;
 import io.kvasir.registry.Registration;
 import io.kvasir.registry.RegistryException;
 import io.kvasir.registry.RegistryException.Kind;
+import io.kvasir.registry.SeenKeys;
 import io.kvasir.registry.Stored;
 import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
@@ -31,7 +32,6 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentSkipListSet;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -120,9 +120,7 @@ class NatsStoreTest extends LockingStoreContract {
     }
 
     /** Fails with the first view, and with the first change. */
-    private static final class FailingOnce implements LeasedStore.Watcher {
-        private final Set<String> keys = new ConcurrentSkipListSet<>();
-        private final List<String> losses = new CopyOnWriteArrayList<>();
+    private static final class FailingOnce extends SeenKeys {
         private boolean hasFailed;
 
         @Override
@@ -130,8 +128,7 @@ class NatsStoreTest extends LockingStoreContract {
             if (losses.isEmpty()) {
                 throw new IllegalStateException("of the test");
             }
-            keys.clear();
-            all.forEach(stored -> keys.add(stored.key()));
+            super.view(all);
         }
 
         @Override
@@ -140,17 +137,7 @@ class NatsStoreTest extends LockingStoreContract {
                 hasFailed = true;
                 throw new OutOfMemoryError("of the test");
             }
-            keys.add(stored.key());
-        }
-
-        @Override
-        public void deleted(String key) {
-            keys.remove(key);
-        }
-
-        @Override
-        public void lost(String cause) {
-            losses.add(cause);
+            super.put(stored);
         }
     }
 

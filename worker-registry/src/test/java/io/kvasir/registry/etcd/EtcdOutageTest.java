@@ -3,8 +3,7 @@ package io.kvasir.registry.etcd;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.registry.LeasedStore;
-import io.kvasir.registry.Stored;
+import io.kvasir.registry.SeenKeys;
 import io.kvasir.testsupport.Eventually;
 
 import org.junit.jupiter.api.AfterEach;
@@ -14,13 +13,10 @@ import org.junit.jupiter.api.Test;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentSkipListSet;
-import java.util.concurrent.CopyOnWriteArrayList;
 
 /** What is said of etcd when it fails while it is watched. */
 class EtcdOutageTest {
-    private final Set<String> keys = new ConcurrentSkipListSet<>();
-    private final List<String> losses = new CopyOnWriteArrayList<>();
+    private final SeenKeys seen = new SeenKeys();
     private ScriptedEtcd etcd;
     private EtcdStore store;
 
@@ -35,31 +31,8 @@ class EtcdOutageTest {
                                 Duration.ofSeconds(1),
                                 Duration.ofSeconds(20)),
                         "/p/");
-        store.watch(
-                "ns/",
-                new LeasedStore.Watcher() {
-                    @Override
-                    public void view(List<Stored> all) {
-                        keys.clear();
-                        all.forEach(stored -> keys.add(stored.key()));
-                    }
-
-                    @Override
-                    public void put(Stored stored) {
-                        keys.add(stored.key());
-                    }
-
-                    @Override
-                    public void deleted(String key) {
-                        keys.remove(key);
-                    }
-
-                    @Override
-                    public void lost(String cause) {
-                        losses.add(cause);
-                    }
-                });
-        Eventually.holds("watched", () -> etcd.isWatched() && keys.equals(Set.of("ns/a")));
+        store.watch("ns/", seen);
+        Eventually.holds("watched", () -> etcd.isWatched() && seen.keys.equals(Set.of("ns/a")));
     }
 
     @AfterEach
@@ -71,21 +44,21 @@ class EtcdOutageTest {
     @Test
     void theReasonOfARefusalIsSaidNotThatTheWatchWasClosed() throws Exception {
         etcd.refuseReads("{\"error\":\"etcdserver: user name is empty\",\"code\":3}");
-        Eventually.holds("said", () -> losses.size() > 1);
-        for (String loss : losses) {
+        Eventually.holds("said", () -> seen.losses.size() > 1);
+        for (String loss : seen.losses) {
             assertTrue(loss.contains("status 400: "), loss);
             assertTrue(loss.contains("user name is empty"), loss);
         }
         etcd.put("/p/ns/b", "1");
         etcd.refuseReads(null);
-        Eventually.holds("read anew", () -> keys.equals(Set.of("ns/a", "ns/b")));
+        Eventually.holds("read anew", () -> seen.keys.equals(Set.of("ns/a", "ns/b")));
     }
 
     @Test
     void aWatchThatBreaksWhileEtcdAnswersIsNoLoss() throws Exception {
         etcd.endWatch();
         etcd.put("/p/ns/b", "1");
-        Eventually.holds("applied", () -> keys.equals(Set.of("ns/a", "ns/b")));
-        assertEquals(List.of(), losses);
+        Eventually.holds("applied", () -> seen.keys.equals(Set.of("ns/a", "ns/b")));
+        assertEquals(List.of(), seen.losses);
     }
 }

@@ -3,7 +3,7 @@ package io.kvasir.registry.etcd;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import io.kvasir.registry.LeasedStore;
+import io.kvasir.registry.SeenKeys;
 import io.kvasir.registry.Stored;
 import io.kvasir.testsupport.Eventually;
 
@@ -19,14 +19,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ConcurrentSkipListSet;
-import java.util.concurrent.CopyOnWriteArrayList;
 
 /** What a watch makes of answers that etcd should not give. */
 @Execution(ExecutionMode.CONCURRENT) // each waits for a watch to be begun anew
 class EtcdWatchTest {
-    private final Set<String> keys = new ConcurrentSkipListSet<>();
-    private final List<String> losses = new CopyOnWriteArrayList<>();
+    private final Seen seen = new Seen();
     private ScriptedEtcd etcd;
     private EtcdStore store;
 
@@ -41,8 +38,8 @@ class EtcdWatchTest {
                                 Duration.ofSeconds(3600),
                                 Duration.ofSeconds(20)),
                         "/p/");
-        store.watch("ns/", new Seen());
-        Eventually.holds("watched", () -> etcd.isWatched() && keys.equals(Set.of("ns/a")));
+        store.watch("ns/", seen);
+        Eventually.holds("watched", () -> etcd.isWatched() && seen.keys.equals(Set.of("ns/a")));
     }
 
     @AfterEach
@@ -51,13 +48,8 @@ class EtcdWatchTest {
         etcd.close();
     }
 
-    private final class Seen implements LeasedStore.Watcher {
-        @Override
-        public void view(List<Stored> all) {
-            keys.clear();
-            all.forEach(stored -> keys.add(stored.key()));
-        }
-
+    /** Fails at two of the keys. */
+    private static final class Seen extends SeenKeys {
         @Override
         public void put(Stored stored) {
             if (stored.key().equals("ns/unfit")) {
@@ -66,17 +58,7 @@ class EtcdWatchTest {
             if (stored.key().equals("ns/heavy")) {
                 throw new OutOfMemoryError("Java heap space");
             }
-            keys.add(stored.key());
-        }
-
-        @Override
-        public void deleted(String key) {
-            keys.remove(key);
-        }
-
-        @Override
-        public void lost(String cause) {
-            losses.add(cause);
+            super.put(stored);
         }
     }
 
@@ -86,14 +68,14 @@ class EtcdWatchTest {
         etcd.answerReads(body);
         final int reads = etcd.reads();
         etcd.cancelWatch();
-        Eventually.holds("said, or believed", () -> !losses.isEmpty() || keys.isEmpty());
-        assertEquals(Set.of("ns/a"), keys);
+        Eventually.holds("said, or believed", () -> !seen.losses.isEmpty() || seen.keys.isEmpty());
+        assertEquals(Set.of("ns/a"), seen.keys);
         Eventually.holds("read often", () -> etcd.reads() > reads + 2);
-        assertEquals(Set.of("ns/a"), keys);
-        assertTrue(losses.getLast().contains("no revision"), losses::toString);
+        assertEquals(Set.of("ns/a"), seen.keys);
+        assertTrue(seen.losses.getLast().contains("no revision"), seen.losses::toString);
         etcd.put("/p/ns/b", "1");
         etcd.answerReads(null);
-        Eventually.holds("read anew", () -> keys.equals(Set.of("ns/a", "ns/b")));
+        Eventually.holds("read anew", () -> seen.keys.equals(Set.of("ns/a", "ns/b")));
     }
 
     @ParameterizedTest
@@ -103,17 +85,17 @@ class EtcdWatchTest {
         final int reads = etcd.reads();
         etcd.tell(key, value);
         Eventually.holds("read anew", () -> etcd.reads() > reads);
-        assertEquals(1, losses.size(), losses::toString);
+        assertEquals(1, seen.losses.size(), seen.losses::toString);
         etcd.put("/p/ns/c", "1");
-        Eventually.holds("applied", () -> keys.equals(Set.of("ns/a", "ns/c")));
+        Eventually.holds("applied", () -> seen.keys.equals(Set.of("ns/a", "ns/c")));
     }
 
     @Test
     void anErrorIsALossAndLaterChangesAreApplied() throws Exception {
         etcd.tell("L3AvbnMvaGVhdnk=", "eA=="); // /p/ns/heavy
-        Eventually.holds("said", () -> !losses.isEmpty());
-        assertTrue(losses.getFirst().contains("Java heap space"), losses::toString);
+        Eventually.holds("said", () -> !seen.losses.isEmpty());
+        assertTrue(seen.losses.getFirst().contains("Java heap space"), seen.losses::toString);
         etcd.put("/p/ns/c", "1");
-        Eventually.holds("applied", () -> keys.equals(Set.of("ns/a", "ns/c")));
+        Eventually.holds("applied", () -> seen.keys.equals(Set.of("ns/a", "ns/c")));
     }
 }

@@ -8,9 +8,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
 import io.kvasir.registry.InstanceId;
-import io.kvasir.registry.LeasedStore;
 import io.kvasir.registry.Registration;
-import io.kvasir.registry.Stored;
+import io.kvasir.registry.SeenKeys;
 
 import org.junit.jupiter.api.Test;
 
@@ -21,7 +20,6 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
 
 /** Leases by a clock that the test moves. */
 class WatchedWorkersTest {
@@ -31,32 +29,11 @@ class WatchedWorkersTest {
     private long nowNs;
     private long version;
     private int owners; // that became others
-    private final Set<String> keys = new TreeSet<>();
+    private final SeenKeys seen = new SeenKeys();
     private final WatchedWorkers workers =
             new WatchedWorkers(
                     "ns/",
-                    new LeasedStore.Watcher() {
-                        @Override
-                        public void view(List<Stored> all) {
-                            keys.clear();
-                            all.forEach(stored -> keys.add(stored.key()));
-                        }
-
-                        @Override
-                        public void put(Stored stored) {
-                            keys.add(stored.key());
-                        }
-
-                        @Override
-                        public void deleted(String key) {
-                            keys.remove(key);
-                        }
-
-                        @Override
-                        public void lost(String cause) {
-                            // what was seen holds
-                        }
-                    },
+                    seen,
                     Clock.fixed(START, ZoneOffset.UTC),
                     () -> nowNs,
                     () -> owners++);
@@ -88,14 +65,14 @@ class WatchedWorkersTest {
         assertFalse(workers.isOneDue());
         passes(Duration.ofNanos(1));
         assertTrue(workers.isOneDue());
-        assertEquals(Set.of("ns/c/e/a"), keys);
+        assertEquals(Set.of("ns/c/e/a"), seen.keys);
         workers.view(List.of(worker("a", Duration.ZERO)));
-        assertEquals(Set.of(), keys);
+        assertEquals(Set.of(), seen.keys);
         assertFalse(workers.isOneDue(), "said once");
         workers.changed(worker("a", Duration.ZERO)); // something else of it has changed
-        assertEquals(Set.of(), keys);
+        assertEquals(Set.of(), seen.keys);
         workers.changed(worker("a", Duration.ofSeconds(1)));
-        assertEquals(Set.of("ns/c/e/a"), keys);
+        assertEquals(Set.of("ns/c/e/a"), seen.keys);
     }
 
     @Test
@@ -103,7 +80,7 @@ class WatchedWorkersTest {
         workers.view(List.of(worker("a", Duration.ZERO)));
         passes(Duration.ofSeconds(60));
         workers.view(List.of(worker("a", Duration.ofSeconds(1))));
-        assertEquals(Set.of("ns/c/e/a"), keys);
+        assertEquals(Set.of("ns/c/e/a"), seen.keys);
         assertFalse(workers.isOneDue());
     }
 
@@ -111,7 +88,7 @@ class WatchedWorkersTest {
     void aWatchThatBreaksProlongsNoLease() {
         workers.view(List.of(worker("a", Duration.ZERO)));
         for (int i = 0; i < 5; i++) {
-            assertEquals(Set.of("ns/c/e/a"), keys);
+            assertEquals(Set.of("ns/c/e/a"), seen.keys);
             passes(LEASE.dividedBy(5));
             workers.lost("cut");
             workers.view(List.of(worker("a", Duration.ZERO)));
@@ -119,7 +96,7 @@ class WatchedWorkersTest {
         passes(Duration.ofNanos(1));
         workers.lost("cut");
         workers.view(List.of(worker("a", Duration.ZERO)));
-        assertEquals(Set.of(), keys);
+        assertEquals(Set.of(), seen.keys);
     }
 
     @Test
@@ -130,10 +107,10 @@ class WatchedWorkersTest {
         workers.unlisted();
         passes(Duration.ofSeconds(60));
         workers.view(List.of(worker("a", Duration.ZERO)));
-        assertEquals(Set.of("ns/c/e/a"), keys);
+        assertEquals(Set.of("ns/c/e/a"), seen.keys);
         passes(LEASE.plusNanos(1));
         workers.view(List.of(worker("a", Duration.ZERO)));
-        assertEquals(Set.of(), keys);
+        assertEquals(Set.of(), seen.keys);
     }
 
     @Test
@@ -144,22 +121,22 @@ class WatchedWorkersTest {
                         worker("buried", Duration.ofDays(-400_000)),
                         worker("old", Duration.ofSeconds(-9)),
                         worker("ahead", Duration.ofHours(1))));
-        assertEquals(Set.of("ns/c/e/old", "ns/c/e/ahead"), keys);
+        assertEquals(Set.of("ns/c/e/old", "ns/c/e/ahead"), seen.keys);
         passes(Duration.ofSeconds(2));
         assertTrue(workers.isOneDue());
         workers.view(
                 List.of(
                         worker("old", Duration.ofSeconds(-9)),
                         worker("ahead", Duration.ofHours(1))));
-        assertEquals(Set.of("ns/c/e/ahead"), keys);
+        assertEquals(Set.of("ns/c/e/ahead"), seen.keys);
     }
 
     @Test
     void aClockThatRunsBehindCostsOneRenewal() {
         workers.view(List.of(worker("behind", Duration.ofHours(-1))));
-        assertEquals(Set.of(), keys);
+        assertEquals(Set.of(), seen.keys);
         workers.changed(worker("behind", Duration.ofHours(-1).plusSeconds(3)));
-        assertEquals(Set.of("ns/c/e/behind"), keys);
+        assertEquals(Set.of("ns/c/e/behind"), seen.keys);
     }
 
     @Test
@@ -167,11 +144,11 @@ class WatchedWorkersTest {
         final ObjectNode unleased = object("ns", "hand", START);
         unleased.remove("lease");
         workers.view(List.of(object("other", "b", START), unleased));
-        assertEquals(Set.of("ns/c/e/hand"), keys);
+        assertEquals(Set.of("ns/c/e/hand"), seen.keys);
         passes(Duration.ofDays(300));
         assertFalse(workers.isOneDue());
         workers.deleted(unleased);
-        assertEquals(Set.of(), keys);
+        assertEquals(Set.of(), seen.keys);
     }
 
     @Test
