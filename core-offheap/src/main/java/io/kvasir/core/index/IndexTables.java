@@ -34,17 +34,7 @@ final class IndexTables {
     final IndexCheckpoint checkpointOrNull;
 
     /**
-     * Makes empty tables.
-     *
-     * @param gate owns the memory from the first step on; to be closed if one fails
-     * @throws OutOfMemoryError if the operating system refuses the memory
-     */
-    IndexTables(PrefixIndexConfig config, MemoryGate gate) {
-        this(config, gate, null);
-    }
-
-    /**
-     * Makes tables in memory that outlives the process; they are as it has them after {@link
+     * Makes empty tables. In memory that outlives the process they are as it has them after {@link
      * IndexCheckpoint#restore}.
      *
      * @param gate owns the memory from the first step on; to be closed if one fails

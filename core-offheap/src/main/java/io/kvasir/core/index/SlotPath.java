@@ -116,9 +116,4 @@ public final class SlotPath {
     long[] localHashes() {
         return localHashes;
     }
-
-    /** Name of block {@code i} at index {@code i}; of the path itself. */
-    long[] engineHashes() {
-        return engineHashes;
-    }
 }

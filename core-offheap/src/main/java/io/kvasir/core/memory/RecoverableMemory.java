@@ -305,11 +305,6 @@ public final class RecoverableMemory implements AutoCloseable {
         }
     }
 
-    /** The undo log; for tests. */
-    OffHeap log() {
-        return log;
-    }
-
     /** Where an area begins in the whole memory; for tests. */
     static long areaOffset(Shape shape, int index) {
         long at = LOG_OFFSET + pages(shape.logLength);

@@ -32,7 +32,6 @@ public final class SlotLoad implements AutoCloseable {
     private volatile boolean ended; // likewise: all is in the index
     private volatile boolean failed; // likewise, or the slot has another tenant
     private int sent;
-    private long recordCount;
     private boolean finished;
     private SlotMark mark;
     private CopyRule rule;
@@ -113,11 +112,6 @@ public final class SlotLoad implements AutoCloseable {
         }
     }
 
-    /** Records that are in the index. */
-    public long recordCount() {
-        return recordCount;
-    }
-
     /** Drops what was put in, unless {@link #finish} has said true. */
     @Override
     public void close() {
@@ -172,7 +166,6 @@ public final class SlotLoad implements AutoCloseable {
                                 into.copies(engineHash, copies);
                             }
                         });
-        recordCount += records;
         return records >= 0;
     }
 

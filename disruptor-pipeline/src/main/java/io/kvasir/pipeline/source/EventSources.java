@@ -81,13 +81,8 @@ public final class EventSources implements AutoCloseable {
         return zmq;
     }
 
-    /** Opens a stream that the caller feeds. */
-    public synchronized EngineStream openDirect(SourceConfig source, KvEventSink sink) {
-        return openDirect(source, sink, null);
-    }
-
     /**
-     * The same for a slot that was restored.
+     * Opens a stream that the caller feeds.
      *
      * @param startOrNull where the stream continues; null for one that begins with an empty slot
      */

@@ -435,10 +435,6 @@ public final class ApiException extends Exception {
         return status;
     }
 
-    String kind() {
-        return kind;
-    }
-
     /** The error as an object {@code {"error": {...}}}. */
     public ObjectNode json(String requestId) {
         final ObjectNode body = JsonNodeFactory.instance.objectNode();

@@ -90,18 +90,9 @@ final class ChatMessages {
      *
      * @param messages the request's array
      * @param asParts whether the template wants content as a list of parts instead of a string
-     * @throws PromptException if a message is malformed, or has parts other than text
-     */
-    static List<Map<String, Object>> convert(JsonNode messages, boolean asParts) {
-        return convert(messages, asParts, MediaMark.NONE);
-    }
-
-    /**
-     * Converts messages.
-     *
      * @param media what stands for media. Where a template takes texts, it stands for the whole
      *     content that they are in: engines put their tokens anywhere in it
-     * @see #convert(JsonNode, boolean)
+     * @throws PromptException if a message is malformed, or has parts other than text and media
      */
     static List<Map<String, Object>> convert(JsonNode messages, boolean asParts, MediaMark media) {
         return convert(messages, (role, message) -> message(role, message, asParts, media));

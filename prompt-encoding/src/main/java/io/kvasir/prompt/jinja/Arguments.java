@@ -20,10 +20,6 @@ final class Arguments {
         this.named = new LinkedHashMap<>(named);
     }
 
-    static Arguments none(String callee) {
-        return new Arguments(callee, List.of(), Map.of());
-    }
-
     /** The next parameter's value, or the default. */
     Object take(String name, Object defaultValue) {
         if (next < positional.size()) {

@@ -1,6 +1,5 @@
 package io.kvasir.prompt.jinja;
 
-import java.util.LinkedHashMap;
 import java.util.Map;
 
 /** Attributes that a template can change from inner scopes, too. One rendering, one thread. */
@@ -25,10 +24,5 @@ final class Namespace {
 
     void set(String name, Object value) {
         attributes.put(name, value);
-    }
-
-    /** Attribute names and values as a new dict. */
-    Map<Object, Object> copy() {
-        return new LinkedHashMap<>(attributes);
     }
 }
