@@ -154,7 +154,7 @@ final class PeerTable {
                 counts.unknownWorkers.add(1);
                 return null;
             }
-            worker = new PeerWorker(named, slot);
+            worker = new PeerWorker(slot);
             peer.workers.put(key, worker);
         }
         return worker;

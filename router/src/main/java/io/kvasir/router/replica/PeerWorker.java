@@ -9,7 +9,6 @@ import java.util.BitSet;
 
 /** What one other router has booked on one worker. Replica thread only. */
 final class PeerWorker {
-    final ReplicaWorker worker;
     final ReplicaFleet.Slot slot;
     final Long2ObjectHashMap<PeerBooking> bookings = new Long2ObjectHashMap<>();
     private long prefillTokens;
@@ -24,8 +23,7 @@ final class PeerWorker {
     private final LongHashSet asked = new LongHashSet();
     private boolean listComplete;
 
-    PeerWorker(ReplicaWorker worker, ReplicaFleet.Slot slot) {
-        this.worker = worker;
+    PeerWorker(ReplicaFleet.Slot slot) {
         this.slot = slot;
     }
 
