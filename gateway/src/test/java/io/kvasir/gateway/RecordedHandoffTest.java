@@ -256,7 +256,7 @@ class RecordedHandoffTest {
             assertAnswer(second, ask(second, wanted));
             Eventually.holds(
                     "the prefill request", () -> prefill.calls.size() == decode.calls.size());
-            // each request meets in a room of its own, drawn by who splits it
+            // each request meets in a room of its own, drawn by the splitting side
             assertEquals(
                     without(first.get("request"), ROOM),
                     without(last(prefill), ROOM, USAGE_OF_STREAMS));

@@ -32,12 +32,12 @@ import java.util.regex.Pattern;
  * is there keeps its own TTL; one that has none, in which nothing ends, is logged once. A slash of
  * a key is a dot there.
  *
- * <p>NATS does not tell when a value has aged: with a watch, what was silent for the TTL is asked
- * for, and is gone when NATS no longer has it. After a lost connection, and where the bucket was
+ * <p>NATS does not report when a value has aged: with a watch, what was silent for the TTL is asked
+ * for, and has ended when NATS no longer has it. After a lost connection, and where the bucket was
  * made anew, all keys are read again.
  *
- * <p>With a watch, one daemon thread connects, checks and tells of losses; NATS's own tells of
- * keys. Both hold this watch's lock.
+ * <p>With a watch, one daemon thread connects, checks and reports losses; NATS's own reports keys.
+ * Both hold this watch's lock.
  */
 public final class NatsStore implements LeasedStore {
     /** The bucket if nothing else is said. */

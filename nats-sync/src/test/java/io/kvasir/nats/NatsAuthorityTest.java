@@ -53,7 +53,7 @@ import java.util.function.BooleanSupplier;
 
 import javax.net.ssl.SSLContext;
 
-/** Real servers that want TLS and to know who comes. */
+/** Real servers that want TLS and credentials of their clients. */
 @Tag("integration")
 class NatsAuthorityTest {
     private static final Duration TIMEOUT = Duration.ofSeconds(20);

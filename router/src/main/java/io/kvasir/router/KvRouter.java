@@ -538,7 +538,7 @@ public final class KvRouter implements AutoCloseable {
 
     /**
      * Answers which worker a prompt would be sent to. Pure: as {@link #select(RouteRequest,
-     * Decision)}, and takes no turn, so that one who asks before the booking skips no worker.
+     * Decision)}, and takes no turn, so that a caller that asks before the booking skips no worker.
      *
      * @param request the prompt and its overrides
      * @param out filled with the choice and its reasons; on an exception with what was looked at

@@ -151,7 +151,7 @@ class HotPrefixTest {
         }
     }
 
-    /** Most of the slots hold what many do, some hold what nobody else does. */
+    /** Most of the slots hold what many do, some hold what no other does. */
     private void match(int deepest) {
         cached.clear();
         final int common = 1 + random.nextInt(deepest - 1);

@@ -535,7 +535,7 @@ class KvRouterTest {
         router = ticked().maxActiveRequests(2).build();
         final Worker gone = worker(1);
         final Lease held = reserveOn(gone, prompt(2));
-        router.reserve(request(prompt(2)).deadline(1), decision); // nobody closes it
+        router.reserve(request(prompt(2)).deadline(1), decision); // never closed
         router.removeWorker(gone);
         awaitApplied();
         assertFalse(held.isOpen());

@@ -21,7 +21,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.LongAdder;
 
-/** Loads return to zero after any interleaving of requests, and who must not be chosen is not. */
+/** Loads return to zero after any interleaving, and workers that must not be chosen are not. */
 class ManyLifecyclesTest {
     private static final int THREADS = 64;
     private static final int WORKERS = 6;

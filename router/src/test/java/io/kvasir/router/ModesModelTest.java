@@ -39,8 +39,8 @@ import java.util.function.Predicate;
 
 /**
  * Every mode, sessions, busy limits, leases of full workers and reports of engines against a plain
- * account of the fleet: who may be chosen, who is, why a request is refused, what is booked, what
- * the journal has of it.
+ * account of the fleet: which workers may be chosen, which one is, why a request is refused, what
+ * is booked, what the journal has of it.
  */
 class ModesModelTest {
     private static final int BLOCK = 16;

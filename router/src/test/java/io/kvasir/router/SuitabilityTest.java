@@ -455,7 +455,7 @@ class SuitabilityTest {
                     final Asked asked = asked(fleet);
                     final RouteRequest request =
                             asked.fill(request()).session("s" + random.nextInt(20));
-                    // a booking that is applied meanwhile would change who is busy
+                    // a booking that is applied meanwhile would change which are busy
                     Eventually.holds(
                             "an empty ring", () -> router.bookingPipeline().backlog() == 0);
                     final Set<Worker> allowed = allowed(fleet, asked, lora);

@@ -28,7 +28,7 @@ public final class ConfiguredFile {
     private static final int PIPE = 0010000;
     private static final int SOCKET = 0140000;
 
-    /** Keys of pipes that were read: what they had is gone, and reading again may never end. */
+    /** Keys of pipes that were read: they are empty now, and reading again may never end. */
     private static final Set<Object> READ_PIPES = ConcurrentHashMap.newKeySet();
 
     private ConfiguredFile() {}

@@ -17,7 +17,7 @@ public interface LeasedStore extends AutoCloseable {
     long ABSENT = 0;
 
     /**
-     * Hears of keys, from one thread at a time. It first gets a {@link #view}; after a {@link
+     * Is notified of keys, by one thread at a time. It first gets a {@link #view}; after a {@link
      * #lost} too, as soon as the store answers again.
      */
     interface Watcher {

@@ -27,7 +27,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.function.ObjIntConsumer;
 
-/** What every {@link LeasedStore} keeps to, and who uses it, against its real server. */
+/** What every {@link LeasedStore} and its users keep to, against its real server. */
 public abstract class LeasedStoreContract {
     /** Of keys that do not end by themselves in a test, however slow the machine is. */
     protected static final Duration TTL = Duration.ofSeconds(15);

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 
-/** Figures of several processes, by what was measured and by whom, in the order they came. */
+/** Figures of several processes, by what was measured and by program, in the order they came. */
 final class Samples {
     private final Map<String, Map<String, List<Double>>> figures = new LinkedHashMap<>();
 

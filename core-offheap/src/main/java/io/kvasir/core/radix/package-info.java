@@ -65,7 +65,7 @@
  *   <li><em>join</em>: the version first, then extent, end and link of the upper half, then the
  *       lower header is freed.
  *   <li><em>free a header</em>: parent = 0, the version, then another end. Headers stay headers, so
- *       a late reader reads a header and not someone's data. Versions only grow.
+ *       a late reader reads a header and not other data. Versions only grow.
  * </ul>
  *
  * <h2>Threads</h2>

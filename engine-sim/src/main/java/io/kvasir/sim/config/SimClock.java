@@ -26,7 +26,7 @@ public interface SimClock extends InstantSource {
      * Parks the calling thread until a moment; ends early when the thread is unparked or
      * interrupted, and may end early for no reason, as {@link LockSupport#parkNanos(Object, long)}.
      *
-     * @param blocker whom thread dumps name
+     * @param blocker what thread dumps name as waited for
      * @param timeNs by {@link #nanoTime()}, or {@link #NEVER}
      */
     void parkUntil(Object blocker, long timeNs);

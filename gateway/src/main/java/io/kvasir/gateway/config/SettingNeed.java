@@ -12,7 +12,7 @@ import java.util.stream.Stream;
 /**
  * Rows that mean something only beside others. A row may be in several: it needs all of them.
  *
- * @param rows that were set by someone
+ * @param rows that were set
  * @param needs the others, in words
  * @param isMet whether they are so for a model; for one of several is enough
  * @param isOfStart whether the values of the start decide, and later ones do not

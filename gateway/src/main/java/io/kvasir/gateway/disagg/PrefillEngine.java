@@ -33,7 +33,7 @@ final class PrefillEngine {
      * Makes one that is due to be asked.
      *
      * @param id its identifier, new with every start of the engine
-     * @param params of a prefill of it: they say whom to ask
+     * @param params of a prefill of it: they say where to ask
      * @param nowNs current time
      */
     PrefillEngine(String id, KvTransferParams params, long nowNs) {

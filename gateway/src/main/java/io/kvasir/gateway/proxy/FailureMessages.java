@@ -5,7 +5,7 @@ import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.upstream.Upstream;
 import io.kvasir.gateway.upstream.UpstreamFault;
 
-/** What a failed attempt is called: by its client, and by operators, for whom it has the cause. */
+/** What a failed attempt is called to its client, and to operators, with the cause. */
 final class FailureMessages {
     private final Upstream upstream;
     private final RetryPolicy retries;

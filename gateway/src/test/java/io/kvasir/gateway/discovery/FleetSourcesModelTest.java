@@ -29,7 +29,7 @@ import java.util.TreeMap;
 /**
  * Two sources with the same names, by one description or by several, some of which find no room;
  * each drains its workers, and operators drain some. The last word on a name counts, and a worker
- * is drained while somebody wants it so, and no longer.
+ * is drained while one of them wants it so, and no longer.
  */
 class FleetSourcesModelTest {
     private static final int STEPS = 1_000;
@@ -44,7 +44,7 @@ class FleetSourcesModelTest {
     private final Random random = new Random(Seeds.next("FleetSourcesModelTest"));
     private final List<Source> sources = List.of(new Source("a"), new Source("b"));
     private final Set<Long> drained = new HashSet<>(); // by operators, ids
-    private final Set<Long> resumed = new HashSet<>(); // by them, whoever wanted none
+    private final Set<Long> resumed = new HashSet<>(); // by them, also where sources wanted none
 
     /** A source, and what it has. */
     private final class Source {
@@ -142,7 +142,8 @@ class FleetSourcesModelTest {
             final boolean isWanted =
                     drained.contains(each.id())
                             || sources.stream().anyMatch(source -> source.drains(each));
-            assertTrue(isWanted || !each.draining(), () -> each.name() + ": nobody drains it");
+            assertTrue(
+                    isWanted || !each.draining(), () -> each.name() + ": none of them drains it");
             assertTrue(each.draining() || !drained.contains(each.id()), "an operator does");
         }
     }

@@ -47,7 +47,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
      * Connects; later it connects again by itself.
      *
      * @param access where NATS is
-     * @param names for whom
+     * @param names endpoint or component whose events they are
      * @param form of the messages
      * @throws IOException if NATS cannot be reached now
      */
@@ -60,7 +60,7 @@ public final class JetStreamEventTransport implements RouterEventTransport {
      * The same where the stream, if it is not there, is made to be kept by several servers.
      *
      * @param access where NATS is
-     * @param names for whom
+     * @param names endpoint or component whose events they are
      * @param form of the messages
      * @param replicas servers of a cluster that keep the stream, 1..5
      * @throws IOException if NATS cannot be reached now

@@ -18,7 +18,7 @@ import java.util.concurrent.TimeoutException;
  * component. Core NATS keeps nothing: without a subscriber they are lost.
  *
  * <p>Publishing does not wait for the server. While there is none it is refused, because what the
- * client would keep may be lost with it. A server that lets nobody publish there says so
+ * client would keep may be lost with it. A server that permits no publishing there says so
  * afterwards: from then on each message waits until the server has it, or has refused it, until one
  * was taken.
  */
@@ -33,7 +33,7 @@ public final class NatsEventTransport implements RouterEventTransport {
      * Connects; later it connects again by itself.
      *
      * @param access where NATS is
-     * @param names for whom
+     * @param names endpoint or component whose events they are
      * @throws IOException if it cannot be reached now
      */
     public NatsEventTransport(NatsAccess access, EventSubjects names) throws IOException {

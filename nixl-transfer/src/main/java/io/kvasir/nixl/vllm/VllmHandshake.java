@@ -128,7 +128,7 @@ public final class VllmHandshake {
      * @param params the answer
      * @param local the rank here
      * @return the engine
-     * @throws VllmPeerException of kind {@code MALFORMED} if the answer does not say whom to ask,
+     * @throws VllmPeerException of kind {@code MALFORMED} if the answer does not say where to ask,
      *     {@code UNSUPPORTED} if the engine is pipelined or its ranks cannot be dealt out, {@code
      *     OTHER_ENGINE} if another engine answers, or as {@link #ask(String, int, int, int)}
      */

@@ -10,7 +10,7 @@ import java.util.function.Consumer;
 
 /**
  * Measures an index on a stream in fresh JVMs, one after the other: what one of them learned about
- * the code is gone in the next.
+ * the code does not carry over.
  */
 public final class KvopsBench {
     private static final long MIB = 1 << 20;

@@ -186,7 +186,7 @@ public final class RouterQueue implements AutoCloseable {
     }
 
     /**
-     * Books a request, at once or later. A future that is cancelled, or completed by anybody else,
+     * Books a request, at once or later. A future that is cancelled, or completed from outside,
      * gives the request up; a lease that it cannot take any more is closed.
      *
      * @param fill sets the prompt and its overrides; called for each try

@@ -448,7 +448,7 @@ public final class EtcdClient implements AutoCloseable {
         }
     }
 
-    /** Sends a request as the user, who logs in again where the token is no longer valid. */
+    /** Sends a request as the user; logs in again where the token is no longer valid. */
     private HttpResponse<Body> send(String path, ObjectNode body, boolean isStream) {
         if (options.login() == null) {
             return checked(sendOnce(request(path, body, null), isStream));

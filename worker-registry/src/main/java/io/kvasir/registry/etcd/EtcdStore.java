@@ -95,7 +95,7 @@ public final class EtcdStore implements LeasedStore {
     @Override
     public synchronized void keepAlive() {
         if (lease != 0 && !client.keepAlive(lease)) {
-            leaseAnew(); // keys of the former one are gone, and will be put again
+            leaseAnew(); // keys of the former one have ended, and will be put again
         }
     }
 

@@ -7,7 +7,7 @@ import java.util.concurrent.TimeUnit;
  * Limits of a {@link SideChannelExchange}.
  *
  * @param heartbeat how often each peer is asked, at least 1 ms; a change is seen that much later
- * @param silence how long a peer may not answer before its records are gone; longer than two
+ * @param silence how long a peer may not answer before its records are removed; longer than two
  *     heartbeats
  * @param maxPeers peers that can be known, 1..4096
  */

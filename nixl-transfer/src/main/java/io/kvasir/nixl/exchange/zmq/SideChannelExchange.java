@@ -30,7 +30,7 @@ import java.util.function.LongSupplier;
 /**
  * Exchanges records from peer to peer over ZMQ, with no server between: an end that knows where a
  * peer's side channel listens asks it each heartbeat for what has changed. A peer that does not
- * answer for {@link SideChannelConfig#silence} is gone with its records until it answers again.
+ * answer for {@link SideChannelConfig#silence} is removed with its records until it answers again.
  *
  * <p>Not encrypted and not authenticated: for networks of a cluster. One daemon thread answers and
  * asks; it is also the one that calls listeners.
@@ -140,7 +140,7 @@ public final class SideChannelExchange extends ViewedExchange {
     }
 
     /**
-     * Does not ask a peer any more; its records are gone soon.
+     * Does not ask a peer any more; its records are removed soon.
      *
      * @param host of its side channel
      * @param peerPort of its side channel
