@@ -12,7 +12,7 @@ import java.util.random.RandomGenerator;
  * @param backoffCap longest pause, at least {@code firstBackoff}
  * @param jitter part of a pause that is random, 0..1: so that peers of one that was lost do not all
  *     come back at once
- * @param poll how often the keeper's own thread checks whether a link is lost, at least 1 µs
+ * @param poll how often the manager's own thread checks whether a link is lost, at least 1 µs
  */
 public record LinkConfig(
         int maxLinks, Duration firstBackoff, Duration backoffCap, double jitter, Duration poll) {

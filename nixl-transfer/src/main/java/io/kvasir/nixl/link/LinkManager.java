@@ -65,7 +65,7 @@ public final class LinkManager implements AutoCloseable {
     }
 
     /**
-     * Makes a keeper with a daemon thread of its own.
+     * Makes a manager with a daemon thread of its own.
      *
      * @param exchange knows the peers' records; stays the caller's
      * @param engine makes links; stays the caller's, and outlives this
@@ -75,11 +75,11 @@ public final class LinkManager implements AutoCloseable {
     public static LinkManager start(
             MetadataExchange exchange, TransferEngine engine, LinkConfig config) {
         final RandomGenerator random = new SplittableRandom(ThreadLocalRandom.current().nextLong());
-        final LinkManager keeper =
+        final LinkManager manager =
                 new LinkManager(exchange, engine, config, System::nanoTime, random);
-        keeper.thread = Thread.ofPlatform().daemon().name("kvasir-links").unstarted(keeper::run);
-        keeper.thread.start();
-        return keeper;
+        manager.thread = Thread.ofPlatform().daemon().name("kvasir-links").unstarted(manager::run);
+        manager.thread.start();
+        return manager;
     }
 
     private void run() {
@@ -108,7 +108,7 @@ public final class LinkManager implements AutoCloseable {
         Objects.requireNonNull(digest, "digest");
         Objects.requireNonNull(listener, "listener");
         if (closed) {
-            throw new ExchangeException(Kind.UNAVAILABLE, "the link keeper is closed");
+            throw new ExchangeException(Kind.UNAVAILABLE, "the link manager is closed");
         }
         if (links.stream().anyMatch(link -> link.peer().equals(peer))) {
             throw new IllegalArgumentException("a link to " + peer + " is kept already");

@@ -11,7 +11,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * A link to a named peer that a {@link LinkManager} keeps up. Any thread may ask it; the keeper's
+ * A link to a named peer that a {@link LinkManager} keeps up. Any thread may ask it; the manager's
  * thread moves it.
  *
  * <pre>
@@ -35,7 +35,7 @@ public final class ManagedLink implements AutoCloseable {
          */
         LOST,
         /**
-         * Given up by {@link ManagedLink#close} or with its keeper, and nothing is left of it: the
+         * Given up by {@link ManagedLink#close} or with its manager, and nothing is left of it: the
          * peer may be kept again.
          */
         CLOSED
@@ -83,7 +83,7 @@ public final class ManagedLink implements AutoCloseable {
         ENDED
     }
 
-    private final LinkManager keeper;
+    private final LinkManager manager;
     private final String peer;
     private final String digest;
     private final Listener listener;
@@ -94,18 +94,18 @@ public final class ManagedLink implements AutoCloseable {
     private volatile boolean closed;
     private MetadataExchange.Watch watch;
 
-    // the keeper's thread's
+    // the manager's thread's
     private Step step = Step.WAITING;
     private PeerRecord used; // of the link, or of the last attempt
     private KvLink link;
     private CompletableFuture<KvLink> linking;
     private CompletableFuture<Void> unlinking;
-    private boolean lastTry; // to unlink; the keeper was closed before
+    private boolean lastTry; // to unlink; the manager was closed before
     private int failuresInARow;
     private long notBeforeNs;
 
-    ManagedLink(LinkManager keeper, String peer, String digest, Listener listener, long nowNs) {
-        this.keeper = keeper;
+    ManagedLink(LinkManager manager, String peer, String digest, Listener listener, long nowNs) {
+        this.manager = manager;
         this.peer = peer;
         this.digest = digest;
         this.listener = listener;
@@ -119,14 +119,14 @@ public final class ManagedLink implements AutoCloseable {
                         peer,
                         (change, record) -> {
                             latest = change == Change.GONE ? null : record;
-                            keeper.wake();
+                            manager.wake();
                         });
     }
 
     // -- any thread
 
     /**
-     * Whom it leads to.
+     * The peer that it leads to.
      *
      * @return the name that its record is published under
      */
@@ -200,18 +200,18 @@ public final class ManagedLink implements AutoCloseable {
     /**
      * How long it has been up.
      *
-     * @return nanoseconds on the keeper's clock; 0 while it is not
+     * @return nanoseconds on the manager's clock; 0 while it is not
      */
     public long upForNs() {
         final Standing now = standing;
-        return now.state == State.UP ? keeper.nowNs() - now.sinceNs : 0;
+        return now.state == State.UP ? manager.nowNs() - now.sinceNs : 0;
     }
 
     /** Gives it up; the engine lets go of the peer soon. Does not block; idempotent. */
     @Override
     public void close() {
         closed = true;
-        keeper.wake();
+        manager.wake();
     }
 
     @Override
@@ -220,7 +220,7 @@ public final class ManagedLink implements AutoCloseable {
         return "ManagedLink[" + peer + ", " + now.state + ", " + now.why + "]";
     }
 
-    // -- the keeper's thread
+    // -- the manager's thread
 
     /** Moves it on; returns how much there was to do. */
     int move(long nowNs) {
@@ -240,7 +240,7 @@ public final class ManagedLink implements AutoCloseable {
         if (closed) {
             watch.close();
             step = Step.ENDED;
-            keeper.ended(this); // before the listener is notified: it may keep the peer again
+            manager.ended(this); // before the listener is notified: it may keep the peer again
             stand(State.CLOSED, "closed", nowNs);
             return;
         }
@@ -257,7 +257,7 @@ public final class ManagedLink implements AutoCloseable {
         try {
             record.requireCompatible(digest);
             stand(State.CONNECTING, "makes a link of " + record, nowNs);
-            linking = keeper.engine().link(record.metadata(), record.memory().descriptors());
+            linking = manager.engine().link(record.metadata(), record.memory().descriptors());
             step = Step.LINKING;
         } catch (ExchangeException | IllegalArgumentException e) {
             fail(e.getMessage(), nowNs);
@@ -306,12 +306,12 @@ public final class ManagedLink implements AutoCloseable {
     /** Whether too many calls waited for the engine. */
     private boolean isUnknownToEngine() {
         return unlinking.exceptionNow() instanceof IllegalStateException
-                && !keeper.engine().isClosed();
+                && !manager.engine().isClosed();
     }
 
     private void unlink() {
-        lastTry = keeper.isClosed();
-        unlinking = keeper.engine().unlink(link);
+        lastTry = manager.isClosed();
+        unlinking = manager.engine().unlink(link);
         step = Step.UNLINKING;
     }
 
@@ -320,7 +320,7 @@ public final class ManagedLink implements AutoCloseable {
             return;
         }
         if (unlinking.isCompletedExceptionally()) {
-            if (!keeper.isClosed()) {
+            if (!manager.isClosed()) {
                 fail(unlinking.exceptionNow().getMessage(), nowNs);
                 step = Step.STUCK;
                 return;
@@ -335,7 +335,7 @@ public final class ManagedLink implements AutoCloseable {
     }
 
     private void unlinkAgainIfDue(long nowNs) {
-        if (keeper.isClosed() || nowNs - notBeforeNs >= 0) {
+        if (manager.isClosed() || nowNs - notBeforeNs >= 0) {
             unlink();
         }
     }
@@ -343,7 +343,7 @@ public final class ManagedLink implements AutoCloseable {
     private void fail(String why, long nowNs) {
         failures.incrementAndGet();
         failuresInARow++;
-        notBeforeNs = nowNs + keeper.backoffNs(failuresInARow);
+        notBeforeNs = nowNs + manager.backoffNs(failuresInARow);
         stand(State.LOST, why == null ? "no reason given" : why, nowNs);
     }
 
@@ -356,7 +356,7 @@ public final class ManagedLink implements AutoCloseable {
         try {
             listener.onState(this, state, why);
         } catch (Throwable e) {
-            keeper.listenerFailed(e);
+            manager.listenerFailed(e);
         }
     }
 }

@@ -42,7 +42,7 @@ public final class KeptPeers implements AutoCloseable {
     private final LocalBlocks own;
     private final SideChannelExchange exchange =
             new SideChannelExchange(PublishedPeer.HOST, 0, PublishedPeer.CONFIG);
-    private final LinkManager keeper;
+    private final LinkManager manager;
     private final ManagedLink link;
     private final int port = FreePorts.run(1); // of one peer after the other: none else gets it
     private Process peer;
@@ -59,8 +59,8 @@ public final class KeptPeers implements AutoCloseable {
         pool = PublishedPeer.pool(transport);
         engine = PublishedPeer.engine(transport, pool);
         own = engine.local(pool.descriptors()).join();
-        keeper = LinkManager.start(exchange, engine, LinkConfig.DEFAULT);
-        link = keeper.keep(PublishedPeer.NAME, "test", (kept, state, why) -> {});
+        manager = LinkManager.start(exchange, engine, LinkConfig.DEFAULT);
+        link = manager.keep(PublishedPeer.NAME, "test", (kept, state, why) -> {});
     }
 
     /**
@@ -210,7 +210,7 @@ public final class KeptPeers implements AutoCloseable {
         check(link.handshakes() > rounds, "a handshake each round: " + link.handshakes());
         peer.getOutputStream().close();
         check(peer.waitFor() == 0, "an end of the peer: " + peer.exitValue());
-        keeper.close();
+        manager.close();
         check(link.state() == State.CLOSED, link.toString());
         check(engine.stuckRequests() == 0, "requests that could not be given up");
         try {
@@ -232,7 +232,7 @@ public final class KeptPeers implements AutoCloseable {
         if (peer != null) {
             peer.destroyForcibly();
         }
-        keeper.close();
+        manager.close();
         exchange.close();
         engine.close();
         pool.close();

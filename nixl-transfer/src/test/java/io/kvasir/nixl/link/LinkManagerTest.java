@@ -47,13 +47,13 @@ class LinkManagerTest {
     private long nowNs;
     private long engineStepNs;
     private TransferEngine engine;
-    private LinkManager keeper;
+    private LinkManager manager;
     private ManagedLink link;
 
     @BeforeEach
     void make() {
         make(0);
-        link = keeper.keep("peer", "", (kept, state, why) -> told.add(state + " " + why));
+        link = manager.keep("peer", "", (kept, state, why) -> told.add(state + " " + why));
     }
 
     private void make(double jitter) {
@@ -70,13 +70,13 @@ class LinkManagerTest {
                         TransferConfig.DEFAULT,
                         () -> nowNs += engineStepNs,
                         (p, m) -> {});
-        keeper = new LinkManager(exchange, engine, config, () -> nowNs, random);
+        manager = new LinkManager(exchange, engine, config, () -> nowNs, random);
     }
 
     @AfterEach
     void close() {
         transport.releaseFails = false;
-        keeper.close();
+        manager.close();
         work();
         assertEquals(State.CLOSED, link.state());
         assertTrue(transport.peers.isEmpty(), "peers are left: " + transport.peers);
@@ -87,7 +87,7 @@ class LinkManagerTest {
     private void work() {
         int quiet = 0;
         while (quiet < 2) { // what one does may be work for the other
-            final int done = keeper.doWork() + engine.doWork();
+            final int done = manager.doWork() + engine.doWork();
             quiet = done == 0 ? quiet + 1 : 0;
         }
     }
@@ -279,7 +279,7 @@ class LinkManagerTest {
 
     @Test
     void aRecordOfAnotherModelIsRefusedByNameUntilABetterOneComes() {
-        final ManagedLink picky = keeper.keep("picky", "model-y", (kept, state, why) -> {});
+        final ManagedLink picky = manager.keep("picky", "model-y", (kept, state, why) -> {});
         exchange.publish(withDigest(1, "model-x"));
         work();
         assertEquals(State.LOST, picky.state());
@@ -317,11 +317,11 @@ class LinkManagerTest {
         transport.releaseFails = true;
         pull(link.link());
         engine.doWork();
-        keeper.doWork(); // asks the engine to unlink
+        manager.doWork(); // asks the engine to unlink
         engine.doWork();
         nowNs += 5_000 * MS; // for which the engine tries to
         engine.doWork();
-        keeper.doWork();
+        manager.doWork();
         assertEquals(State.LOST, link.state());
         assertTrue(link.why().contains("could not be given up"), link.why());
         assertEquals(1, engine.stuckRequests());
@@ -336,7 +336,7 @@ class LinkManagerTest {
     @Test
     void aPeerThatHangsHoldsUpNoOther() {
         up();
-        final ManagedLink other = keeper.keep("other", "", (kept, state, why) -> {});
+        final ManagedLink other = manager.keep("other", "", (kept, state, why) -> {});
         exchange.publish(Records.record("other", 1, 1));
         work();
         final CompletableFuture<LocalBlocks> own =
@@ -345,7 +345,7 @@ class LinkManagerTest {
         pull(link.link());
         transport.releaseFails = true;
         exchange.withdraw("peer");
-        keeper.doWork(); // asks the engine to unlink
+        manager.doWork(); // asks the engine to unlink
         final Transfer transfer = new Transfer().pull(own.join(), other.link()).add(0, 0);
         assertTrue(engine.submit(transfer.deadlineNs(nowNs + 1_000 * MS)));
         engineStepNs = 10 * MS;
@@ -383,11 +383,11 @@ class LinkManagerTest {
         assertTrue(link.why().contains("could not be given up"), link.why());
         assertEquals(2, link.failures());
         for (int moment = 0; moment < 20; moment++) {
-            keeper.doWork();
+            manager.doWork();
             assertEquals(0, engine.doWork(), "asked again after " + moment + " ms");
             nowNs += MS;
         }
-        keeper.doWork();
+        manager.doWork();
         assertEquals(1, engine.doWork());
         assertEquals(2, link.failures());
         workAfter(5_000);
@@ -403,7 +403,7 @@ class LinkManagerTest {
         work();
         nowNs += 5_000 * MS;
         engine.doWork(); // gives up to let go of it
-        keeper.close();
+        manager.close();
         transport.releaseFails = false;
         work();
         assertTrue(transport.peers.isEmpty());
@@ -412,28 +412,28 @@ class LinkManagerTest {
     @Test
     void linksAreBoundedAndOneAPeer() {
         assertThrows(
-                IllegalArgumentException.class, () -> keeper.keep("peer", "", (l, s, w) -> {}));
-        keeper.keep("second", "", (l, s, w) -> {});
+                IllegalArgumentException.class, () -> manager.keep("peer", "", (l, s, w) -> {}));
+        manager.keep("second", "", (l, s, w) -> {});
         final ExchangeException refusal =
                 assertThrows(
-                        ExchangeException.class, () -> keeper.keep("third", "", (l, s, w) -> {}));
+                        ExchangeException.class, () -> manager.keep("third", "", (l, s, w) -> {}));
         assertTrue(refusal.getMessage().contains("maxLinks"), refusal.getMessage());
         link.close();
         work();
         assertEquals(State.CLOSED, link.state());
-        assertSame(State.CONNECTING, keeper.keep("third", "", (l, s, w) -> {}).state());
+        assertSame(State.CONNECTING, manager.keep("third", "", (l, s, w) -> {}).state());
     }
 
     @Test
     void aLinkThatIsReportedAsClosedMayBeKeptAgain() {
         final List<ManagedLink> again = new ArrayList<>();
         final ManagedLink other =
-                keeper.keep(
+                manager.keep(
                         "other",
                         "",
                         (kept, state, why) -> {
                             if (state == State.CLOSED) {
-                                again.add(keeper.keep("other", "", (l, s, w) -> {}));
+                                again.add(manager.keep("other", "", (l, s, w) -> {}));
                             }
                         });
         exchange.publish(Records.record("other", 1, 1));
@@ -449,15 +449,15 @@ class LinkManagerTest {
     @Test
     void aClosedManagerSaysThatThereIsWorkUntilNothingIsLeft() {
         exchange.publish(Records.record("peer", 1, 1));
-        keeper.doWork(); // asks the engine to link
-        keeper.close();
-        assertNotEquals(0, keeper.doWork(), "the engine still links");
-        while (keeper.doWork() > 0) {
+        manager.doWork(); // asks the engine to link
+        manager.close();
+        assertNotEquals(0, manager.doWork(), "the engine still links");
+        while (manager.doWork() > 0) {
             engine.doWork();
         }
         assertEquals(State.CLOSED, link.state());
         assertTrue(transport.peers.isEmpty());
-        assertEquals(0, keeper.doWork());
+        assertEquals(0, manager.doWork());
     }
 
     @Test
@@ -475,7 +475,7 @@ class LinkManagerTest {
     @MethodSource("faults")
     void whateverAListenerThrowsItsLinkGoesOnAndTheOthersToo(Throwable fault) {
         final ManagedLink other =
-                keeper.keep("other", "", (kept, state, why) -> LangUtil.rethrowUnchecked(fault));
+                manager.keep("other", "", (kept, state, why) -> LangUtil.rethrowUnchecked(fault));
         exchange.publish(Records.record("other", 1, 1));
         up();
         assertEquals(State.UP, other.state());
@@ -498,9 +498,9 @@ class LinkManagerTest {
 
     @Test
     void whatIsMissingIsNamedWhereItIsGiven() {
-        missing("peer", () -> keeper.keep(null, "", (l, s, w) -> {}));
-        missing("digest", () -> keeper.keep("other", null, (l, s, w) -> {}));
-        missing("listener", () -> keeper.keep("other", "", null));
+        missing("peer", () -> manager.keep(null, "", (l, s, w) -> {}));
+        missing("digest", () -> manager.keep("other", null, (l, s, w) -> {}));
+        missing("listener", () -> manager.keep("other", "", null));
         final LinkConfig config = LinkConfig.DEFAULT;
         missing("exchange", () -> new LinkManager(null, engine, config, () -> 0, random));
         missing("engine", () -> new LinkManager(exchange, null, config, () -> 0, random));

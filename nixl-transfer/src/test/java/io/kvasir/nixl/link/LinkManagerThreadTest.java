@@ -31,15 +31,15 @@ class LinkManagerThreadTest {
                         new BackoffIdleStrategy(),
                         (peer, message) -> {},
                         error -> {})) {
-            final LinkManager keeper = LinkManager.start(exchange, engine, LinkConfig.DEFAULT);
+            final LinkManager manager = LinkManager.start(exchange, engine, LinkConfig.DEFAULT);
             final ManagedLink link =
-                    keeper.keep(
+                    manager.keep(
                             "peer",
                             "",
                             (kept, state, why) -> {
                                 if (state == State.UP) {
                                     thread.set(Thread.currentThread());
-                                    keeper.close();
+                                    manager.close();
                                     atClose.complete(kept.state());
                                 }
                             });
@@ -48,7 +48,7 @@ class LinkManagerThreadTest {
             assertEquals(State.UP, atClose.join(), "it is given up when the listener is through");
             Eventually.holds("the end of the thread", () -> !thread.get().isAlive());
             assertEquals(State.CLOSED, link.state());
-            keeper.close();
+            manager.close();
         }
         assertTrue(transport.peers.isEmpty());
     }

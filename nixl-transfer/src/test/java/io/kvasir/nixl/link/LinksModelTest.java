@@ -57,7 +57,7 @@ class LinksModelTest {
         private final StrictTransport transport;
         private final ViewExchange exchange = new ViewExchange();
         private final TransferEngine engine;
-        private final LinkManager keeper;
+        private final LinkManager manager;
         private final LocalBlocks own;
         private final Map<String, Long> lives = new HashMap<>();
         private final Map<String, PeerRecord> published = new HashMap<>();
@@ -84,7 +84,7 @@ class LinksModelTest {
                             Duration.ofMillis(50),
                             0.5,
                             Duration.ofMillis(1));
-            keeper = new LinkManager(exchange, engine, config, () -> nowNs, random);
+            manager = new LinkManager(exchange, engine, config, () -> nowNs, random);
             final var local = engine.local(new PeerMemory.Pool(Records.LAYOUT, 4096).descriptors());
             engine.doWork();
             own = local.join();
@@ -102,8 +102,8 @@ class LinksModelTest {
             if (!keeperClosed) {
                 allAreUp();
             }
-            keeper.close();
-            while (keeper.doWork() > 0) {
+            manager.close();
+            while (manager.doWork() > 0) {
                 work();
                 nowNs += 100 * MS;
             }
@@ -130,7 +130,7 @@ class LinksModelTest {
                 case 16, 17 -> nowNs += random.nextInt(20) * MS;
                 case 18 -> crowd();
                 case 19 -> closeRarely();
-                default -> keeper.doWork();
+                default -> manager.doWork();
             }
         }
 
@@ -176,7 +176,7 @@ class LinksModelTest {
         }
 
         private ManagedLink keepNow(String peer) {
-            return keeper.keep(peer, "", (link, state, why) -> changed(link, state));
+            return manager.keep(peer, "", (link, state, why) -> changed(link, state));
         }
 
         private void changed(ManagedLink link, State state) {
@@ -252,7 +252,7 @@ class LinksModelTest {
             if (random.nextInt(20) == 0) {
                 transport.faults = 0;
                 keeperClosed = true;
-                keeper.close();
+                manager.close();
             }
         }
 
@@ -266,7 +266,7 @@ class LinksModelTest {
 
         private void settle() {
             for (int round = 0; round < 200; round++) {
-                keeper.doWork();
+                manager.doWork();
                 work();
                 nowNs += 100 * MS;
             }
