@@ -333,8 +333,11 @@ public final class LastingConnection {
         hung.forceReconnect(ForceReconnectOptions.FORCE_CLOSE_INSTANCE);
     }
 
-    /** Closes it for good; nothing is made anew from then on. */
-    public void close() throws InterruptedException {
+    /**
+     * Closes it for good; nothing is made anew from then on. A thread that is interrupted closes it
+     * too, and stays interrupted.
+     */
+    public void close() {
         final Connection last;
         synchronized (this) {
             closed = true;
@@ -349,6 +352,14 @@ public final class LastingConnection {
                 readmitting.interrupt();
             }
         }
-        last.close();
+        boolean interrupted = Thread.interrupted(); // else the client would stop half way
+        try {
+            last.close();
+        } catch (InterruptedException e) {
+            interrupted = true;
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 }

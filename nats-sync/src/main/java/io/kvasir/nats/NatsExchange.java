@@ -253,9 +253,9 @@ public final class NatsExchange extends ViewedExchange {
         thread.interrupt();
         try {
             thread.join(CLOSE_PATIENCE_MS);
-            connection.close();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
+        connection.close();
     }
 }

@@ -471,13 +471,13 @@ public final class NatsStore implements LeasedStore {
                 thread.interrupt();
                 thread.join(CLOSE_PATIENCE_MS);
             }
-            synchronized (this) {
-                if (connection != null) {
-                    connection.close();
-                }
-            }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        }
+        synchronized (this) {
+            if (connection != null) {
+                connection.close();
+            }
         }
     }
 }

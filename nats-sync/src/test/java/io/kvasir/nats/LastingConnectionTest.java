@@ -4,6 +4,8 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.nats.events.EventSubjects;
+import io.kvasir.nats.events.NatsEventTransport;
 import io.kvasir.testsupport.Eventually;
 import io.nats.client.ConnectionListener.Events;
 
@@ -199,5 +201,17 @@ class LastingConnectionTest {
         } finally {
             lasting.close();
         }
+    }
+
+    @Test
+    void aThreadThatIsInterruptedClosesItsConnectionToo() throws Exception {
+        final NatsEventTransport transport =
+                new NatsEventTransport(
+                        new NatsAccess(access().servers(), null, null, Duration.ofSeconds(20)),
+                        EventSubjects.kvEvents("ns", "backend", "generate"));
+        Thread.currentThread().interrupt();
+        transport.close();
+        assertTrue(Thread.interrupted(), "it stays interrupted");
+        Eventually.holds("the client has left", () -> client.isClosed());
     }
 }

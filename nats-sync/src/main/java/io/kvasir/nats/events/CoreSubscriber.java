@@ -204,12 +204,12 @@ final class CoreSubscriber implements AutoCloseable {
         thread.interrupt();
         try {
             thread.join(CLOSE_PATIENCE_MS);
-            final LastingConnection open = connection;
-            if (open != null) {
-                open.close();
-            }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
+        }
+        final LastingConnection open = connection;
+        if (open != null) {
+            open.close();
         }
     }
 }

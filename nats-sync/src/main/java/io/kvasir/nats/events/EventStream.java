@@ -141,11 +141,7 @@ final class EventStream implements SharedStream {
             connection = null;
         }
         if (former != null) {
-            try {
-                former.close();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+            former.close();
         }
     }
 }

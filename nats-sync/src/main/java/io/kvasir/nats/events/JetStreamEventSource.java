@@ -565,11 +565,7 @@ public final class JetStreamEventSource implements AutoCloseable {
 
     private void closeConnection() {
         if (connection != null) {
-            try {
-                connection.close();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+            connection.close();
         }
     }
 

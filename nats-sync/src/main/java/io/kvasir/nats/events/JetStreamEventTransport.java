@@ -153,10 +153,6 @@ public final class JetStreamEventTransport implements RouterEventTransport {
 
     @Override
     public void close() {
-        try {
-            connection.close();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        connection.close();
     }
 }

@@ -107,10 +107,6 @@ public final class LocalIndexerService implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        try {
-            connection.close();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        connection.close();
     }
 }

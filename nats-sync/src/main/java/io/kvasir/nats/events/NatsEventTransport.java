@@ -108,19 +108,11 @@ public final class NatsEventTransport implements RouterEventTransport {
             if (connection.isConnected()) {
                 connection.now().flush(access.timeout());
             }
-            connection.close();
         } catch (TimeoutException | IllegalStateException e) {
-            closeNow();
+            // what was not sent is lost with the connection
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
-    }
-
-    private void closeNow() {
-        try {
-            connection.close();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        connection.close();
     }
 }

@@ -112,7 +112,7 @@ public final class NatsReplicaLink implements ReplicaLink {
         }
     }
 
-    private synchronized void opened(LastingConnection made) throws InterruptedException {
+    private synchronized void opened(LastingConnection made) {
         if (closed) {
             made.close();
             return;
@@ -254,11 +254,7 @@ public final class NatsReplicaLink implements ReplicaLink {
         } catch (IOException | RuntimeException e) {
             LOG.debug("the last messages were not sent", e);
         }
-        try {
-            open.close();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        open.close();
     }
 
     /** The client's errors: what they cost is counted elsewhere. */

@@ -342,11 +342,7 @@ public final class NatsStateStore implements LockedStore {
             connection = null;
         }
         if (former != null) {
-            try {
-                former.close();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+            former.close();
         }
     }
 
