@@ -26,6 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
 import java.net.http.HttpResponse;
+import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -118,6 +119,35 @@ class OtherApisHttpTest {
             final MetricsPage page = MetricsPage.of(gateway);
             assertEquals(2, page.sum("kvasir_output_tokens_total"));
             assertEquals(1, page.sum("kvasir_time_to_first_token_seconds_count", "route", label));
+        }
+    }
+
+    /** SGLang's own API knows no header of a rank. */
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{\"input_ids\":[1,2,3],\"x\":1.0e0",
+                "{\"input_ids\":[1,2,3],\"routed_dp_rank\":0",
+                "{\"input_ids\":[1,2,3],\"top_k\":1,\"top_k\":2"
+            })
+    void generateSaysTheRankInItsBody(String body) throws Exception {
+        try (FakeEngine engine = new FakeEngine(call -> call.json(200, "{\"text\":\"a\"}"));
+                GatewayServer gateway =
+                        GatewayServer.start(
+                                Gateways.config(WorkerConfig.parse(engine.url() + ",name=w,dp=2"))
+                                        .set(GatewaySettings.TRUSTED_NETWORKS, List.of("127.0.0.1"))
+                                        .build())) {
+            for (int rank = 0; rank < 2; rank++) {
+                final HttpResponse<String> answer =
+                        Gateways.post(
+                                gateway, GENERATE, body + '}', "x-kvasir-worker", "w/" + rank);
+                assertEquals(200, answer.statusCode(), answer.body());
+                final FakeEngine.Call call = engine.calls.get(rank);
+                assertEquals(Integer.toString(rank), call.headers.get("x-data-parallel-rank"));
+                final JsonNode sent = Json.MAPPER.readTree(call.text());
+                assertEquals(rank, sent.path("routed_dp_rank").asInt(-1), call.text());
+                assertEquals(3, sent.path("input_ids").size());
+            }
         }
     }
 

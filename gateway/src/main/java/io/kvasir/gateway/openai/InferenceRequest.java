@@ -118,6 +118,8 @@ public final class InferenceRequest {
     /** Of these: with "full" the engine announces the blocks of the request's hit once more. */
     static final String REPORT_MODE = "kv_cache_report_mode";
 
+    private static final String RANK = "routed_dp_rank";
+
     private static final byte[] WHOLE_OPTION =
             ascii("\"stream_options\":{\"include_usage\":true},");
     private static final byte[] OPTION = ascii("{\"include_usage\":true}");
@@ -384,6 +386,20 @@ public final class InferenceRequest {
         } catch (MalformedJsonException e) { // a member twice, or a number that only Python reads
             final ObjectNode tree = Json.tree(body);
             ((ObjectNode) tree.get(EXTRA_ARGUMENTS)).remove(REPORT_MODE);
+            return Json.body(tree);
+        }
+    }
+
+    /**
+     * A body that asks for a data-parallel rank, all other bytes as they were; one whose members
+     * could not be located is written anew. {@link Route#GENERATE} takes it from the body alone.
+     */
+    public static byte[] withRank(byte[] body, int rank) throws ApiException, IOException {
+        try {
+            return VerbatimJson.parse(body).edit().set(RANK, rank).apply().bytes();
+        } catch (MalformedJsonException e) { // a member twice, or a number that only Python reads
+            final ObjectNode tree = Json.tree(body);
+            tree.put(RANK, rank);
             return Json.body(tree);
         }
     }

@@ -611,7 +611,7 @@ public final class ProxyExchange {
             if (upstream.takesTokens()) { // which has no part in split requests
                 return proxied.tokenBody();
             }
-            return split == null ? proxied.body() : split.mainBody();
+            return split == null ? proxied.body(booking) : split.mainBody();
         }
 
         private ChatAnswer chatOrNull() {

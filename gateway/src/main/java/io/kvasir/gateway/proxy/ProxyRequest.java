@@ -4,6 +4,7 @@ import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.InferenceRequest;
 import io.kvasir.gateway.routing.RoutedPrompt;
+import io.kvasir.gateway.routing.WorkerReservations;
 import io.kvasir.router.queue.QueueRank;
 
 import java.io.IOException;
@@ -33,17 +34,38 @@ public record ProxyRequest(
     }
 
     /**
+     * What is sent to one of a worker's ranks; made anew by each call where the body has to say
+     * which.
+     *
+     * @throws ApiException 413 if making it needs too much memory
+     */
+    ByteBuffer body(WorkerReservations.Booking booking) throws ApiException {
+        if (inference.route != InferenceRequest.Route.GENERATE || !booking.upstream().hasRanks()) {
+            return body; // the rank is in a header
+        }
+        try {
+            return ByteBuffer.wrap(InferenceRequest.withRank(bytes(), booking.decision().dpRank()));
+        } catch (IOException e) {
+            throw new UncheckedIOException("a body that was read before", e);
+        }
+    }
+
+    /**
      * What is sent to a worker that takes token ids; made anew by each call.
      *
      * @throws ApiException 413 if making it needs too much memory
      */
     ByteBuffer tokenBody() throws ApiException {
-        final byte[] text = new byte[body.remaining()];
-        body.duplicate().get(text);
         try {
-            return ByteBuffer.wrap(prompt.tokenForm().body(text));
+            return ByteBuffer.wrap(prompt.tokenForm().body(bytes()));
         } catch (IOException e) {
             throw new UncheckedIOException("a body that was read before", e);
         }
+    }
+
+    private byte[] bytes() {
+        final byte[] text = new byte[body.remaining()];
+        body.duplicate().get(text);
+        return text;
     }
 }
