@@ -82,19 +82,21 @@ final class PrefillLeg {
 
     /**
      * @param faults of all prefills of the exchange
+     * @param rules of the exchange
      */
     PrefillLeg(
             ProxyContext context,
             ProxyRequest proxied,
             WorkerReservations.Booking booking,
             FaultAttribution faults,
+            RetryPolicy.Rules rules,
             Listener listener) {
         this.context = context;
         this.proxied = proxied;
         this.booking = booking;
         this.faults = faults;
         this.listener = listener;
-        this.retries = RetryPolicy.of(context.config());
+        this.retries = RetryPolicy.of(rules);
         this.attempt = newAttempt();
         booking.decision().traceIn(proxied.record().trace());
     }

@@ -24,6 +24,7 @@ import io.kvasir.router.PromptEnd;
 import io.kvasir.router.Worker;
 import io.kvasir.router.disagg.Leg;
 import io.kvasir.router.disagg.LegFailure;
+import io.kvasir.router.settings.Settings;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.io.Content;
@@ -97,13 +98,21 @@ public final class ProxyExchange {
         this.request = request;
         this.response = response;
         this.callback = callback;
-        this.retries = RetryPolicy.of(context.config());
+        final Settings settings = context.config().settings(); // read once: one version of all
+        final RetryPolicy.Rules rules = RetryPolicy.Rules.of(settings);
+        this.retries = RetryPolicy.of(rules);
         this.faults = new FaultAttribution(proxied.body());
         this.clientProbe = new ClientProbe(request, this::clientLeft);
         this.watch = new DisconnectWatcher(request, clientProbe::begin, this::clientLeft);
         this.split =
                 context.registry().routerOrNull(WorkerPool.PREFILL) != null
-                        ? new SplitExchange(context, proxied, request, new DecodeSide())
+                        ? new SplitExchange(
+                                context,
+                                proxied,
+                                request,
+                                new DecodeSide(),
+                                SplitContext.rules(settings),
+                                rules)
                         : null;
     }
 

@@ -1,8 +1,8 @@
 package io.kvasir.gateway.proxy;
 
-import io.kvasir.gateway.config.GatewayConfig;
 import io.kvasir.gateway.config.GatewaySettings;
 import io.kvasir.gateway.upstream.UpstreamFault;
+import io.kvasir.router.settings.Settings;
 
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.DoubleSupplier;
@@ -21,13 +21,13 @@ final class RetryPolicy {
      * @param afterTimeout whether a request that was sent in full is sent again after a timeout
      */
     record Rules(int retries, long backoffNs, long maxBackoffNs, boolean afterTimeout) {
-        /** The rules that a configuration sets. */
-        static Rules of(GatewayConfig config) {
+        /** The rules of one version of the settings. */
+        static Rules of(Settings settings) {
             return new Rules(
-                    config.get(GatewaySettings.RETRIES),
-                    config.get(GatewaySettings.RETRY_BACKOFF).toNanos(),
-                    config.get(GatewaySettings.RETRY_BACKOFF_MAX).toNanos(),
-                    config.get(GatewaySettings.RETRY_AFTER_TIMEOUT));
+                    settings.get(GatewaySettings.RETRIES),
+                    settings.get(GatewaySettings.RETRY_BACKOFF).toNanos(),
+                    settings.get(GatewaySettings.RETRY_BACKOFF_MAX).toNanos(),
+                    settings.get(GatewaySettings.RETRY_AFTER_TIMEOUT));
         }
     }
 
@@ -43,9 +43,9 @@ final class RetryPolicy {
         this.random = random;
     }
 
-    /** One that goes by what is set now. */
-    static RetryPolicy of(GatewayConfig config) {
-        return new RetryPolicy(Rules.of(config), () -> ThreadLocalRandom.current().nextDouble());
+    /** One whose waits are drawn at random. */
+    static RetryPolicy of(Rules rules) {
+        return new RetryPolicy(rules, () -> ThreadLocalRandom.current().nextDouble());
     }
 
     /** An attempt begins. */

@@ -7,6 +7,7 @@ import io.kvasir.router.disagg.Deadlines;
 import io.kvasir.router.disagg.SplitFlow;
 import io.kvasir.router.disagg.SplitPolicy;
 import io.kvasir.router.disagg.TransferCosts;
+import io.kvasir.router.settings.Settings;
 
 import org.eclipse.jetty.client.HttpClient;
 import org.eclipse.jetty.util.thread.Scheduler;
@@ -38,32 +39,32 @@ public record SplitContext(
                 new TransferCosts(config.get(GatewaySettings.TRANSFER_COSTS));
         return new SplitContext(
                 config,
-                new SplitPolicy(limits(config), transfers.distances()),
+                new SplitPolicy(limits(config.settings()), transfers.distances()),
                 transfers,
                 (delayNs, action) -> after(client, delayNs, action),
                 release);
     }
 
-    private static SplitPolicy.Limits limits(GatewayConfig config) {
+    private static SplitPolicy.Limits limits(Settings settings) {
         return new SplitPolicy.Limits(
-                config.get(GatewaySettings.SPLIT_MODE),
-                config.get(GatewaySettings.SPLIT_MIN_TOKENS),
-                config.get(GatewaySettings.SPLIT_MIN_RATIO),
-                config.get(GatewaySettings.SPLIT_MAX_QUEUE),
-                config.get(GatewaySettings.SPLIT_HARM_WEIGHT));
+                settings.get(GatewaySettings.SPLIT_MODE),
+                settings.get(GatewaySettings.SPLIT_MIN_TOKENS),
+                settings.get(GatewaySettings.SPLIT_MIN_RATIO),
+                settings.get(GatewaySettings.SPLIT_MAX_QUEUE),
+                settings.get(GatewaySettings.SPLIT_HARM_WEIGHT));
     }
 
     /** The configuration has other values. */
     public void settingsChanged() {
-        policy.limits(limits(config));
+        policy.limits(limits(config.settings()));
     }
 
-    /** What holds for a request that begins now. */
-    SplitFlow.Rules rules() {
+    /** What one version of the settings says of a request. */
+    static SplitFlow.Rules rules(Settings settings) {
         return new SplitFlow.Rules(
-                config.get(GatewaySettings.SPLIT_FALLBACK),
-                config.get(GatewaySettings.PREFILL_ATTEMPTS),
-                config.get(GatewaySettings.PREFILL_TIMEOUT).toNanos());
+                settings.get(GatewaySettings.SPLIT_FALLBACK),
+                settings.get(GatewaySettings.PREFILL_ATTEMPTS),
+                settings.get(GatewaySettings.PREFILL_TIMEOUT).toNanos());
     }
 
     private static Runnable after(HttpClient client, long delayNs, Runnable action) {

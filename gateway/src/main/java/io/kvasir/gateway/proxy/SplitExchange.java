@@ -105,6 +105,7 @@ final class SplitExchange implements SplitLegs {
     private final Request request;
     private final DecodeSide decode;
     private final SplitFlow.Rules rules;
+    private final RetryPolicy.Rules retryRules;
     private final SplitFlow flow;
     private final FaultAttribution faults;
     private final Prefill[] prefills; // by attempt, from 1; null where no worker was found
@@ -118,13 +119,20 @@ final class SplitExchange implements SplitLegs {
     private volatile boolean over;
     private volatile boolean cut;
 
-    SplitExchange(ProxyContext context, ProxyRequest proxied, Request request, DecodeSide decode) {
+    SplitExchange(
+            ProxyContext context,
+            ProxyRequest proxied,
+            Request request,
+            DecodeSide decode,
+            SplitFlow.Rules rules,
+            RetryPolicy.Rules retryRules) {
         this.context = context;
         this.proxied = proxied;
         this.request = request;
         this.decode = decode;
         this.faults = new FaultAttribution(proxied.body());
-        this.rules = context.split().rules();
+        this.rules = rules;
+        this.retryRules = retryRules;
         this.prefills = new Prefill[rules.prefills() + 1];
         this.flow = new SplitFlow(rules, this, context.split().deadlines());
     }
@@ -418,7 +426,13 @@ final class SplitExchange implements SplitLegs {
         context.metrics().splits().split(how);
         last =
                 new Prefill(
-                        new PrefillLeg(context, proxied, booking, faults, new Outcome(attempt)),
+                        new PrefillLeg(
+                                context,
+                                proxied,
+                                booking,
+                                faults,
+                                retryRules,
+                                new Outcome(attempt)),
                         bodies,
                         ByteBuffer.wrap(body.bytes()),
                         rendezvous);

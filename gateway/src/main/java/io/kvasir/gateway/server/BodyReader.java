@@ -7,6 +7,7 @@ import io.kvasir.gateway.log.RequestRecord;
 import io.kvasir.gateway.openai.ApiException;
 import io.kvasir.gateway.openai.HeaderElements;
 import io.kvasir.registry.FailureText;
+import io.kvasir.router.settings.Settings;
 
 import org.eclipse.jetty.http.HttpFields;
 import org.eclipse.jetty.http.HttpHeader;
@@ -148,11 +149,12 @@ public final class BodyReader {
     }
 
     private BodyStream stream(Request request, Limit most) {
+        final Settings settings = config.settings(); // read once: one version of both
         final BodyStream stream =
                 new BodyStream(
                         request,
-                        config.get(GatewaySettings.BODY_TIMEOUT).toNanos(),
-                        config.get(GatewaySettings.BODY_MIN_RATE),
+                        settings.get(GatewaySettings.BODY_TIMEOUT).toNanos(),
+                        settings.get(GatewaySettings.BODY_MIN_RATE),
                         most,
                         arriving::remove);
         arriving.add(stream);

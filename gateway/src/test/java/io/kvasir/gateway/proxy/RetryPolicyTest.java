@@ -4,13 +4,22 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.gateway.config.GatewayConfig;
+import io.kvasir.gateway.config.GatewaySettings;
+import io.kvasir.gateway.config.WorkerConfig;
 import io.kvasir.gateway.upstream.UpstreamFault;
+import io.kvasir.testsupport.Trials;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
+import java.time.Duration;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** How often and when a request is sent again, and by which settings. */
 class RetryPolicyTest {
     private static RetryPolicy policy(int retries, boolean afterTimeout, double random) {
         return new RetryPolicy(
@@ -94,5 +103,49 @@ class RetryPolicyTest {
                 new RetryPolicy(new RetryPolicy.Rules(2, 0, 1_000, false), () -> 0.5);
         policy.begun();
         assertEquals(0, policy.backoffNs());
+    }
+
+    /** Beside a thread that changes all of them, again and again. */
+    @Test
+    void theRulesOfARequestAreOfOneVersionOfTheSettings() throws Exception {
+        final GatewayConfig one = config(1, 10, 100, false);
+        final GatewayConfig other = config(2, 1_000, 10_000, true);
+        final Set<RetryPolicy.Rules> versions = Set.of(rules(one), rules(other));
+        final GatewayConfig running = one.running();
+        final AtomicBoolean over = new AtomicBoolean();
+        final Thread changes =
+                Thread.ofPlatform()
+                        .start(
+                                () -> {
+                                    while (!over.get()) {
+                                        running.take(other);
+                                        running.take(one);
+                                    }
+                                });
+        try {
+            for (int i = 0; i < Trials.of(50_000, 500_000); i++) {
+                final RetryPolicy.Rules rules = rules(running);
+                assertTrue(versions.contains(rules), rules::toString);
+            }
+        } finally {
+            over.set(true);
+            changes.join();
+        }
+    }
+
+    private static RetryPolicy.Rules rules(GatewayConfig config) {
+        return RetryPolicy.Rules.of(config.settings());
+    }
+
+    private static GatewayConfig config(
+            int retries, int backoffMs, int maxBackoffMs, boolean afterTimeout) {
+        return GatewayConfig.builder()
+                .set(GatewaySettings.MODEL, "m")
+                .worker(WorkerConfig.parse("http://h:1"))
+                .set(GatewaySettings.RETRIES, retries)
+                .set(GatewaySettings.RETRY_BACKOFF, Duration.ofMillis(backoffMs))
+                .set(GatewaySettings.RETRY_BACKOFF_MAX, Duration.ofMillis(maxBackoffMs))
+                .set(GatewaySettings.RETRY_AFTER_TIMEOUT, afterTimeout)
+                .build();
     }
 }
