@@ -171,12 +171,13 @@ public final class SplitPolicy {
      * @return the decision with its reasons
      */
     public SplitChoice choose(SplitAlternatives known) {
+        final Limits now = limits; // read once: they may be others in the next moment
         final LearnedLine here = local.orElse(remote);
         final LearnedLine there = remote.orElse(local);
         final double localSeconds =
                 known.localPace() * here.seconds(known.localQueue() + known.localUncached());
         final double harm =
-                limits.harmWeight()
+                now.harmWeight()
                         * known.localDecodes()
                         * known.localUncached()
                         * known.localPace()
@@ -186,10 +187,10 @@ public final class SplitPolicy {
         final double moved = transferSeconds(known);
         final double gain = localSeconds + harm - prefill - moved;
         final boolean byCost =
-                limits.mode() == SplitMode.COST && known.promptTokens() > 0 && !Double.isNaN(gain);
-        final String limit = byCost ? null : limitOf(known);
+                now.mode() == SplitMode.COST && known.promptTokens() > 0 && !Double.isNaN(gain);
+        final String limit = byCost ? null : limitOf(now, known);
         final boolean worth = byCost ? gain > 0 : limit == null;
-        final boolean probe = !worth && probes(known);
+        final boolean probe = !worth && probes(now.mode(), known);
         final String decided = byCost ? "cost" : Objects.requireNonNullElse(limit, "limits");
         return new SplitChoice(
                 worth || probe,
@@ -202,8 +203,8 @@ public final class SplitPolicy {
     }
 
     /** Whether a request that would not be split is, to learn from it. */
-    private boolean probes(SplitAlternatives known) {
-        if (limits.mode() != SplitMode.COST
+    private boolean probes(SplitMode mode, SplitAlternatives known) {
+        if (mode != SplitMode.COST
                 || known.promptTokens() == 0
                 || known.promptTokens() + known.remoteQueue() > LONGEST_PROBE) {
             return false;
@@ -217,7 +218,7 @@ public final class SplitPolicy {
     }
 
     /** The limit by which a request is not split; null if there is none. */
-    private String limitOf(SplitAlternatives known) {
+    private static String limitOf(Limits limits, SplitAlternatives known) {
         if (known.promptTokens() == 0) {
             return null; // an unknown prompt may be long
         }

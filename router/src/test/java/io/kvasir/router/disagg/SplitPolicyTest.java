@@ -5,13 +5,17 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import io.kvasir.testsupport.Trials;
+
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 
+/** Whether a request is split, by limits and by what was learned. */
 class SplitPolicyTest {
     private static SplitPolicy policy(SplitMode mode, double harmWeight) {
         return new SplitPolicy(new SplitPolicy.Limits(mode, 100, 0.5, 5000, harmWeight), 2);
@@ -269,5 +273,33 @@ class SplitPolicyTest {
                 "limits",
                 assertThrows(NullPointerException.class, () -> new SplitPolicy(null, 1))
                         .getMessage());
+    }
+
+    /** Each of the two splits such a prompt; the mode of one with the weight of the other not. */
+    @Test
+    void aChoiceGoesByLimitsOfOneVersionBesideAThreadThatChangesThem() throws Exception {
+        final SplitPolicy.Limits byCost = new SplitPolicy.Limits(SplitMode.COST, 0, 0, 0, 10);
+        final SplitPolicy.Limits byLimits = new SplitPolicy.Limits(SplitMode.LIMITS, 0, 0, 0, 0);
+        final SplitPolicy policy = taught(10);
+        policy.limits(byCost);
+        final AtomicBoolean over = new AtomicBoolean();
+        final Thread changes =
+                Thread.ofPlatform()
+                        .start(
+                                () -> {
+                                    while (!over.get()) {
+                                        policy.limits(byLimits);
+                                        policy.limits(byCost);
+                                    }
+                                });
+        try {
+            for (int i = 0; i < Trials.of(20_000, 400_000); i++) {
+                final SplitChoice choice = policy.choose(alternatives(200, 200, 0, 4, 200, 0, 0));
+                assertTrue(choice.split(), choice::toString);
+            }
+        } finally {
+            over.set(true);
+            changes.join();
+        }
     }
 }
