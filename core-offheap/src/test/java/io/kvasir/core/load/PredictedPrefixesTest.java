@@ -7,20 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.core.radix.OverlapScores;
 import io.kvasir.testsupport.Allocations;
-import io.kvasir.testsupport.Seeds;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-
-import java.util.ArrayDeque;
-import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.Deque;
-import java.util.HashSet;
-import java.util.List;
-import java.util.Random;
-import java.util.Set;
 
 class PredictedPrefixesTest {
     private static final long TTL = 100;
@@ -183,74 +173,5 @@ class PredictedPrefixesTest {
                                 prefixes.visit((int) (time[0] & 3), prompt, 6, time[0]);
                             }));
         }
-    }
-
-    /** One visit of the naive model. */
-    private record Visit(int slot, List<Long> prompt, long time) {}
-
-    @Test
-    void holdsWhatTheVisitsSayThatAreLeft() {
-        final Random random = new Random(Seeds.next("PredictedPrefixesTest"));
-        final int maxBlocks = 120;
-        try (PredictedPrefixes prefixes = prefixes(maxBlocks, 0.6, 25)) {
-            final Deque<Visit> visits = new ArrayDeque<>();
-            long now = 0;
-            for (int i = 0; i < 4_000; i++) {
-                now += random.nextInt(12);
-                final long[] prompt = new long[random.nextInt(20)];
-                Arrays.setAll(prompt, j -> random.nextInt(2));
-                final int slot = random.nextInt(4);
-                if (random.nextInt(50) == 0) {
-                    prefixes.clear(slot);
-                    visits.removeIf(v -> v.slot == slot);
-                    // a cleared visit keeps its entry in the ring; start afresh to compare offsets
-                    prefixes.expire(now + 2 * TTL);
-                    visits.clear();
-                }
-                final long time = now;
-                visits.removeIf(v -> time - v.time > TTL);
-                assertTrue(prefixes.visit(slot, prompt, prompt.length, now));
-                if (prompt.length > 0) {
-                    if (visits.size() == 25) {
-                        visits.removeFirst();
-                    }
-                    visits.add(new Visit(slot, Arrays.stream(prompt).boxed().toList(), now));
-                    if (held(visits).size() > maxBlocks) {
-                        while (held(visits).size() > (long) (0.6 * maxBlocks)) {
-                            visits.removeFirst();
-                        }
-                    }
-                }
-                final Set<List<Long>> held = held(visits);
-                assertEquals(held.size(), prefixes.blocks());
-                for (int s = 0; s < 4; s++) {
-                    assertEquals(naiveDepth(held, s, prompt), depth(prefixes, s, prompt));
-                }
-            }
-        }
-    }
-
-    /** Slot and path of every block. */
-    private static Set<List<Long>> held(Deque<Visit> visits) {
-        final Set<List<Long>> held = new HashSet<>();
-        for (Visit visit : visits) {
-            final List<Long> path = new ArrayList<>(List.of((long) visit.slot));
-            for (long hash : visit.prompt) {
-                path.add(hash);
-                held.add(List.copyOf(path));
-            }
-        }
-        return held;
-    }
-
-    private static int naiveDepth(Set<List<Long>> held, int slot, long[] prompt) {
-        final List<Long> path = new ArrayList<>(List.of((long) slot));
-        for (int depth = 0; depth < prompt.length; depth++) {
-            path.add(prompt[depth]);
-            if (!held.contains(path)) {
-                return depth;
-            }
-        }
-        return prompt.length;
     }
 }
