@@ -38,7 +38,8 @@ import java.util.concurrent.TimeUnit;
 /**
  * One engine, the stream of its events, and what is between them: lost, repeated and swapped
  * messages, connections that break, replays that break off, restarts. A view that is called exact
- * is, and in the end it is called so.
+ * is, and in the end it is called so; the latter also where another engine has answered replays,
+ * and messages with any number have come in the engine's name.
  */
 class EngineStreamModelTest {
     private static final int TRIALS = Trials.of(150, 3_000);
@@ -80,6 +81,7 @@ class EngineStreamModelTest {
         private final boolean small;
         private final boolean sameNames;
         private final int keeps;
+        private final boolean strange; // at times others answer, or send what the engine did not
         private EngineStream stream;
         private long nowNs = 1;
         private boolean good; // the network loses nothing
@@ -116,6 +118,7 @@ class EngineStreamModelTest {
             sameNames = random.nextBoolean();
             keeps = random.nextBoolean() ? 1_000 : 1 + random.nextInt(30);
             slow = random.nextInt(3) == 0;
+            strange = random.nextInt(4) == 0;
             final List<CapacityRule> rules = List.of(CapacityRule.values());
             final PrefixIndexConfig config =
                     small
@@ -137,6 +140,8 @@ class EngineStreamModelTest {
                             + keeps
                             + ", slow "
                             + slow
+                            + ", strange "
+                            + strange
                             + " "
                             + config.capacityRule());
         }
@@ -399,6 +404,16 @@ class EngineStreamModelTest {
                 }
                 asked = true;
                 answer = new ArrayDeque<>();
+                if (strange && !good && random.nextInt(3) == 0) {
+                    final long first = Math.max(0, from - random.nextInt(2));
+                    final long until = Math.min(first + 40, next + random.nextInt(4));
+                    for (long number = first; number < until; number++) {
+                        answer.add(ofAnother(number));
+                    }
+                    answer.add(new Message(-1, new byte[0]));
+                    say("another engine is asked from " + from);
+                    return;
+                }
                 for (Message message : buffer) {
                     if (message.number >= from
                             && (good || answer.isEmpty() || random.nextInt(15) > 0)) {
@@ -435,6 +450,33 @@ class EngineStreamModelTest {
                 case CONTINUE -> answer.poll();
                 case STOP -> endSession();
                 case RETRY -> {}
+            }
+        }
+
+        /** What another engine has sent under a number. */
+        private Message ofAnother(long number) {
+            final int name = 900_000 + random.nextInt(1_000);
+            return new Message(
+                    number,
+                    pack(
+                            Arrays.asList(
+                                    timestamp,
+                                    List.of(stored(List.of(name), null, range(1, BLOCK), BLOCK)),
+                                    0)));
+        }
+
+        private void stranger() {
+            if (strange && connected && !broken) {
+                final long number =
+                        switch (random.nextInt(6)) {
+                            case 0 -> Long.MAX_VALUE - random.nextInt(3);
+                            case 1 -> random.nextLong();
+                            case 2 -> next + random.nextInt(300);
+                            case 3 -> random.nextInt(3);
+                            case 4 -> next + Integer.MAX_VALUE;
+                            default -> Math.max(0, next - random.nextInt(4));
+                        };
+                onMessage(ofAnother(number));
             }
         }
 
@@ -539,7 +581,7 @@ class EngineStreamModelTest {
         private void run(int steps) {
             start();
             for (int step = 0; step < steps; step++) {
-                switch (random.nextInt(25)) {
+                switch (random.nextInt(26)) {
                     case 0, 1, 2, 3 -> publish();
                     case 4, 5, 6, 7, 8 -> deliver();
                     case 9, 10, 11, 12, 13, 14 -> replayStep();
@@ -558,6 +600,7 @@ class EngineStreamModelTest {
                     case 20 -> applySome(1 + random.nextInt(4));
                     case 21 -> tail();
                     case 22 -> other();
+                    case 24 -> stranger();
                     case 23 -> {
                         if (random.nextInt(8) == 0) {
                             dropCache();
@@ -585,6 +628,9 @@ class EngineStreamModelTest {
             final IndexState state = stream.state();
             final SourceStatus status = stream.status();
             assertTrue(stream.behind() >= 0 && status.waiting() >= 0);
+            if (strange) {
+                return; // what is sent in the engine's name is believed, until it shows
+            }
             if (state == IndexState.EXACT) {
                 assertTrue(
                         (connected && !broken)
@@ -633,6 +679,9 @@ class EngineStreamModelTest {
         private void settle() {
             good = true;
             say("good from now on");
+            if (strange) {
+                restart(); // ends what was believed of others, if anything
+            }
             if (small) {
                 final KvBatch batch = new KvBatch();
                 batch.reset(OTHER, 0, CopyRule.PHYSICAL, false, ApplyListener.NONE);
