@@ -101,7 +101,7 @@ public final class JournalFile {
         }
     }
 
-    /** Where there is no room for three files, the oldest one gives way first. */
+    /** Where there is room for two files and not for three, the oldest one gives way first. */
     private static OffHeap make(Path made, Path oldest, int records, int candidates)
             throws IOException {
         final long length = JournalDescriptor.length(records, candidates);
@@ -109,6 +109,7 @@ public final class JournalFile {
         try {
             return MappedFile.create(made, length, attributes);
         } catch (IOException e) {
+            new DiskRoom().take(made, length, oldest); // else it would give way for nothing
             if (!Files.deleteIfExists(oldest)) {
                 throw e;
             }

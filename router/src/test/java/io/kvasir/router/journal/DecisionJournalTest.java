@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.kvasir.core.memory.OffHeap;
 import io.kvasir.pipeline.source.IndexState;
@@ -420,6 +421,25 @@ class DecisionJournalTest {
             assertEquals(3, now.end());
             assertEquals(2, before.end());
         }
+    }
+
+    /** Its room would not be enough either. */
+    @Test
+    void theFileOfTheRunBeforeStaysWhereTheDiskHasNoRoomEvenWithoutIt() throws IOException {
+        final int most = DecisionJournal.MAX_RECORDS;
+        final int candidates = JournalRecord.MAX_CANDIDATES;
+        assumeTrue(
+                Files.getFileStore(folder).getUsableSpace()
+                        < JournalDescriptor.length(most, candidates) - (1L << 20),
+                "the disk has room for the largest journal");
+        JournalFile.create(folder, 10, 1, BLOCK_SIZE, 1).close();
+        JournalFile.create(folder, 10, 1, BLOCK_SIZE, 2).close();
+        assertThrows(
+                IOException.class,
+                () -> JournalFile.create(folder, most, candidates, BLOCK_SIZE, 3));
+        JournalFile.open(folder).close();
+        JournalFile.open(folder.resolve(JournalFile.PREVIOUS)).close();
+        assertFalse(Files.exists(folder.resolve(JournalFile.FILE + ".new")));
     }
 
     @Test
