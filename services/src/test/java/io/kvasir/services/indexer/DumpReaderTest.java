@@ -117,7 +117,16 @@ class DumpReaderTest {
     private static final class OddDump {
         private static final List<String> VALUES =
                 List.of(
-                        "null", "{}", "[]", "{'a':1}", "[1]", "[{}]", "'x'", "1.5", "-1", "true",
+                        "null",
+                        "{}",
+                        "[]",
+                        "{'a':1}",
+                        "[1]",
+                        "[{}]",
+                        "'x'",
+                        "1.5",
+                        "-1",
+                        "true",
                         "18446744073709551616");
 
         private final Random random;
@@ -148,7 +157,9 @@ class DumpReaderTest {
             }
             final int at = random.nextInt(in.size());
             final String name =
-                    in.isObject() ? in.properties().stream().skip(at).findFirst().get().getKey() : "";
+                    in.isObject()
+                            ? in.properties().stream().skip(at).findFirst().get().getKey()
+                            : "";
             final JsonNode child = in.isObject() ? in.get(name) : in.get(at);
             if (!child.isEmpty() && random.nextInt(6) > 0) {
                 change(child);

@@ -32,11 +32,7 @@ class WatchedWorkersTest {
     private final SeenKeys seen = new SeenKeys();
     private final WatchedWorkers workers =
             new WatchedWorkers(
-                    "ns/",
-                    seen,
-                    Clock.fixed(START, ZoneOffset.UTC),
-                    () -> nowNs,
-                    () -> owners++);
+                    "ns/", seen, Clock.fixed(START, ZoneOffset.UTC), () -> nowNs, () -> owners++);
 
     private ObjectNode object(String namespace, String name, Instant renewed) {
         final Registration r =
