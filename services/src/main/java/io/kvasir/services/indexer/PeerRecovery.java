@@ -6,7 +6,6 @@ import io.kvasir.services.http.ServiceException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
@@ -15,14 +14,12 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.locks.LockSupport;
 
 /**
  * Loads what a peer knows when an indexer starts: the dump of the first one that gives it whole.
  */
 final class PeerRecovery {
     private static final Logger LOG = LoggerFactory.getLogger(PeerRecovery.class);
-    private static final long CHECK_NS = 100_000_000L;
 
     private final IndexRegistry registry;
     private final Duration patience;
@@ -59,7 +56,9 @@ final class PeerRecovery {
                     client.send(
                             HttpRequest.newBuilder(dumpOf(peer)).timeout(patience).build(),
                             HttpResponse.BodyHandlers.ofInputStream());
-            try (InputStream body = new WatchedStream(answer.body(), patience.toNanos())) {
+            try (WatchedStream body =
+                    new WatchedStream(answer.body(), patience.toNanos(), System::nanoTime)) {
+                Thread.ofVirtual().name("kvasir-peer-watch").start(body::watch);
                 if (answer.statusCode() != 200) {
                     throw new IOException("status " + answer.statusCode());
                 }
@@ -82,53 +81,5 @@ final class PeerRecovery {
     private static URI dumpOf(URI peer) {
         final String text = peer.toString();
         return URI.create((text.endsWith("/") ? text : text + "/") + "dump");
-    }
-
-    /** A body that is closed when no byte of it has come for some time. */
-    private static final class WatchedStream extends FilterInputStream {
-        private volatile long lastNs = System.nanoTime();
-        private volatile boolean closed;
-
-        WatchedStream(InputStream in, long patienceNs) {
-            super(in);
-            Thread.ofVirtual().name("kvasir-peer-watch").start(() -> watch(patienceNs));
-        }
-
-        private void watch(long patienceNs) {
-            while (!closed) {
-                LockSupport.parkNanos(CHECK_NS);
-                if (System.nanoTime() - lastNs > patienceNs) {
-                    closeQuietly();
-                }
-            }
-        }
-
-        private void closeQuietly() {
-            try {
-                close();
-            } catch (IOException e) {
-                LOG.debug("a peer's answer did not close cleanly", e);
-            }
-        }
-
-        @Override
-        public int read() throws IOException {
-            final int one = super.read();
-            lastNs = System.nanoTime();
-            return one;
-        }
-
-        @Override
-        public int read(byte[] to, int offset, int length) throws IOException {
-            final int count = super.read(to, offset, length);
-            lastNs = System.nanoTime();
-            return count;
-        }
-
-        @Override
-        public void close() throws IOException {
-            closed = true;
-            super.close();
-        }
     }
 }
