@@ -16,7 +16,7 @@ import java.util.concurrent.locks.LockSupport;
 /**
  * Loads a dump into the indexes of a registry, as it is read. Only what engines hold on their
  * devices is used; an event that is something else, or not of the known shape, is left out and
- * counted.
+ * counted. Events are loaded as they are read, so what says whose they are must come before them.
  */
 final class DumpReader {
     private static final long FULL_RING_PAUSE_NS = 1_000_000;
@@ -44,7 +44,8 @@ final class DumpReader {
     /**
      * Reads all of a dump. What was loaded before something goes wrong stays.
      *
-     * @throws IOException if it is not JSON of a dump's shape, or ends early
+     * @throws IOException if it is not JSON of a dump's shape, or ends early, or a group's events
+     *     come before its block size or its routing group
      * @throws ServiceException if there is no room for it
      */
     void read(InputStream in) throws IOException, ServiceException {
@@ -61,10 +62,13 @@ final class DumpReader {
     private void readGroup(String dumpName, JsonParser json) throws IOException, ServiceException {
         GroupKey key = GroupKey.ofDump(dumpName);
         int blockSize = 0;
+        boolean hasEvents = false;
         while (next(json) == JsonToken.FIELD_NAME) {
             final String name = json.currentName();
             json.nextToken();
-            if (name.equals("block_size")) {
+            if (hasEvents && (name.equals("block_size") || name.equals("routing_group"))) {
+                throw new IOException("no dump: " + name + " of " + dumpName + " after its events");
+            } else if (name.equals("block_size")) {
                 expectOne(json.currentToken());
                 blockSize = json.getValueAsInt();
             } else if (name.equals("routing_group")) {
@@ -75,6 +79,7 @@ final class DumpReader {
                 }
             } else if (name.equals("events")) {
                 expect(json.currentToken(), JsonToken.START_ARRAY);
+                hasEvents = true;
                 while (next(json) != JsonToken.END_ARRAY) {
                     if (load(key, blockSize, Json.MAPPER.readTree(json))) {
                         loaded++;

@@ -1,6 +1,8 @@
 package io.kvasir.services.indexer;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
@@ -18,6 +20,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
@@ -89,6 +92,27 @@ class DumpReaderTest {
             assertEquals(
                     List.of(new Match.Rank(-1, 0), new Match.Rank(Long.MIN_VALUE, 0)),
                     group().match(new long[] {1}, 1).stream().map(Match::rank).toList());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "{'events':[E],'block_size':4}",
+                "{'events':[E],'routing_group':'g','block_size':4}",
+                "{'block_size':4,'events':[E],'routing_group':'g'}",
+                "{'block_size':4,'events':[E],'block_size':8}"
+            })
+    void aGroupThatSaysAfterItsEventsWhoseTheyAreIsRefused(String group) {
+        try (registry) {
+            final byte[] dump =
+                    ("{'m:g':" + group.replace("E", EVENT) + "}")
+                            .replace('\'', '"')
+                            .getBytes(StandardCharsets.UTF_8);
+            final IOException refused =
+                    assertThrows(
+                            IOException.class, () -> reader.read(new ByteArrayInputStream(dump)));
+            assertTrue(refused.getMessage().endsWith("of m:g after its events"));
         }
     }
 
