@@ -33,6 +33,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.function.LongUnaryOperator;
 
 /**
  * The snapshots of one router's index in a store: finds what was saved, gives workers theirs, and
@@ -384,7 +385,7 @@ final class SavedPrefixes implements AutoCloseable {
                     out -> {
                         final SnapshotWriter writer =
                                 new SnapshotWriter(out, blockSize, hashSeed, takenMs);
-                        write(writer, followed, pipeline, position, takenMs, saved);
+                        write(writer, followed, pipeline, planeOrNull, position, takenMs, saved);
                         copy(writer, name, takenMs, copied);
                         writer.end();
                         if (position != null
@@ -414,6 +415,7 @@ final class SavedPrefixes implements AutoCloseable {
             SnapshotWriter writer,
             Iterable<Worker> workers,
             IndexPipeline pipeline,
+            EventPlane planeOrNull,
             PlanePosition positionOrNull,
             long takenMs,
             List<SavedWorker> saved)
@@ -423,7 +425,15 @@ final class SavedPrefixes implements AutoCloseable {
             if (source != null && (positionOrNull != null || worker.planeOrNull() == null)) {
                 try (SlotSnapshot snapshot = pipeline.snapshot(worker.slot())) {
                     if (!worker.isRemoved()) { // else it may be of the slot's next tenant
-                        write(writer, worker, source, snapshot, positionOrNull, takenMs, saved);
+                        write(
+                                writer,
+                                worker,
+                                source,
+                                snapshot,
+                                planeOrNull,
+                                positionOrNull,
+                                takenMs,
+                                saved);
                     }
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
@@ -486,6 +496,7 @@ final class SavedPrefixes implements AutoCloseable {
             Worker worker,
             EventSource source,
             SlotSnapshot snapshot,
+            EventPlane planeOrNull,
             PlanePosition positionOrNull,
             long takenMs,
             List<SavedWorker> saved)
@@ -499,7 +510,7 @@ final class SavedPrefixes implements AutoCloseable {
                                 worker.dpRank(),
                                 source,
                                 snapshot,
-                                0,
+                                LongUnaryOperator.identity(),
                                 takenMs)
                         : WorkerSnapshots.write(
                                 writer,
@@ -507,7 +518,12 @@ final class SavedPrefixes implements AutoCloseable {
                                 named.dpRank(),
                                 source,
                                 snapshot,
-                                positionOrNull.upTo(),
+                                marked ->
+                                        planeOrNull.heldUpTo(
+                                                named.workerId(),
+                                                named.dpRank(),
+                                                marked,
+                                                positionOrNull.upTo()),
                                 takenMs);
         if (outcome == SlotSnapshot.Outcome.WHOLE) {
             final SlotMark mark = snapshot.mark();

@@ -79,6 +79,9 @@ public final class EventPlane {
     /** Answer of {@link #beginsAgainAfter} where nothing is wanted. */
     public static final long NOT_AGAIN = -1;
 
+    /** Answer of {@link #heldUpTo} where that is not known. */
+    public static final long NOT_KNOWN = -1;
+
     /** In place of a publisher that is not known. */
     public static final long NO_PUBLISHER = 0;
 
@@ -234,7 +237,8 @@ public final class EventPlane {
      * @param dpRank its data-parallel rank
      * @param stream of {@link MessageForm#ROUTER_EVENT}; not closed by this class
      * @param seenOrNull kept messages up to this one hold nothing for the stream that it has not.
-     *     Means nothing where the transport keeps its messages in another store by now
+     *     Means nothing where the transport keeps its messages in another store by now, or, where
+     *     it has not said yet in which, in another one than it says first
      * @throws IllegalArgumentException if the worker and rank have a stream that is not closed, or
      *     the stream takes other messages
      */
@@ -261,6 +265,8 @@ public final class EventPlane {
         final PlaneFeed feed = new PlaneFeed(workerId, dpRank, stream);
         feed.lastKept = seen;
         feed.restoredKept = seen;
+        feed.renumbered = seenOrNull != null && seenOrNull.store() != store;
+        feed.restoredOrNull = store == 0 ? seenOrNull : null;
         feed.restoredEvent = stream.lastNumber();
         feed.missed = missed;
         if (keeping && (seen < unreadUpTo || detached.contains(workerId, dpRank))) {
@@ -418,6 +424,9 @@ public final class EventPlane {
             }
             feed.restoredKept = NOT_KEPT;
             feed.lastKept = number;
+            if (feed.firstKept == NOT_KEPT) {
+                feed.firstKept = number;
+            }
             feed.lastTaken = taken;
         }
         if (!publishers.accept(feed, message, publisherId)) {
@@ -607,8 +616,18 @@ public final class EventPlane {
         againAfter = NOT_AGAIN; // all that there is comes now
         progress.renumbered();
         detached.renumbered();
-        forEachFeed(feed -> feed.waits = false);
-        forEachFeed(feed -> feed.lastKept = 0);
+        forEachFeed(this::renumbered);
+    }
+
+    private void renumbered(PlaneFeed feed) {
+        final PlanePosition restored = feed.restoredOrNull;
+        final boolean isRestored = restored != null && restored.store() == store;
+        feed.restoredOrNull = null;
+        feed.waits = false;
+        feed.lastKept = isRestored ? restored.upTo() : NOT_KEPT;
+        feed.restoredKept = feed.lastKept;
+        feed.renumbered = !isRestored;
+        feed.firstKept = NOT_KEPT;
     }
 
     /**
@@ -645,12 +664,38 @@ public final class EventPlane {
      * Up to which kept message the index has all that the transport has. Workers that have no
      * stream here, and messages that the index could not take, keep it back.
      *
+     * @param of the store in which the transport has them
      * @param first number of the oldest message that the transport still has
-     * @return number of a message, at least {@code first - 1}
+     * @return number of a message, at least {@code first - 1}; 0 where the messages that were
+     *     passed here have their numbers in another store
      */
-    public synchronized long vouchesUpTo(long first) {
+    public synchronized long vouchesUpTo(long of, long first) {
+        if (of != store) {
+            return 0;
+        }
         keptFrom(first);
         return progress.vouchesUpTo(first, streams);
+    }
+
+    /**
+     * Up to which kept message a worker's slot has all that came for it.
+     *
+     * @param workerId the worker, 64 unsigned bits
+     * @param dpRank its data-parallel rank
+     * @param marked number of the message that the slot was at, by its mark
+     * @param vouched what {@link #vouchesUpTo} gave, before the mark was taken
+     * @return number of a message, at least {@code vouched}; {@value #NOT_KNOWN} where the mark may
+     *     be of the store before this one
+     */
+    public synchronized long heldUpTo(long workerId, int dpRank, long marked, long vouched) {
+        final Int2ObjectHashMap<PlaneFeed> ranks = workers.get(workerId);
+        final PlaneFeed feed = ranks == null ? null : ranks.get(dpRank);
+        if (feed != null && feed.renumbered && feed.firstKept == NOT_KEPT) {
+            return vouched; // nothing has come for it since
+        }
+        return feed == null || (feed.renumbered && feed.firstKept > vouched)
+                ? NOT_KNOWN
+                : Math.max(marked, vouched);
     }
 
     /**

@@ -23,7 +23,10 @@ final class PlaneFeed {
     long lastEventId = NONE;
     long lastKept; // number of the last kept message with an event of it
     long lastTaken; // which of all messages that was
+    boolean renumbered; // since the slot was loaded: its mark may be of the former numbers
+    long firstKept; // number of the first kept message with an event of it since then
     boolean waits; // for the transport to begin again
+    PlanePosition restoredOrNull; // how far it was, where the plane's store was not known yet
     long restoredKept = NOT_KEPT; // the snapshot may have been made in the middle of it
     long restoredEvent; // the last one that it has
     String missed = ""; // why messages may be missing, until an event has said whether any is

@@ -227,7 +227,7 @@ class EventPlaneModelTest {
         }
 
         private void check() {
-            final long upTo = plane.vouchesUpTo(purged + 1);
+            final long upTo = plane.vouchesUpTo(STORE, purged + 1);
             held.keySet().forEach(worker -> assertHasAll(worker, upTo));
             for (int worker = 0; worker < WORKERS; worker++) {
                 final long number = random.nextInt(log.size() + 1);

@@ -28,6 +28,7 @@ import java.util.concurrent.TimeUnit;
 class EventPlaneTest {
     private static final long WORKER = -7; // as 64 unsigned bits
     private static final int BLOCK = 4;
+    private static final long NO_STORE = 0;
     private static final long STORE = 99;
 
     private final PrefixIndex index = new PrefixIndex(new PrefixIndexConfig(4, 4_096, 4_096));
@@ -615,17 +616,17 @@ class EventPlaneTest {
     void whatIsInTheIndexIsVouchedFor() {
         plane.keepsMessages();
         plane.onResumed(at(4));
-        assertEquals(4, plane.vouchesUpTo(1));
+        assertEquals(4, plane.vouchesUpTo(STORE, 1));
         keep(5, WORKER, 1);
         keep(6, WORKER, 2);
-        assertEquals(6, plane.vouchesUpTo(1));
+        assertEquals(6, plane.vouchesUpTo(STORE, 1));
         final KvBatch batch = store(4);
         final byte[] early = RouterEventWriter.json(WORKER, 0, 4, batch, batch.first());
         plane.onKept(early, 0, early.length, 7, EventPlane.NO_PUBLISHER);
         plane.settle();
-        assertEquals(6, plane.vouchesUpTo(1), "it waits for the one before it");
+        assertEquals(6, plane.vouchesUpTo(STORE, 1), "it waits for the one before it");
         keep(8, WORKER, 3);
-        assertEquals(8, plane.vouchesUpTo(1));
+        assertEquals(8, plane.vouchesUpTo(STORE, 1));
     }
 
     @Test
@@ -634,18 +635,18 @@ class EventPlaneTest {
         keep(1, WORKER, 1);
         keep(2, 8, 1);
         keep(3, WORKER, 2);
-        assertEquals(1, plane.vouchesUpTo(1));
+        assertEquals(1, plane.vouchesUpTo(NO_STORE, 1));
         plane.register(8, 0, stream("late", 2, 0));
         assertTrue(plane.isAgainWanted());
         keep(4, 8, 2);
-        assertEquals(1, plane.vouchesUpTo(1), "it gets nothing before all comes again");
+        assertEquals(1, plane.vouchesUpTo(NO_STORE, 1), "it gets nothing before all comes again");
         assertEquals(0, plane.beginsAgainAfter());
-        assertEquals(0, plane.vouchesUpTo(1));
+        assertEquals(0, plane.vouchesUpTo(NO_STORE, 1));
         keep(1, WORKER, 1);
         keep(2, 8, 1);
         keep(3, WORKER, 2);
         keep(4, 8, 2);
-        assertEquals(4, plane.vouchesUpTo(1));
+        assertEquals(4, plane.vouchesUpTo(NO_STORE, 1));
     }
 
     @Test
@@ -655,14 +656,14 @@ class EventPlaneTest {
         restored("before", 8, 2); // as of event 3, message 11
         keep(12, 8, 4);
         keep(13, WORKER, 1);
-        assertEquals(13, plane.vouchesUpTo(10));
+        assertEquals(13, plane.vouchesUpTo(STORE, 10));
         plane.remove(8, 0);
         final EngineStream restored = restored("anew", 8, 2);
         keep(14, WORKER, 2);
-        assertEquals(11, plane.vouchesUpTo(10), "it gets nothing before all comes again");
+        assertEquals(11, plane.vouchesUpTo(STORE, 10), "it gets nothing before all comes again");
         assertEquals(11, plane.beginsAgainAfter());
         keep(12, 8, 4);
-        assertEquals(12, plane.vouchesUpTo(10));
+        assertEquals(12, plane.vouchesUpTo(STORE, 10));
         assertEquals(4, restored.status().lastSequence());
     }
 
@@ -672,7 +673,7 @@ class EventPlaneTest {
         plane.onResumed(at(20));
         keep(21, WORKER, 1);
         restored("behind", 8, 2); // as of message 11
-        assertEquals(11, plane.vouchesUpTo(10));
+        assertEquals(11, plane.vouchesUpTo(STORE, 10));
         assertEquals(11, plane.beginsAgainAfter());
     }
 
@@ -689,7 +690,7 @@ class EventPlaneTest {
         keep(12, 8, 4);
         assertEquals(2, stream.status().lastSequence());
         assertEquals(4, ahead.status().lastSequence());
-        assertEquals(12, plane.vouchesUpTo(1));
+        assertEquals(12, plane.vouchesUpTo(STORE, 1));
     }
 
     @Test
@@ -701,9 +702,9 @@ class EventPlaneTest {
         plane.remove(8, 0);
         keep(3, WORKER, 2);
         keep(4, 8, 2); // left out
-        assertEquals(3, plane.vouchesUpTo(1));
+        assertEquals(3, plane.vouchesUpTo(NO_STORE, 1));
         plane.register(8, 0, stream("after", 2, 0));
-        assertEquals(0, plane.vouchesUpTo(1));
+        assertEquals(0, plane.vouchesUpTo(NO_STORE, 1));
     }
 
     @Test
@@ -713,10 +714,13 @@ class EventPlaneTest {
         keep(2, 8, 1);
         keep(3, 8, 2);
         keep(4, WORKER, 2);
-        assertEquals(2, plane.vouchesUpTo(3), "the second of the unknown worker is still there");
-        assertEquals(4, plane.vouchesUpTo(4));
+        assertEquals(
+                2,
+                plane.vouchesUpTo(NO_STORE, 3),
+                "the second of the unknown worker is still there");
+        assertEquals(4, plane.vouchesUpTo(NO_STORE, 4));
         keep(5, 8, 3);
-        assertEquals(4, plane.vouchesUpTo(4));
+        assertEquals(4, plane.vouchesUpTo(NO_STORE, 4));
     }
 
     @Test
@@ -726,9 +730,9 @@ class EventPlaneTest {
         for (int i = 0; i < 2_000; i++) {
             keep(2 + i, 1_000 + i, 1);
         }
-        assertEquals(1, plane.vouchesUpTo(1));
-        assertEquals(1_999, plane.vouchesUpTo(2_000));
-        assertEquals(2_001, plane.vouchesUpTo(2_002));
+        assertEquals(1, plane.vouchesUpTo(NO_STORE, 1));
+        assertEquals(1_999, plane.vouchesUpTo(NO_STORE, 2_000));
+        assertEquals(2_001, plane.vouchesUpTo(NO_STORE, 2_002));
     }
 
     @Test
@@ -738,10 +742,42 @@ class EventPlaneTest {
         keep(101, WORKER, 1);
         keep(102, 8, 1);
         plane.onRenumbered(STORE);
-        assertEquals(0, plane.vouchesUpTo(1));
+        assertEquals(0, plane.vouchesUpTo(STORE, 1));
         keep(1, WORKER, 2);
-        assertEquals(1, plane.vouchesUpTo(1));
+        assertEquals(1, plane.vouchesUpTo(STORE, 1));
         assertEquals(2, stream.status().lastSequence());
+    }
+
+    @Test
+    void aWorkerThatIsRestoredBeforeTheStoreIsKnownIsNotTakenForRestarted() {
+        plane.keepsMessages();
+        final EngineStream restored = restored("early", 8, 2); // as of event 3, message 11
+        plane.onRenumbered(STORE);
+        keep(10, 8, 2);
+        keep(11, 8, 3);
+        keep(12, 8, 4);
+        assertEquals(1, restored.status().messages());
+        assertEquals(4, restored.status().lastSequence());
+        assertEquals(0, restored.status().restarts());
+        assertEquals(12, plane.heldUpTo(8, 0, 12, 9));
+    }
+
+    @Test
+    void whatASlotHasIsNotSaidInNumbersOfAStoreThatIsNoMore() {
+        plane.keepsMessages();
+        plane.onResumed(at(100));
+        keep(101, WORKER, 1);
+        plane.settle();
+        assertEquals(0, plane.vouchesUpTo(STORE + 1, 1), "it is not read yet");
+        assertEquals(101, plane.heldUpTo(WORKER, 0, 101, 100));
+        plane.onRenumbered(STORE + 1);
+        assertEquals(0, plane.vouchesUpTo(STORE, 1));
+        assertEquals(2, plane.heldUpTo(WORKER, 0, 101, 2), "nothing has come since");
+        keep(3, WORKER, 2);
+        assertEquals(EventPlane.NOT_KNOWN, plane.heldUpTo(WORKER, 0, 101, 2));
+        keep(4, WORKER, 3);
+        assertEquals(4, plane.heldUpTo(WORKER, 0, 4, 3));
+        assertEquals(EventPlane.NOT_KNOWN, plane.heldUpTo(1_000, 0, 4, 3), "it was removed");
     }
 
     @Test

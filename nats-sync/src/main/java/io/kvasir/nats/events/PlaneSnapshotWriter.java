@@ -118,7 +118,13 @@ final class PlaneSnapshotWriter {
                             named.dpRank(),
                             source,
                             snapshot,
-                            seenUpTo,
+                            marked ->
+                                    router.eventPlane()
+                                            .heldUpTo(
+                                                    named.workerId(),
+                                                    named.dpRank(),
+                                                    marked,
+                                                    seenUpTo),
                             takenMs);
             if (outcome == SlotSnapshot.Outcome.WHOLE
                     || outcome == SlotSnapshot.Outcome.NO_MESSAGE) { // it holds nothing

@@ -580,7 +580,7 @@ public final class PlaneSnapshots implements PlaneState {
         if (!due || (!isPastThreshold(now) && isFresh(saved, ageMs, now))) {
             return false; // another router has just taken one
         }
-        final long upTo = router.eventPlane().vouchesUpTo(now.first());
+        final long upTo = router.eventPlane().vouchesUpTo(StreamPosition.store(of), now.first());
         if (upTo <= savedUpTo) {
             throw new AbandonedException(
                     SnapshotCause.BEHIND,

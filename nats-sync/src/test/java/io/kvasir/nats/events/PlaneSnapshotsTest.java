@@ -25,6 +25,7 @@ import io.nats.client.api.DeliverPolicy;
 import io.nats.client.api.ObjectInfo;
 import io.nats.client.api.ObjectStoreConfiguration;
 import io.nats.client.api.StreamConfiguration;
+import io.nats.client.api.StreamInfo;
 import io.nats.client.api.StreamState;
 
 import org.junit.jupiter.api.AfterEach;
@@ -166,7 +167,12 @@ class PlaneSnapshotsTest {
     }
 
     private long vouched(PlaneReplica replica) throws Exception {
-        return replica.router.eventPlane().vouchesUpTo(stream().getFirstSequence());
+        final StreamInfo info = management.getStreamInfo(names.stream());
+        return replica.router
+                .eventPlane()
+                .vouchesUpTo(
+                        StreamPosition.store(info.getCreateTime()),
+                        info.getStreamState().getFirstSequence());
     }
 
     private void publishPastTheThreshold() throws Exception {

@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.time.Duration;
+import java.util.function.LongUnaryOperator;
 
 /** What one worker holds, on its way into a snapshot, into the next one, and back. Stateless. */
 public final class WorkerSnapshots {
@@ -69,10 +70,12 @@ public final class WorkerSnapshots {
      * @param dpRank its rank
      * @param source of its events
      * @param snapshot of its slot; not closed here
-     * @param seenUpTo message of a stream that many share, up to which all of the worker's are in
-     *     the slot; 0 where there is no such stream
+     * @param heldUpTo gives, for the position of the slot's mark, the message of a stream that many
+     *     share up to which all of the worker's are in the slot; something negative where that is
+     *     not known. The position itself where there is no such stream
      * @param takenMs time of day, in ms since 1970
-     * @return how it ended; only a whole one is in the snapshot
+     * @return how it ended; only a whole one is in the snapshot. Overtaken where it is not known up
+     *     to which message it is whole
      * @throws IOException if it cannot be written
      * @throws InterruptedException if the waiting thread is interrupted
      */
@@ -82,13 +85,16 @@ public final class WorkerSnapshots {
             int dpRank,
             EventSource source,
             SlotSnapshot snapshot,
-            long seenUpTo,
+            LongUnaryOperator heldUpTo,
             long takenMs)
             throws IOException, InterruptedException {
         final SlotMark mark = snapshot.mark();
         if (mark != null) {
-            writer.beginWorker(
-                    name, dpRank, mark.withPosition(Math.max(mark.position(), seenUpTo)));
+            final long position = heldUpTo.applyAsLong(mark.position());
+            if (position < 0) {
+                return SlotSnapshot.Outcome.OVERTAKEN;
+            }
+            writer.beginWorker(name, dpRank, mark.withPosition(position));
             for (byte[] chunk = snapshot.take(); chunk != null; chunk = snapshot.take()) {
                 writer.records(chunk);
             }
