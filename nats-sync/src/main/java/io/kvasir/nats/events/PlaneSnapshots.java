@@ -59,7 +59,8 @@ import java.util.function.Consumer;
  * over: such a router takes no snapshots until it has read what is saved. That is tried again with
  * pauses that grow. A worker that is EXACT by then has more than was saved of it; each other one
  * {@linkplain KvRouter#rejoinPlane joins the plane anew}, so that it has what is saved and, of the
- * stream, all that came after.
+ * stream, all that came after. So does a worker that has lost messages, once, with each snapshot
+ * that has it whole.
  *
  * <p>Events of workers that a router does not have stay in the stream, and what is saved of them in
  * its snapshots for an hour, as long as the stream would have had their events.
@@ -102,6 +103,7 @@ public final class PlaneSnapshots implements PlaneState {
     private boolean unread; // whether what is saved is still to be read; guarded by this
     private boolean foreign; // it is another router's, with other settings; guarded by this
     private final UnrestoredWorkers unrestored; // what is saved of them; guarded by this
+    private long nextLostNs = System.nanoTime(); // when it is read again; likewise
     private boolean agingSaid; // that the bucket drops snapshots; of the thread
     private long savedUpTo; // by the newest snapshot that is known; of the thread
     private final LastReason lastReason = new LastReason(); // of no snapshot; of the thread
@@ -203,8 +205,9 @@ public final class PlaneSnapshots implements PlaneState {
     }
 
     private void readCatalogue() throws IOException {
+        final long nowNs = System.nanoTime();
         catalogue = SnapshotCatalogue.read(store, made, config.blockSize());
-        catalogueNs = System.nanoTime();
+        catalogueNs = nowNs;
         known(catalogue);
         if (catalogue.isForeign()) {
             foreign = true;
@@ -300,11 +303,17 @@ public final class PlaneSnapshots implements PlaneState {
     @Override
     public Restored restore(
             EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
-        return Uninterrupted.get(() -> restoreNow(worker, slot, pipeline, index));
+        final long sinceNs =
+                System.nanoTime(); // before the lock: one reading does for all who wait
+        return Uninterrupted.get(() -> restoreNow(worker, slot, pipeline, index, sinceNs));
     }
 
     private synchronized Restored restoreNow(
-            EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
+            EventPlaneWorker worker,
+            int slot,
+            IndexPipeline pipeline,
+            PrefixIndex index,
+            long sinceNs) {
         if (catalogue == null) {
             unrestored.add(worker, null);
             return null;
@@ -313,7 +322,9 @@ public final class PlaneSnapshots implements PlaneState {
         boolean tried = false;
         SnapshotName unusable = null;
         // another router may have saved anew, and deleted what was found before
-        for (int tries = 0; tries < 2 && restored == null && refresh(tried); tries++) {
+        for (int tries = 0;
+                tries < 2 && restored == null && refresh(tried || isUnknown(worker, sinceNs));
+                tries++) {
             final SnapshotCatalogue.Found found = catalogue.of(worker);
             if (found == null) {
                 unrestored.remove(worker);
@@ -330,7 +341,7 @@ public final class PlaneSnapshots implements PlaneState {
             }
         }
         if (restored != null) {
-            unrestored.remove(worker);
+            unrestored.restored(worker, unusable);
         } else {
             unrestored.add(worker, unusable);
             counts.restoreFailed();
@@ -339,9 +350,15 @@ public final class PlaneSnapshots implements PlaneState {
         return restored;
     }
 
+    /** Whether nothing was saved of a worker when that was read, which was before this moment. */
+    private boolean isUnknown(EventPlaneWorker worker, long sinceNs) {
+        return catalogue.of(worker) == null && catalogueNs - sinceNs < 0;
+    }
+
     /** Reads the names again, and the snapshots where there is a new one; false if that fails. */
     private boolean refresh(boolean now) {
-        if (!now && System.nanoTime() - catalogueNs < freshNs) {
+        final long nowNs = System.nanoTime();
+        if (!now && nowNs - catalogueNs < freshNs) {
             return true;
         }
         try {
@@ -350,7 +367,7 @@ public final class PlaneSnapshots implements PlaneState {
             if (!Objects.equals(newest, catalogue.newestOrNull())) {
                 readCatalogue();
             }
-            catalogueNs = System.nanoTime();
+            catalogueNs = nowNs;
             return true;
         } catch (IOException e) {
             LOG.warn("{} cannot be read: {}", store, FailureText.of(e));
@@ -419,6 +436,23 @@ public final class PlaneSnapshots implements PlaneState {
         }
     }
 
+    /** Restores workers that have lost messages which another router has saved. */
+    private void restoreLost(KvRouter router) throws InterruptedException {
+        for (Worker worker : lostOf(router)) {
+            LOG.info("worker {}: a snapshot has what was lost of it", worker.planeOrNull());
+            router.rejoinPlane(worker);
+        }
+    }
+
+    private synchronized List<Worker> lostOf(KvRouter router) {
+        final List<Worker> lacking = unrestored.lacking(router.workers());
+        if (lacking.isEmpty() || System.nanoTime() - nextLostNs < 0) {
+            return List.of();
+        }
+        nextLostNs = System.nanoTime() + retryNs;
+        return refresh(true) ? unrestored.savedOf(lacking, catalogue) : List.of();
+    }
+
     private synchronized List<Worker> unrestoredOf(KvRouter router) {
         if (foreign || !(unread || unrestored.any()) || !unrestored.isTime()) {
             return List.of();
@@ -467,6 +501,7 @@ public final class PlaneSnapshots implements PlaneState {
             checkRestored();
             final SharedStream.State now = stream.state();
             follow(now.made());
+            restoreLost(router);
             final boolean taken = isDue(now) && take(router, now);
             lastReason.ended();
             return taken;
@@ -574,6 +609,7 @@ public final class PlaneSnapshots implements PlaneState {
         if (saved.newestOrNull() != null) {
             savedUpTo = Math.max(savedUpTo, saved.newestOrNull().sequence());
         }
+        checkLost(router, saved);
         final long ageMs = known(saved);
         final boolean due = isDue(now);
         nextByAgeNs = System.nanoTime() + ageStep(now).toNanos();
@@ -610,6 +646,16 @@ public final class PlaneSnapshots implements PlaneState {
         cleanUp("deleted", () -> deleteBefore(name, String.valueOf(saved.wholeOrNull())));
         steps.accept(Step.DELETED);
         return true;
+    }
+
+    /** What is whole in a snapshot is not saved over with less. */
+    private synchronized void checkLost(KvRouter router, SnapshotCatalogue saved)
+            throws AbandonedException {
+        if (!unrestored.savedOf(unrestored.lacking(router.workers()), saved).isEmpty()) {
+            throw new AbandonedException(
+                    SnapshotCause.UNRESTORED,
+                    "this router has lost messages that are saved, and has not restored them yet");
+        }
     }
 
     /** Whether a snapshot is there still, and will be: only then are its messages not needed. */

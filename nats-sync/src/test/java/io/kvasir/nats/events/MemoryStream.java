@@ -26,7 +26,7 @@ final class MemoryStream {
         messages.put(++last, message);
     }
 
-    private long first() {
+    long first() {
         return messages.isEmpty() ? last + 1 : messages.firstKey();
     }
 
@@ -49,9 +49,13 @@ final class MemoryStream {
         made = made.plusSeconds(1);
     }
 
-    /** Forgets the consumers of readers that were killed. */
-    void forgetKilled() {
-        consumers.removeIf(reader -> reader.killed);
+    ZonedDateTime made() {
+        return made;
+    }
+
+    /** Forgets the consumers of readers that were killed, or have no connection. */
+    void forgetInactive() {
+        consumers.removeIf(reader -> reader.killed || !reader.open);
     }
 
     /** The stream as one router sees it. */

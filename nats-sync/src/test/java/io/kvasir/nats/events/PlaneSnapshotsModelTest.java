@@ -1,6 +1,7 @@
 package io.kvasir.nats.events;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.kvasir.pipeline.source.EventPlane;
@@ -28,7 +29,9 @@ import java.util.Set;
  * Routers over one plane whose snapshots and messages are in memory: they start, end, are killed,
  * save in the middle of each other's steps and lose their lock; reads and writes fail, snapshots
  * are damaged, messages are dropped, the stream is made anew. A worker that a router calls EXACT
- * has all that was published, and where nothing was lost each is EXACT in the end.
+ * has all that was published. Where nothing was lost each is EXACT in the end, also for a router
+ * that starts when the newest snapshot is damaged, but for workers that are not in a snapshot with
+ * all that the stream has no more, as a router without them took it.
  */
 class PlaneSnapshotsModelTest {
     private static final int TRIALS = Trials.of(3, 20);
@@ -58,6 +61,63 @@ class PlaneSnapshotsModelTest {
         }
     }
 
+    @Test
+    void nothingIsSavedOfAStreamMadeAnewBeforeItIsRead() throws Exception {
+        try (Model model = new Model(1)) {
+            model.quiet = true;
+            final Replica one = model.start();
+            one.add(STAYING);
+            model.publish(2 * THRESHOLD, STAYING);
+            model.settle();
+            model.stream.makeAnew();
+            model.publish(2 * THRESHOLD, STAYING);
+            final List<String> before = model.bucket.names();
+            assertFalse(one.snapshots.look(one.router));
+            assertEquals(before, model.bucket.names());
+            one.reader.read(Integer.MAX_VALUE);
+            assertTrue(one.snapshots.look(one.router));
+        }
+    }
+
+    @Test
+    void nothingSavedIsNotConcludedFromAnOldList() throws Exception {
+        try (Model model = new Model(1)) {
+            model.quiet = true;
+            final Replica saving = model.start();
+            saving.add(STAYING);
+            final Replica joining = new Replica(model, Duration.ofHours(1)); // trusts it for 1 s
+            model.replicas.add(joining);
+            model.publish(2 * THRESHOLD, STAYING);
+            saving.reader.read(Integer.MAX_VALUE);
+            assertTrue(saving.snapshots.look(saving.router));
+            joining.add(STAYING);
+            assertEquals(1, joining.snapshots.status().restoredWorkers());
+        }
+    }
+
+    /** One that was cut off, while another saved twice and purged. */
+    @Test
+    void whatWasLostIsRestoredFromANewerSnapshot() throws Exception {
+        try (Model model = new Model(1)) {
+            model.quiet = true;
+            final Replica saving = model.start();
+            saving.add(STAYING);
+            final Replica cutOff = model.start();
+            cutOff.add(STAYING);
+            for (int i = 0; i < 3; i++) {
+                model.publish(2 * THRESHOLD, STAYING);
+                model.stream.forgetInactive(); // cutOff's consumer
+                saving.reader.read(Integer.MAX_VALUE);
+                assertTrue(saving.snapshots.look(saving.router));
+            }
+            model.publish(1, STAYING);
+            cutOff.reader.read(Integer.MAX_VALUE);
+            assertEquals(IndexState.DEGRADED, cutOff.workerOrNull(STAYING).state());
+            model.settle();
+            model.assertKnown(cutOff);
+        }
+    }
+
     /** A router and its ways to what is shared. */
     private static final class Replica implements AutoCloseable {
         private final MemoryLockedStore store;
@@ -67,7 +127,7 @@ class PlaneSnapshotsModelTest {
         private boolean all; // it has read all, and nothing was published since
         private boolean looking;
 
-        Replica(Model model) throws IOException {
+        Replica(Model model, Duration retry) throws IOException {
             store = new MemoryLockedStore(model.bucket, model::mayFail);
             snapshots =
                     PlaneSnapshots.open(
@@ -75,7 +135,7 @@ class PlaneSnapshotsModelTest {
                             model.stream.new View(model::mayFail),
                             PlaneReplica.past(THRESHOLD),
                             step -> model.during(this, step),
-                            Duration.ZERO);
+                            retry);
             router =
                     KvRouter.builder()
                             .blockSize(PlaneReplica.BLOCK_SIZE)
@@ -115,7 +175,7 @@ class PlaneSnapshotsModelTest {
         private final MemoryStream stream = new MemoryStream();
         private final MemoryLockedStore.Bucket bucket = new MemoryLockedStore.Bucket();
         private final List<Replica> replicas = new ArrayList<>();
-        private final Set<Long> removed = new HashSet<>(); // by a router that went on, or missed
+        private final Set<Long> removed = new HashSet<>(); // by a router that went on
         private final PlanePublisher publisher;
         private final boolean losing; // messages and snapshots are lost
         private boolean failing; // now and then something cannot be reached
@@ -143,24 +203,59 @@ class PlaneSnapshotsModelTest {
             failing = false;
             quiet = true;
             bucket.endLease();
-            stream.forgetKilled();
-            publish(1, WORKERS);
-            settle();
+            stream.forgetInactive();
+            settleWithNext();
             for (Replica each : List.copyOf(replicas)) {
-                assertKnown(each);
                 look(each);
-                settle();
-                assertKnown(each);
+                settleWithNext();
             }
             replicas.forEach(Replica::close);
             replicas.clear();
             publish(1, WORKERS); // whose number says whether any is missing
-            final Replica alone = start();
-            for (long worker : WORKERS) {
-                alone.add(worker);
+            startAlone();
+            if (!losing && !bucket.names().isEmpty()) {
+                final String newest = snapshots().newestOrNull().toString();
+                bucket.damage(newest, new byte[0]);
+                trace.add("damaged " + newest);
+                startAlone();
             }
-            settle();
-            assertKnown(alone);
+        }
+
+        /** One that has been restored may be stale until its next event. */
+        private void settleWithNext() throws Exception {
+            for (int i = 0; i < 2; i++) {
+                publish(1, WORKERS);
+                settle();
+            }
+            for (Replica each : replicas) {
+                assertKnown(each);
+            }
+        }
+
+        private void startAlone() throws Exception {
+            try (Replica alone = start()) {
+                for (long worker : WORKERS) {
+                    alone.add(worker);
+                }
+                settle();
+                assertKnown(alone);
+                replicas.remove(alone);
+            }
+        }
+
+        private SnapshotCatalogue snapshots() throws IOException {
+            return SnapshotCatalogue.read(
+                    new MemoryLockedStore(bucket, () -> {}),
+                    stream.made(),
+                    PlaneReplica.BLOCK_SIZE);
+        }
+
+        /** Whether the stream has all that came after a snapshot that has all before. */
+        private boolean isSavedWhole(Worker worker) throws IOException {
+            final SnapshotCatalogue.Found found = snapshots().of(worker.planeOrNull());
+            return found != null
+                    && found.section().mark().complete()
+                    && found.section().mark().position() >= stream.first() - 1;
         }
 
         private void settle() throws InterruptedException {
@@ -201,7 +296,7 @@ class PlaneSnapshotsModelTest {
                 }
                 case 12 -> {
                     bucket.endLease();
-                    stream.forgetKilled();
+                    stream.forgetInactive();
                     trace.add("leases end");
                 }
                 case 13 -> {
@@ -242,7 +337,7 @@ class PlaneSnapshotsModelTest {
 
         private Replica start() throws IOException {
             final boolean before = failing;
-            final Replica made = new Replica(this);
+            final Replica made = new Replica(this, Duration.ZERO);
             failing = before;
             replicas.add(made);
             trace.add("start of " + (replicas.size() - 1));
@@ -279,11 +374,6 @@ class PlaneSnapshotsModelTest {
             one.all = false; // it may have to begin again
             if (there == null) {
                 one.add(id);
-                if (one.reader.isOpen()) {
-                    one.reader.read(0); // it begins again at once
-                } else {
-                    removed.add(id); // what it waits for may be purged before
-                }
                 trace.add(id + " joins " + replicas.indexOf(one));
             } else if (id != STAYING) {
                 one.router.removeWorker(there);
@@ -350,20 +440,20 @@ class PlaneSnapshotsModelTest {
             }
         }
 
-        private void assertKnown(Replica replica) {
+        private void assertKnown(Replica replica) throws IOException {
             assertTrue(replica.all);
             for (Worker worker : replica.router.workers()) {
                 if (!losing) {
+                    final boolean mayLack = removed.contains(worker.id()) && !isSavedWhole(worker);
                     assertTrue(
                             worker.state() == IndexState.EXACT
-                                    || (removed.contains(worker.id())
-                                            && worker.state() == IndexState.DEGRADED),
+                                    || (mayLack && worker.state() == IndexState.DEGRADED),
                             () ->
                                     worker
                                             + " of "
                                             + replicas.indexOf(replica)
                                             + " is "
-                                            + worker.state());
+                                            + worker.source().status());
                 }
             }
         }

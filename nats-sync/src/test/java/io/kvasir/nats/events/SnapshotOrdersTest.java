@@ -94,7 +94,16 @@ class SnapshotOrdersTest {
     private void awaitKnown(PlaneReplica replica, Worker worker) throws Exception {
         Eventually.until(
                 "all of " + worker + ", which is " + worker.state() + ", after " + trace,
-                () -> isKnown(replica, worker));
+                () -> isKnown(replica, worker) || isKnownAfterLook(replica, worker));
+    }
+
+    /** What was lost of it may be restored, and is stale then until its next event. */
+    private boolean isKnownAfterLook(PlaneReplica replica, Worker worker) throws Exception {
+        if (worker.state() == IndexState.DEGRADED || worker.state() == IndexState.STALE) {
+            var _ = replica.look();
+            publisher.publish(1, WORKERS);
+        }
+        return isKnown(replica, worker);
     }
 
     /**
