@@ -518,7 +518,7 @@ public final class JetStreamEventSource implements AutoCloseable {
         checkFollows(inStream);
         final byte[] data = message.getData();
         plane.onKept(data, 0, data.length, inStream, PublisherHeader.read(message));
-        lastInStream = inStream;
+        lastInStream = Math.max(lastInStream, inStream); // one that comes again is an earlier one
         unacknowledged.add(message);
     }
 

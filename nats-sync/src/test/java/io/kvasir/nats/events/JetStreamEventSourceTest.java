@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import io.kvasir.nats.ConnectPause;
 import io.kvasir.nats.Patient;
 import io.kvasir.pipeline.source.IndexState;
+import io.kvasir.testsupport.Eventually;
 import io.kvasir.testsupport.RunningNats;
 import io.nats.client.Connection;
 import io.nats.client.FetchConsumeOptions;
@@ -35,6 +36,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -442,6 +444,42 @@ class JetStreamEventSourceTest {
         observed.await(() -> observed.other.state() == IndexState.STALE, "the other one's doubt");
         publishOther(3);
         observed.await(() -> observed.other.state() == IndexState.DEGRADED, "what its number says");
+    }
+
+    @Test
+    void aMessageThatComesAgainIsNoGapForTheNextOne() throws Exception {
+        final int before = 20;
+        observed.registerOther();
+        final JetStreamEventSource source = source("slow", observed);
+        publishOther(1);
+        publish(1);
+        observed.await(() -> observed.other.state() == IndexState.EXACT, "the other worker");
+        observed.await(IndexState.EXACT);
+        synchronized (observed) { // its index takes nothing, so nothing is acknowledged
+            for (int id = 2; id < before; id++) {
+                publish(id);
+            }
+            Eventually.holds("delivered", () -> delivered(source) == before);
+            connection.publish( // as after the time that an acknowledgement may take
+                    String.format("$JS.ACK.%s.%s.1.3.3.0.0", names.stream(), source.durable()),
+                    "-NAK".getBytes(StandardCharsets.US_ASCII));
+            Eventually.holds("delivered again", () -> delivered(source) == before + 1);
+        }
+        publish(before);
+        observed.await(() -> observed.stream.status().lastSequence() == before, "the next one");
+        assertEquals(IndexState.EXACT, observed.other.state());
+        assertEquals(IndexState.EXACT, observed.stream.state());
+    }
+
+    private long delivered(JetStreamEventSource source) {
+        try {
+            return management
+                    .getConsumerInfo(names.stream(), source.durable())
+                    .getDelivered()
+                    .getConsumerSequence();
+        } catch (IOException | JetStreamApiException e) {
+            throw new AssertionError(e);
+        }
     }
 
     private void publishOther(long id) throws Exception {
