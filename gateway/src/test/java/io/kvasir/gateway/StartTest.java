@@ -51,19 +51,6 @@ class StartTest {
     }
 
     @Test
-    void onePortForBoth() throws Exception {
-        final int port;
-        try (ServerSocket free = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
-            port = free.getLocalPort();
-        }
-        assertRefused(
-                config().set(GatewaySettings.PORT, port)
-                        .set(GatewaySettings.ADMIN_PORT, (long) port),
-                ":" + port,
-                "--admin-port");
-    }
-
-    @Test
     void anAddressOfAnotherMachine() {
         assertRefused(
                 config().set(GatewaySettings.HOST, "192.0.2.1"), "192.0.2.1:0", "another --host");

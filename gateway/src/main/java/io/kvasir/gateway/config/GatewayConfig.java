@@ -96,6 +96,7 @@ public final class GatewayConfig {
         WrongSettingsException.throwIfAnyFails(
                 List.of(
                         this::checkAdmin,
+                        this::checkPorts,
                         this::checkOrigins,
                         this::checkSeeds,
                         this::checkLoadInterval,
@@ -116,6 +117,29 @@ public final class GatewayConfig {
                                         models(), model -> checkRoom(model, false)),
                         this::checkReplicaComponents,
                         () -> WrongSettingsException.throwIfAny(Contradictions.errors(this))));
+    }
+
+    /** Two ports of one number need an address each. */
+    private void checkPorts() {
+        final int port = get(GatewaySettings.PORT);
+        if (port == 0 || port != adminPort()) {
+            return;
+        }
+        final InetAddress serving = addressOrNull(get(GatewaySettings.HOST));
+        final InetAddress admin = addressOrNull(get(GatewaySettings.ADMIN_HOST));
+        if (serving == null || admin == null) {
+            return;
+        }
+        if (serving.isAnyLocalAddress() || admin.isAnyLocalAddress() || serving.equals(admin)) {
+            throw new IllegalArgumentException(
+                    "admin-port="
+                            + port
+                            + " is the port of the clients, too (host="
+                            + get(GatewaySettings.HOST)
+                            + ", admin-host="
+                            + get(GatewaySettings.ADMIN_HOST)
+                            + "); set another admin-port, or 0 for any free one");
+        }
     }
 
     private void checkAdmin() {
@@ -328,10 +352,15 @@ public final class GatewayConfig {
 
     /** Whether connections to an address can come from this machine alone. */
     private static boolean isLoopback(String host) {
+        final InetAddress address = addressOrNull(host);
+        return address != null && address.isLoopbackAddress();
+    }
+
+    private static InetAddress addressOrNull(String host) {
         try {
-            return InetAddress.getByName(host).isLoopbackAddress();
+            return InetAddress.getByName(host);
         } catch (UnknownHostException e) {
-            return false; // a name without an address is none
+            return null; // the start names it
         }
     }
 

@@ -367,6 +367,31 @@ class ContradictionsTest {
         assertTrue(wrong.getMessage().contains(words), wrong.getMessage());
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "port=9000 admin-port=9000",
+                "port=9000 admin-port=9000 host=localhost",
+                "port=9000 admin-port=9000 host=::",
+                "port=9000 admin-port=9000 host=127.0.0.2 admin-host=0.0.0.0 admin-token=t",
+            })
+    void onePortForClientsAndOperatorsIsAnError(String settings) {
+        final WrongSettingsException wrong =
+                assertThrows(WrongSettingsException.class, () -> of(settings).build());
+        assertTrue(wrong.getMessage().startsWith("admin-port=9000 is"), wrong.getMessage());
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {
+                "port=0 admin-port=0",
+                "port=9000 admin-port=9001",
+                "port=9000 admin-port=9000 host=127.0.0.2",
+            })
+    void portsOfTheirOwnAreNone(String settings) {
+        assertEquals(List.of(), of(settings).build().warnings());
+    }
+
     @Test
     void allThatCannotWorkIsSaidAtOnce() {
         final WrongSettingsException wrong =
