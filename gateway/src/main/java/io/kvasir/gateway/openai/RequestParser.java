@@ -64,6 +64,7 @@ public final class RequestParser {
     private final TreeMeter trees;
     private int[] ids = new int[FIRST_IDS];
     private boolean promptSeen;
+    private boolean promptEmpty; // a list of none, which may be given beside embeddings
     private boolean embedsSeen;
     private int embeds;
     private boolean maxTokens; // whether there is such a limit
@@ -419,6 +420,9 @@ public final class RequestParser {
         }
         request.wholeFor = wholeFor();
         if (request.chat == null) {
+            if (promptEmpty && embeds == 0) {
+                throw empty("prompt");
+            }
             if (!promptSeen && !embedsSeen) {
                 throw ApiException.invalid("prompt", "'prompt' is missing");
             }
@@ -626,6 +630,7 @@ public final class RequestParser {
 
     private void prompt(String name) throws IOException, ApiException {
         promptSeen = true;
+        promptEmpty = false;
         request.batchIn = name;
         request.promptText = null;
         request.promptIds = null;
@@ -643,7 +648,13 @@ public final class RequestParser {
 
     private void promptList(String name) throws IOException, ApiException {
         switch (json.nextToken()) {
-            case END_ARRAY -> throw ApiException.invalid(name, "'" + name + "' is empty");
+            case END_ARRAY -> {
+                if (request.route != InferenceRequest.Route.COMPLETIONS) {
+                    throw empty(name);
+                }
+                promptSeen = false;
+                promptEmpty = true;
+            }
             case VALUE_STRING -> {
                 request.promptText = json.getText();
                 request.moreTexts =
@@ -671,6 +682,10 @@ public final class RequestParser {
         } else {
             json.skipChildren();
         }
+    }
+
+    private static ApiException empty(String name) {
+        return ApiException.invalid(name, "'" + name + "' is empty");
     }
 
     private interface PromptOf<T> {
