@@ -86,8 +86,20 @@ public final class PromptReader {
         final String lora = adapter(request.model);
         final List<int[]> prompts = someTakeTokens.getAsBoolean() ? new ArrayList<>() : null;
         final PromptRules byRules = rules.get(); // once: another worker may be met meanwhile
-        final int[] tokens = tokens(request, requestId, byRules, prompts);
-        final boolean beginning = hasMedia(request, byRules);
+        boolean beginning = false;
+        int[] tokens = null;
+        if (!request.hasOtherTokens()) {
+            try {
+                completeChat(request, byRules);
+                beginning = hasMedia(request, byRules);
+                tokens = beginning ? beforeMedia(request) : all(request, byRules, prompts);
+            } catch (CancellationException e) {
+                throw e;
+            } catch (RuntimeException e) {
+                checkLimit(e);
+                sayUntokenized(e, requestId);
+            }
+        }
         if (tokens != null && tokens.length == 0) {
             throw ApiException.invalid(request.route.prompt, "the prompt has no tokens");
         }
@@ -145,61 +157,63 @@ public final class PromptReader {
         return loraAdapters.contains(name) || listedAdapters.test(name);
     }
 
+    /** Token ids of a chat before the first of its media; null where there are none. */
+    private int[] beforeMedia(InferenceRequest request) {
+        final int[] known =
+                encoder.tokensBeforeMedia(request.chat, maxTokens(request), request.cacheSalt);
+        return known.length == 0 ? null : known;
+    }
+
     /**
-     * Token ids as the engine computes them, of a chat with media those before the first; null if
-     * they cannot be known.
+     * Token ids as the engine computes them; null if they cannot be known.
      *
      * @param prompts gets those of each prompt; null if they are not needed
      */
-    private int[] tokens(
-            InferenceRequest request, String requestId, PromptRules byRules, List<int[]> prompts)
+    private int[] all(InferenceRequest request, PromptRules byRules, List<int[]> prompts)
             throws ApiException {
-        if (request.hasOtherTokens()) {
-            return null;
+        final int maxTokens = maxTokens(request);
+        final int[] first = tokens(request, maxTokens, byRules);
+        if (prompts != null && first != null) {
+            prompts.add(first);
         }
-        try {
-            final int maxTokens = request.truncates ? Integer.MAX_VALUE : maxTokens();
-            completeChat(request, byRules);
-            if (hasMedia(request, byRules)) {
-                final int[] known =
-                        encoder.tokensBeforeMedia(request.chat, maxTokens, request.cacheSalt);
-                return known.length == 0 ? null : known;
-            }
-            final int[] first = tokens(request, maxTokens, byRules);
-            if (prompts != null && first != null) {
-                prompts.add(first);
-            }
-            return first == null || request.prompts() == 1
-                    ? first
-                    : batch(first, request, maxTokens, prompts);
-        } catch (CancellationException e) {
-            throw e;
-        } catch (RuntimeException e) {
-            if (e instanceof PromptException refusal
-                    && refusal.kind() == PromptException.Kind.LIMIT) {
-                throw ApiException.invalid(null, refusal.getMessage());
-            }
-            // the engine has the last word: it may well know a template feature that is unknown
-            // here
-            if (complained.compareAndSet(false, true)) {
-                LOG.atWarn()
-                        .addKeyValue(RequestRecord.LOG_KEY, requestId)
-                        .log(
-                                "{}: the prompt could not be tokenized and is routed by load alone"
+        return first == null || request.prompts() == 1
+                ? first
+                : batch(first, request, maxTokens, prompts);
+    }
+
+    private int maxTokens(InferenceRequest request) {
+        return request.truncates ? Integer.MAX_VALUE : maxTokens();
+    }
+
+    private static void checkLimit(RuntimeException e) throws ApiException {
+        if (e instanceof PromptException refusal
+                && refusal.kind() == PromptException.Kind.LIMIT) {
+            throw ApiException.invalid(null, refusal.getMessage());
+        }
+    }
+
+    /**
+     * The engine has the last word on such a prompt: it may well know a template feature that is
+     * unknown here.
+     */
+    private void sayUntokenized(RuntimeException e, String requestId) {
+        if (complained.compareAndSet(false, true)) {
+            LOG.atWarn()
+                    .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                    .log(
+                            "{}: the prompt could not be tokenized and is routed by load alone"
                                     + " ({}); later ones are counted in"
                                     + " kvasir_untokenized_prompts_total, the reasons are logged at"
                                     + " DEBUG",
-                                requestId,
-                                e instanceof PromptException refusal
-                                        ? refusal.kind()
-                                        : e.getClass().getSimpleName());
-            }
-            if (LOG.isDebugEnabled()) { // the message may have the prompt's text
-                LOG.atDebug()
-                        .addKeyValue(RequestRecord.LOG_KEY, requestId)
-                        .log("{}: not tokenized: {}", requestId, LogText.of(e.toString()));
-            }
-            return null;
+                            requestId,
+                            e instanceof PromptException refusal
+                                    ? refusal.kind()
+                                    : e.getClass().getSimpleName());
+        }
+        if (LOG.isDebugEnabled()) { // the message may have the prompt's text
+            LOG.atDebug()
+                    .addKeyValue(RequestRecord.LOG_KEY, requestId)
+                    .log("{}: not tokenized: {}", requestId, LogText.of(e.toString()));
         }
     }
 
