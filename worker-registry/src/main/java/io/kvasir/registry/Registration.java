@@ -61,6 +61,8 @@ public record Registration(
     /** Bytes of a document at most; longer ones are not read. */
     public static final int MAX_BYTES = 64 << 10;
 
+    static final int MOST_RANK = 1 << 16; // in events
+
     private static final Pattern TAINT = Pattern.compile("[A-Za-z0-9._/-]{1,63}");
 
     /**
@@ -71,14 +73,30 @@ public record Registration(
      * @param bind true if the router binds the endpoint and the engine connects to it
      * @param topic ZMQ topic prefix; empty for all
      * @param removals {@code auto}, {@code physical} or {@code last-copy}
+     * @param rank rank 0's rank in the events; rank {@code r} has that plus {@code r}
      */
     public record Events(
-            String endpoint, String replay, boolean bind, String topic, String removals) {
+            String endpoint,
+            String replay,
+            boolean bind,
+            String topic,
+            String removals,
+            int rank) {
         /** Checks that nothing but the replay is left out. */
         public Events {
             Objects.requireNonNull(endpoint, "endpoint");
             Objects.requireNonNull(topic, "topic");
             Objects.requireNonNull(removals, "removals");
+            if (rank < 0 || rank > MOST_RANK) {
+                throw new IllegalArgumentException(
+                        "events.rank=" + rank + " is not within 0.." + MOST_RANK);
+            }
+        }
+
+        /** Those in which rank 0 is rank 0. */
+        public Events(
+                String endpoint, String replay, boolean bind, String topic, String removals) {
+            this(endpoint, replay, bind, topic, removals, 0);
         }
     }
 

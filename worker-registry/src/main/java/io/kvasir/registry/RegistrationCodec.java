@@ -51,6 +51,7 @@ final class RegistrationCodec {
             events.put("bind", r.events().bind());
             events.put("topic", r.events().topic());
             events.put("removals", r.events().removals());
+            putIfSet(events, "rank", r.events().rank());
         }
         if (r.plane() != null) {
             final ObjectNode plane = out.putObject("event_plane");
@@ -176,8 +177,7 @@ final class RegistrationCodec {
 
     private static Registration.OnPlane plane(Fields in) {
         return new Registration.OnPlane(
-                in.number("worker_id", 0, Long.MAX_VALUE),
-                in.has("rank") ? (int) in.number("rank", 0, 1 << 16) : 0);
+                in.number("worker_id", 0, Long.MAX_VALUE), rank(in));
     }
 
     private static Registration.Events events(Fields in) {
@@ -186,7 +186,12 @@ final class RegistrationCodec {
                 in.textOrNull("replay"),
                 in.has("bind") && in.bool("bind"),
                 in.has("topic") ? in.anyText("topic") : "",
-                in.has("removals") ? in.text("removals") : "auto");
+                in.has("removals") ? in.text("removals") : "auto",
+                rank(in));
+    }
+
+    private static int rank(Fields in) {
+        return in.has("rank") ? (int) in.number("rank", 0, Registration.MOST_RANK) : 0;
     }
 
     private static Registration.Handoff handoff(Fields in) {

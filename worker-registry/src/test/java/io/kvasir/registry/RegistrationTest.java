@@ -92,6 +92,25 @@ class RegistrationTest {
                 refusal(text.replace("\"rank\":3", "\"rank\":-1")).getMessage().contains("rank"));
     }
 
+    @Test
+    void theRankOfItsEventsIsSaidWhereItIsNotTheFirst() {
+        final Registration.Events events =
+                new Registration.Events("tcp://h:2", null, false, "", "auto", 3);
+        final Registration r =
+                Registration.builder(ID, "m", URI.create("http://h:1"))
+                        .generation(1)
+                        .events(events)
+                        .build();
+        assertEquals(r, Registration.decode(r.encode()));
+        final String text = new String(r.encode(), StandardCharsets.UTF_8);
+        assertTrue(text.contains("\"removals\":\"auto\",\"rank\":3}"), text);
+        final String first = text.replace(",\"rank\":3", "");
+        assertEquals(
+                0, Registration.decode(first.getBytes(StandardCharsets.UTF_8)).events().rank());
+        assertTrue(
+                refusal(text.replace("\"rank\":3", "\"rank\":-1")).getMessage().contains("rank"));
+    }
+
     private static Registration marked() {
         return Registration.builder(ID, "m", URI.create("http://h:1"))
                 .generation(1)

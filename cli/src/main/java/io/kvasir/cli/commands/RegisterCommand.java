@@ -166,6 +166,15 @@ public final class RegisterCommand implements Callable<Integer> {
     private String events;
 
     @Option(
+            names = "--event-rank",
+            paramLabel = "N",
+            defaultValue = "0",
+            description =
+                    "Rank in its events of its rank 0, another one where it serves some of an"
+                            + " engine's ranks. Needs --events. Default: ${DEFAULT-VALUE}.")
+    private int eventRank;
+
+    @Option(
             names = "--replay",
             paramLabel = "ADDRESS",
             description = "ZMQ address of rank 0's replay socket. Needs --events.")
@@ -311,6 +320,9 @@ public final class RegisterCommand implements Callable<Integer> {
         if (replay != null && events == null) {
             throw common.wrong("--replay needs --events");
         }
+        if (common.isGiven("--event-rank") && events == null) {
+            throw common.wrong("--event-rank needs --events");
+        }
         if (bootstrap != null && handoff == null) {
             throw common.wrong("--bootstrap needs --handoff");
         }
@@ -340,7 +352,8 @@ public final class RegisterCommand implements Callable<Integer> {
                                             new LinkedHashSet<>(adapters), adapterNumbers))
                             .taints(new LinkedHashSet<>(taints));
             if (events != null) {
-                builder.events(events, replay);
+                builder.events(
+                        new Registration.Events(events, replay, false, "", "auto", eventRank));
             }
             if (handoff != null) {
                 builder.handoff(new Registration.Handoff(handoff, bootstrap));

@@ -62,6 +62,8 @@ class RegisterCommandTest {
                 ENGINE + "--nats nats://x --kubernetes-server http://x",
                 ENGINE + "--nats nats://x --replay tcp://h:1",
                 ENGINE + "--nats nats://x --bootstrap h:1",
+                ENGINE + "--nats nats://x --event-rank 1",
+                ENGINE + "--nats nats://x --events tcp://h:1 --event-rank 65537",
                 ENGINE + "--nats nats://x --role nobody",
                 ENGINE + "--nats nats://x --input ids",
                 ENGINE + "--nats nats://x --dp 0",

@@ -37,6 +37,7 @@ public final class RegisteredWorkers {
             texts.put("bind", Boolean.toString(r.events().bind()));
             texts.put("topic", r.events().topic());
             texts.put("removals", r.events().removals());
+            texts.put("event-rank", Integer.toString(r.events().rank()));
             if (r.events().replay() != null) {
                 texts.put("replay", r.events().replay());
             }

@@ -100,6 +100,19 @@ class RegistryDiscoveryTest extends DiscoveryContract {
     }
 
     @Test
+    void aServerOfAnEnginesLaterRanksSaysTheRankOfItsEvents() {
+        final Registration said =
+                instance("a", "http://h:1")
+                        .dpRanks(2)
+                        .events(new Registration.Events("tcp://h:2", null, false, "", "auto", 4))
+                        .onPlane(new Registration.OnPlane(7, 1))
+                        .build();
+        final Registration read = Registration.decode(said.encode());
+        assertEquals(4, RegisteredWorkers.of(read, false).worker().eventRank());
+        assertEquals(new EventPlaneWorker(7, 1), RegisteredWorkers.of(read, true).worker().plane(0));
+    }
+
+    @Test
     void adaptersLabelsAndTaintsAreThoseOfTheWorker() {
         final Registration said =
                 instance("a", "http://h:1")
