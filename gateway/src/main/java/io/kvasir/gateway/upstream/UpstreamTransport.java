@@ -10,17 +10,18 @@ import org.eclipse.jetty.client.HttpClientTransport;
 import org.eclipse.jetty.client.MultiplexConnectionPool;
 import org.eclipse.jetty.client.Origin;
 import org.eclipse.jetty.client.Request;
-import org.eclipse.jetty.client.transport.HttpClientConnectionFactory;
 import org.eclipse.jetty.client.transport.HttpClientTransportDynamic;
 import org.eclipse.jetty.client.transport.HttpClientTransportOverHTTP;
 import org.eclipse.jetty.http.HttpScheme;
 import org.eclipse.jetty.http.HttpVersion;
 import org.eclipse.jetty.http2.client.transport.internal.HttpConnectionOverHTTP2;
 import org.eclipse.jetty.io.ClientConnector;
+import org.eclipse.jetty.io.EndPoint;
 import org.eclipse.jetty.util.ConcurrentPool;
 
 import java.net.URI;
 import java.util.List;
+import java.util.Map;
 
 /**
  * Connections to workers: one for each request under way over HTTP/1.1, one for many over HTTP/2.
@@ -33,20 +34,20 @@ public final class UpstreamTransport {
      */
     static final int MAX_STREAMS = 256;
 
-    private static final List<String> HTTP11 = List.of("http/1.1");
+    static final List<String> HTTP11 = List.of("http/1.1");
 
     private UpstreamTransport() {}
 
     /** The transport of a client of workers. */
     public static HttpClientTransport of(ClientConnector connections, UpstreamHttp2 http2) {
         if (http2 == UpstreamHttp2.OFF) {
-            return new HttpClientTransportOverHTTP(connections);
+            return new Http1Transport(connections);
         }
         // HTTP/1.1 comes first: it is spoken with servers of TLS that negotiate nothing
         final HttpClientTransport transport =
                 new HttpClientTransportDynamic(
                         connections,
-                        HttpClientConnectionFactory.HTTP11,
+                        Http1WorkerConnections.INFO,
                         new Http2WorkerConnections.Protocol(connections));
         transport.setConnectionPoolFactory(UpstreamTransport::pool);
         return transport;
@@ -76,6 +77,20 @@ public final class UpstreamTransport {
         return protocol == null || protocol.getProtocols().equals(HTTP11)
                 ? new DuplexConnectionPool(destination, most)
                 : new SharedConnections(destination, most);
+    }
+
+    private static final class Http1Transport extends HttpClientTransportOverHTTP {
+        private final Http1WorkerConnections factory = new Http1WorkerConnections();
+
+        Http1Transport(ClientConnector connections) {
+            super(connections);
+        }
+
+        @Override
+        public org.eclipse.jetty.io.Connection newConnection(
+                EndPoint endPoint, Map<String, Object> context) {
+            return factory.newConnection(endPoint, context);
+        }
     }
 
     /**

@@ -7,21 +7,23 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
 /** Connections of a server that is written to the socket; each has a virtual thread of its own. */
-final class AcceptedSockets implements AutoCloseable {
+public final class AcceptedSockets implements AutoCloseable {
     /** What a connection is used for until it ends. */
-    interface Service {
+    public interface Service {
+        /** Returns at the end of its use; the connection is closed then. */
         void serve(Socket socket) throws IOException, InterruptedException;
     }
 
     private final Set<Socket> sockets = ConcurrentHashMap.newKeySet();
     private final Service service;
 
-    AcceptedSockets(Service service) {
+    /** Has none yet. */
+    public AcceptedSockets(Service service) {
         this.service = service;
     }
 
     /** Accepts connections until the socket is closed. Returns at once. */
-    void acceptFrom(ServerSocket listening) {
+    public void acceptFrom(ServerSocket listening) {
         Thread.ofVirtual().start(() -> accept(listening));
     }
 
