@@ -76,12 +76,7 @@ public record Registration(
      * @param rank rank 0's rank in the events; rank {@code r} has that plus {@code r}
      */
     public record Events(
-            String endpoint,
-            String replay,
-            boolean bind,
-            String topic,
-            String removals,
-            int rank) {
+            String endpoint, String replay, boolean bind, String topic, String removals, int rank) {
         /** Checks that nothing but the replay is left out. */
         public Events {
             Objects.requireNonNull(endpoint, "endpoint");
@@ -94,8 +89,7 @@ public record Registration(
         }
 
         /** Those in which rank 0 is rank 0. */
-        public Events(
-                String endpoint, String replay, boolean bind, String topic, String removals) {
+        public Events(String endpoint, String replay, boolean bind, String topic, String removals) {
             this(endpoint, replay, bind, topic, removals, 0);
         }
     }

@@ -176,8 +176,7 @@ final class RegistrationCodec {
     }
 
     private static Registration.OnPlane plane(Fields in) {
-        return new Registration.OnPlane(
-                in.number("worker_id", 0, Long.MAX_VALUE), rank(in));
+        return new Registration.OnPlane(in.number("worker_id", 0, Long.MAX_VALUE), rank(in));
     }
 
     private static Registration.Events events(Fields in) {

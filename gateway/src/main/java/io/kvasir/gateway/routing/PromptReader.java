@@ -186,8 +186,7 @@ public final class PromptReader {
     }
 
     private static void checkLimit(RuntimeException e) throws ApiException {
-        if (e instanceof PromptException refusal
-                && refusal.kind() == PromptException.Kind.LIMIT) {
+        if (e instanceof PromptException refusal && refusal.kind() == PromptException.Kind.LIMIT) {
             throw ApiException.invalid(null, refusal.getMessage());
         }
     }

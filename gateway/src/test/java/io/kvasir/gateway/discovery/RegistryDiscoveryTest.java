@@ -109,7 +109,8 @@ class RegistryDiscoveryTest extends DiscoveryContract {
                         .build();
         final Registration read = Registration.decode(said.encode());
         assertEquals(4, RegisteredWorkers.of(read, false).worker().eventRank());
-        assertEquals(new EventPlaneWorker(7, 1), RegisteredWorkers.of(read, true).worker().plane(0));
+        assertEquals(
+                new EventPlaneWorker(7, 1), RegisteredWorkers.of(read, true).worker().plane(0));
     }
 
     @Test
