@@ -303,8 +303,8 @@ public final class PlaneSnapshots implements PlaneState {
     @Override
     public Restored restore(
             EventPlaneWorker worker, int slot, IndexPipeline pipeline, PrefixIndex index) {
-        final long sinceNs =
-                System.nanoTime(); // before the lock: one reading does for all who wait
+        // before the lock: one reading does for all that wait
+        final long sinceNs = System.nanoTime();
         return Uninterrupted.get(() -> restoreNow(worker, slot, pipeline, index, sinceNs));
     }
 
