@@ -90,7 +90,7 @@ class PredictedPrefixesModelTest {
             final long[] prompt = new long[random.nextInt(longest + 1)];
             Arrays.fill(prompt, 1);
             for (int i = random.nextInt(4); i > 0 && prompt.length > 0; i--) {
-                prompt[random.nextInt(prompt.length)] = random.nextInt(names) + 1;
+                prompt[random.nextInt(prompt.length)] = random.nextInt(names) + 1L;
             }
             if (random.nextInt(4) == 0 && prompt.length > 0) {
                 prompt[0] = random.nextLong();
@@ -171,7 +171,7 @@ class PredictedPrefixesModelTest {
         private void limit() {
             maxBlocks = 1 + random.nextInt(roomBlocks);
             ratio = random.nextInt(5) == 0 ? 1 : 0.001 + 0.999 * random.nextDouble();
-            ttl = 1 + random.nextInt(200);
+            ttl = 1L + random.nextInt(200);
             prefixes.limits(maxBlocks, ratio, ttl);
         }
 

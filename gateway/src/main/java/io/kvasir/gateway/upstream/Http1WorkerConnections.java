@@ -19,7 +19,7 @@ import java.util.Map;
  */
 final class Http1WorkerConnections extends HttpClientConnectionFactory {
     /** What a transport of several protocols has to know of it. */
-    static final ClientConnectionFactory.Info INFO = new Info();
+    static final ClientConnectionFactory.Info INFO = new Protocol();
 
     @Override
     public Connection newConnection(EndPoint endPoint, Map<String, Object> context) {
@@ -65,8 +65,8 @@ final class Http1WorkerConnections extends HttpClientConnectionFactory {
         }
     }
 
-    private static final class Info extends ClientConnectionFactory.Info {
-        Info() {
+    private static final class Protocol extends ClientConnectionFactory.Info {
+        Protocol() {
             super(new Http1WorkerConnections());
         }
 
