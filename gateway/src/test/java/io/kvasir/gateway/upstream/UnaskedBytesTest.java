@@ -52,9 +52,9 @@ class UnaskedBytesTest {
                     .body(new ByteBufferRequestContent(ByteBuffer.allocate(LARGE)))
                     .onResponseSuccess(_ -> answered.countDown())
                     .send(_ -> first.complete(null));
-            first.get(30, TimeUnit.SECONDS);
+            first.get(2, TimeUnit.MINUTES);
             assertEquals(
-                    200, client.newRequest(url).timeout(10, TimeUnit.SECONDS).send().getStatus());
+                    200, client.newRequest(url).timeout(1, TimeUnit.MINUTES).send().getStatus());
         } finally {
             client.stop();
             sockets.close();
