@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -361,13 +362,10 @@ public final class InferenceRequest {
      * could not be located is written anew.
      */
     public static byte[] withoutOverride(byte[] body) throws ApiException, IOException {
-        try {
-            return VerbatimJson.parse(body).edit().remove(ROUTER_OVERRIDE).apply().bytes();
-        } catch (MalformedJsonException e) { // the member twice, or a number that only Python reads
-            final ObjectNode tree = Json.tree(body);
-            tree.remove(ROUTER_OVERRIDE);
-            return Json.body(tree);
-        }
+        return edited(
+                body,
+                members -> members.edit().remove(ROUTER_OVERRIDE).apply(),
+                tree -> tree.remove(ROUTER_OVERRIDE));
     }
 
     /**
@@ -376,18 +374,15 @@ public final class InferenceRequest {
      * for a hit are like further copies, which are removed one by one.
      */
     public static byte[] withoutAnnouncements(byte[] body) throws ApiException, IOException {
-        try {
-            final VerbatimJson members = VerbatimJson.parse(body);
-            final VerbatimJson arguments = members.object(EXTRA_ARGUMENTS).orElseThrow();
-            return members.edit()
-                    .set(EXTRA_ARGUMENTS, arguments.edit().remove(REPORT_MODE).apply())
-                    .apply()
-                    .bytes();
-        } catch (MalformedJsonException e) { // a member twice, or a number that only Python reads
-            final ObjectNode tree = Json.tree(body);
-            ((ObjectNode) tree.get(EXTRA_ARGUMENTS)).remove(REPORT_MODE);
-            return Json.body(tree);
-        }
+        return edited(
+                body,
+                members -> {
+                    final VerbatimJson arguments = members.object(EXTRA_ARGUMENTS).orElseThrow();
+                    return members.edit()
+                            .set(EXTRA_ARGUMENTS, arguments.edit().remove(REPORT_MODE).apply())
+                            .apply();
+                },
+                tree -> ((ObjectNode) tree.get(EXTRA_ARGUMENTS)).remove(REPORT_MODE));
     }
 
     /**
@@ -395,13 +390,26 @@ public final class InferenceRequest {
      * could not be located is written anew. {@link Route#GENERATE} takes it from the body alone.
      */
     public static byte[] withRank(byte[] body, int rank) throws ApiException, IOException {
+        return edited(
+                body,
+                members -> members.edit().set(RANK, rank).apply(),
+                tree -> tree.put(RANK, rank));
+    }
+
+    /** Changes some members, by one way where all are located, else by the other. */
+    private static byte[] edited(byte[] body, MembersEdit located, Consumer<ObjectNode> anew)
+            throws ApiException, IOException {
         try {
-            return VerbatimJson.parse(body).edit().set(RANK, rank).apply().bytes();
+            return located.of(VerbatimJson.parse(body)).bytes();
         } catch (MalformedJsonException e) { // a member twice, or a number that only Python reads
             final ObjectNode tree = Json.tree(body);
-            tree.put(RANK, rank);
+            anew.accept(tree);
             return Json.body(tree);
         }
+    }
+
+    private interface MembersEdit {
+        VerbatimJson of(VerbatimJson members) throws MalformedJsonException;
     }
 
     private boolean isIn(int offset) {
