@@ -1,5 +1,6 @@
 package io.kvasir.nats;
 
+import io.kvasir.core.closing.Uninterrupted;
 import io.nats.client.Connection;
 import io.nats.client.ConnectionListener;
 import io.nats.client.ConnectionListener.Events;
@@ -352,14 +353,10 @@ public final class LastingConnection {
                 readmitting.interrupt();
             }
         }
-        boolean interrupted = Thread.interrupted(); // else the client would stop half way
-        try {
-            last.close();
-        } catch (InterruptedException e) {
-            interrupted = true;
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Uninterrupted.call( // else the client would stop half way
+                () -> {
+                    last.close();
+                    return null;
+                });
     }
 }
